@@ -1,0 +1,54 @@
+# From a clean clone, with Python and make alone: `make demo`, `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+# Another build of torch: make demo TORCH_INDEX="--index-url <address of the builds that you want>"
+TORCH_INDEX ?=
+EXTRAS ?= cli,plots,tables,test
+
+BIN       := $(VENV)/bin
+INSTALLED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+PEERS     := $(VENV)/.installed-peers
+comma     := ,
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: install demo test test-slow lint bench peers clean help
+
+help:
+	@echo "make demo       install into $(VENV) and run the tour"
+	@echo "make test       install into $(VENV), lint, type-check and run the tests"
+	@echo "make test-slow  the tests marked slow"
+	@echo "make bench      every benchmark, side by side with its peers (an idle machine, please)"
+
+# torch comes first and through the constraints: asked for by another package it would bring several GB of CUDA.
+$(INSTALLED): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(TORCH_INDEX) --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS)]"
+	touch $@
+
+$(PEERS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[peers]"
+	touch $@
+
+install: $(INSTALLED)
+
+demo: $(INSTALLED)
+	$(BIN)/mercer demo
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check src tests experiments benchmarks
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -m slow
+
+peers: $(PEERS)
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks --all
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,176 @@
+"""The paper's numbers beside ours: a table on the terminal, and the same as Markdown and JSON."""
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.claims import BROKEN, HELD, NOT_HELD, NOT_RUN, Verdict, average, judge, spread
+from experiments.runner import Experiment, Outcome, mode
+
+STYLES = {HELD: "green", "reach": "bold green", NOT_HELD: "red", BROKEN: "bold red", NOT_RUN: "yellow"}
+CLAIM_COLUMNS = ("claim", "paper", "ours", "status", "why")
+CASE_COLUMNS = ("case", "seeds done", "seconds", "measures")
+
+
+@dataclass(frozen=True)
+class Report:
+    """An experiment's verdicts and cases, ready to be shown."""
+
+    experiment: Experiment
+    quick: bool
+    outcome: Outcome
+    verdicts: tuple[Verdict, ...]
+
+
+def make_report(experiment: Experiment, outcome: Outcome, quick: bool) -> Report:
+    """Judge every claim on the results there are."""
+    verdicts = tuple(judge(claim, outcome.results) for claim in experiment.claims)
+    return Report(experiment, quick, outcome, verdicts)
+
+
+def number(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def mean_and_spread(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    text = number(average(values))
+    return text if len(values) < 2 else f"{text} ± {number(spread(values))} (n = {len(values)})"
+
+
+def claim_rows(report: Report) -> list[tuple[str, ...]]:
+    return [(v.claim.text, number(v.claim.paper), mean_and_spread(v.values), v.status, v.reason)
+            for v in report.verdicts]
+
+
+def case_summaries(report: Report) -> list[dict[str, Any]]:
+    """For each case: seeds done of those asked, seconds, measures by name in seed order, and errors."""
+    summaries = []
+    for case in report.outcome.cases:
+        tried = [report.outcome.results.records.get((case.name, seed)) for seed in range(case.seeds)]
+        records = [record for record in tried if record is not None]
+        done = [record for record in records if "measures" in record]
+        names = dict.fromkeys(name for record in done for name in record["measures"])
+        summaries.append({
+            "case": case.name, "settings": case.settings, "seeds": case.seeds, "done": len(done),
+            "seconds": sum(record["seconds"] for record in records),
+            "measures": {n: [r["measures"][n] for r in done if n in r["measures"]] for n in names},
+            "errors": {str(r["seed"]): r["error"] for r in records if "error" in r},
+        })
+    return summaries
+
+
+def case_rows(report: Report) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for summary in case_summaries(report):
+        shown = [f"{name} {describe(values)}" for name, values in summary["measures"].items()]
+        shown += [f"seed {seed} failed: {error}" for seed, error in summary["errors"].items()]
+        rows.append((summary["case"], f"{summary['done']} of {summary['seeds']}",
+                     f"{summary['seconds']:.1f}", "; ".join(shown)))
+    return rows
+
+
+def describe(values: Sequence[float | str]) -> str:
+    """Mean and spread of numbers; the different texts otherwise."""
+    numbers = [value for value in values if not isinstance(value, str)]
+    if len(numbers) < len(values):
+        return ", ".join(dict.fromkeys(map(str, values)))
+    return mean_and_spread(numbers)
+
+
+def versions(report: Report) -> dict[str, list[str]]:
+    """Every version that took part: a journal resumed after an upgrade mixes them, and says so here."""
+    records = report.outcome.results.records.values()
+    pairs = {pair for record in records for pair in record["versions"].items()}
+    return {name: sorted(v for n, v in pairs if n == name) for name in sorted({n for n, _ in pairs})}
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
+                     for line in lines) + "\n"
+
+
+def as_markdown(report: Report) -> str:
+    libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions(report).items())
+    return (f"# {report.experiment.title}\n\n"
+            f"`{report.experiment.name}`, {mode(report.quick)} mode. {libraries}\n\n"
+            f"## Claims\n\n{markdown_table(CLAIM_COLUMNS, claim_rows(report))}\n"
+            f"## Cases\n\n{markdown_table(CASE_COLUMNS, case_rows(report))}")
+
+
+def as_json(report: Report) -> str:
+    claims = [{"text": v.claim.text, "paper": v.claim.paper, "mean": v.mean, "spread": v.spread,
+               "values": list(v.values), "status": v.status, "reason": v.reason} for v in report.verdicts]
+    return strict_json({"experiment": report.experiment.name, "title": report.experiment.title,
+                        "mode": mode(report.quick), "claims": claims, "cases": case_summaries(report),
+                        "remaining": report.outcome.remaining, "versions": versions(report)})
+
+
+def strict_json(value: Any) -> str:
+    """JSON that every reader accepts: nan and infinities, which JSON lacks, become text."""
+    def plain(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: plain(inner) for key, inner in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [plain(inner) for inner in part]
+        return str(part) if isinstance(part, float) and not math.isfinite(part) else part
+
+    return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that a reader, or a kill half-way, sees the old or the new one, nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp makes it readable by its owner alone
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_report(report: Report, results: Path) -> tuple[Path, Path]:
+    """Write the Markdown and the JSON; give their paths."""
+    stem = f"{report.experiment.name}-{mode(report.quick)}"
+    paths = results / f"{stem}.md", results / f"{stem}.json"
+    for path, text in zip(paths, (as_markdown(report), as_json(report)), strict=True):
+        write_atomically(path, text)
+    return paths
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on the terminal, in colour where rich is installed and as plain text where it is not."""
+    try:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+    except ImportError:
+        sys.stdout.write(f"{title}\n\n{markdown_table(columns, rows)}\n")
+        return
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 140).print(table)  # a log file has room, 80 columns fold
+
+
+def print_report(report: Report) -> None:
+    """The claims, and the cases behind them."""
+    print_table(f"{report.experiment.title} ({mode(report.quick)})", CLAIM_COLUMNS, claim_rows(report))
+    print_table("Cases", CASE_COLUMNS, case_rows(report))

@@ -1,0 +1,255 @@
+"""Runs the cases of an experiment, one journal line a run, so that a killed run goes on where it was."""
+
+import ast
+import copy
+import hashlib
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, BinaryIO, TextIO
+
+from experiments.claims import Claim, Results
+
+try:
+    import fcntl
+except ImportError:  # Windows: no lock, so two runs at once are not refused there
+    fcntl = None  # type: ignore[assignment]
+
+ROOT = Path(__file__).resolve().parent
+PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "torch")
+Record = dict[str, Any]
+
+
+class UsageError(ValueError):
+    """A wrong call of the command, as against a fault in an experiment."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One setting of an experiment: `run(settings, seed)` gives flat measures, for seed = 0 ... seeds - 1."""
+
+    name: str
+    run: Callable[[dict[str, Any], int], Mapping[str, float | str]]
+    settings: dict[str, Any] = field(default_factory=dict)
+    seeds: int = 1
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise ValueError(f"seeds of case {self.name!r} must be at least 1, got {self.seeds}")
+
+    @property
+    def key(self) -> str:
+        """Hash of the settings: lines written under other settings do not match and are never shown."""
+        try:
+            text = json.dumps(self.settings, sort_keys=True)
+        except TypeError as error:
+            message = f"settings of case {self.name!r} must be JSON, got {self.settings!r}: {error}"
+            raise TypeError(message) from error
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A paper's experiment: `cases(quick)` lists what to run, `claims` say what should come out."""
+
+    name: str
+    title: str
+    cases: Callable[[bool], Sequence[Case]]
+    claims: Sequence[Claim] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves: the results of the mode's cases, how many runs failed, how many were not started."""
+
+    cases: Sequence[Case]
+    results: Results
+    failed: int
+    remaining: int
+
+
+def discover(root: Path = ROOT) -> dict[str, str]:
+    """Experiment names and first docstring lines, read without importing: listing takes no time."""
+    return {path.parent.name: first_line(path) for path in sorted(root.glob("*/experiment.py"))}
+
+
+def first_line(path: Path) -> str:
+    """First line of a module's docstring; a file that does not parse says so in its place."""
+    try:
+        return (ast.get_docstring(ast.parse(path.read_bytes())) or "").partition("\n")[0]
+    except (SyntaxError, ValueError) as error:
+        return f"(cannot be read: {error})"
+
+
+def import_under(root: Path, package: str, home: Path, module: str) -> ModuleType:
+    """Import `module` of `package`, whose folder is `home`, or of a stand-in for it with another `root`."""
+    root = root.resolve()
+    if root != home:
+        package = f"_{package}_{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
+        if package not in sys.modules:
+            stand_in = ModuleType(package)
+            stand_in.__path__ = [str(root)]
+            sys.modules[package] = stand_in
+        importlib.invalidate_caches()
+    return importlib.import_module(f"{package}.{module}")
+
+
+def load(name: str, root: Path = ROOT) -> Experiment:
+    """Import one experiment by the name of its folder."""
+    known = discover(root)
+    if name not in known:
+        raise UsageError(f"unknown experiment {name!r}; the experiments are {sorted(known)}")
+    module = import_under(root, "experiments", ROOT, f"{name}.experiment")
+    experiment = getattr(module, "EXPERIMENT", None)
+    if experiment is None or experiment.name != name:
+        found = "no EXPERIMENT" if experiment is None else f"EXPERIMENT.name = {experiment.name!r}"
+        raise ValueError(f"{name}/experiment.py must define EXPERIMENT with name {name!r}, got {found}")
+    return experiment
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that decide the numbers, without importing them."""
+    versions = {"python": ".".join(map(str, sys.version_info[:3]))}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def read_records(file: BinaryIO) -> list[Record]:
+    """All whole lines of a journal. What a kill left of a last line is cut off: the next one starts clean."""
+    file.seek(0)
+    content = file.read()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        file.truncate(len(whole))
+    records = []
+    for line in whole.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:  # a block lost with the power, say: that run is simply done again
+            continue
+        if isinstance(record, dict) and "case" in record:
+            records.append(record)
+    return records
+
+
+@contextmanager
+def open_journal(path: Path) -> Iterator[tuple[list[Record], Callable[[Record], None], BinaryIO]]:
+    """A journal's records, a function that appends one for good, and the file; one run at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+b") as file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                message = f"another run is writing {path.name}; wait for it or choose another results folder"
+                raise UsageError(message) from error
+
+        def append(record: Record) -> None:
+            file.write(json.dumps(record).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+        yield read_records(file), append, file
+
+
+def latest(records: Sequence[Record], cases: Sequence[Case]) -> dict[tuple[str, int], Record]:
+    """The last line of each (case, seed) with the case's present settings."""
+    keys = {case.name: case.key for case in cases}
+    seeds = {case.name: case.seeds for case in cases}
+    found: dict[tuple[str, int], Record] = {}
+    for record in records:
+        name = record["case"]
+        if record.get("dropped"):
+            found = {pair: kept for pair, kept in found.items() if pair[0] != name}
+        elif keys.get(name) == record["key"] and record["seed"] < seeds[name]:
+            found[name, record["seed"]] = record
+    return found
+
+
+def plain_measures(measures: Mapping[str, Any]) -> dict[str, float | str]:
+    """Measures as Python numbers and text; NumPy and PyTorch scalars are accepted, all else refused."""
+    plain = {}
+    for name, value in measures.items():
+        scalar = value.item() if hasattr(value, "item") else value
+        if not isinstance(scalar, (int, float, str)):
+            raise TypeError(f"measure {name!r} must be a number or text, got {type(value).__name__}")
+        plain[str(name)] = scalar if isinstance(scalar, str) else float(scalar)
+    return plain
+
+
+def run_case(case: Case, seed: int, clock: Callable[[], float], progress: TextIO) -> Record:
+    """One run as a journal line; an exception becomes a line too, its traceback goes to progress."""
+    record: Record = {"case": case.name, "key": case.key, "seed": seed, "settings": case.settings}
+    start = clock()
+    try:
+        record["measures"] = plain_measures(case.run(copy.deepcopy(case.settings), seed))
+    except Exception as error:
+        print(file=progress)  # the progress line is still open
+        traceback.print_exc(file=progress)
+        record["error"] = f"{type(error).__name__}: {error}"
+    return {**record, "seconds": round(clock() - start, 3), "versions": library_versions()}
+
+
+def cases_of(experiment: Experiment, quick: bool, seeds: int | None) -> list[Case]:
+    """The cases of a mode, all with `seeds` seeds if given; two of one name would share their results."""
+    cases = [case if seeds is None else replace(case, seeds=seeds) for case in experiment.cases(quick)]
+    names = [case.name for case in cases]
+    if len(set(names)) < len(names):
+        raise ValueError(f"case names of {experiment.name!r} must differ, got {names}")
+    return cases
+
+
+def run(experiment: Experiment, results: Path, *, quick: bool = False, seeds: int | None = None,
+        only: str = "", fresh: bool = False, time_limit: float | None = None,
+        clock: Callable[[], float] = time.monotonic, progress: TextIO | None = None) -> Outcome:
+    """Run every (case, seed) that has no result yet; errors of earlier runs are tried again.
+
+    `only` keeps the cases whose name contains it, `fresh` forgets what those have, and after `time_limit`
+    seconds nothing new is started. `progress` is stderr unless given.
+    """
+    progress = progress or sys.stderr
+    cases = cases_of(experiment, quick, seeds)
+    chosen = [case for case in cases if only in case.name]
+    if not chosen:
+        raise UsageError(f"only={only!r} matches no case; the cases are {[case.name for case in cases]}")
+    start, failed, started = clock(), 0, 0
+    with open_journal(results / f"{experiment.name}-{mode(quick)}.jsonl") as (records, append, file):
+        if fresh and len(chosen) == len(cases):
+            file.truncate(0)
+            records.clear()
+        elif fresh:  # a line that drops a case, not a rewrite: a kill must not cost the other cases
+            for case in chosen:
+                records.append({"case": case.name, "dropped": True})
+                append(records[-1])
+        found = latest(records, cases)
+        todo = [(case, seed) for case in chosen for seed in range(case.seeds)
+                if "measures" not in found.get((case.name, seed), {})]
+        for case, seed in todo:
+            if time_limit is not None and clock() - start >= time_limit:
+                break
+            started += 1
+            print(f"[{started}/{len(todo)}] {case.name}, seed {seed} ...", end="", file=progress, flush=True)
+            record = found[case.name, seed] = run_case(case, seed, clock, progress)
+            append(record)
+            failed += "error" in record
+            print(f" {record.get('error', 'done')} in {record['seconds']:.1f} s,"
+                  f" {clock() - start:.0f} s in all", file=progress, flush=True)
+    gathered = Results({case.name: case.seeds for case in cases}, found)
+    return Outcome(cases, gathered, failed, len(todo) - started)
+
+
+def mode(quick: bool) -> str:
+    return "quick" if quick else "full"

@@ -1,0 +1,46 @@
+"""Mercer: kernel machines that learn their features.
+
+A kernel, a metric that bends it, landmarks that make it affordable, an objective that says what to learn. Public
+names are loaded when they are first used, so that importing the package is quick.
+"""
+
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mercer import kernels, linalg, plots
+    from mercer.embedding.nystrom import Nystrom
+    from mercer.io import load, save
+    from mercer.mahalanobis import Mahalanobis
+
+try:
+    __version__ = version("mercer")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0+unknown"
+
+# name -> the module that defines it; None for a module of that name
+_HOMES: dict[str, str | None] = {
+    "Mahalanobis": "mercer.mahalanobis",
+    "Nystrom": "mercer.embedding.nystrom",
+    "kernels": None,
+    "linalg": None,
+    "load": "mercer.io",
+    "plots": None,
+    "save": "mercer.io",
+}
+
+__all__ = ["Mahalanobis", "Nystrom", "kernels", "linalg", "load", "plots", "save"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mercer' has no attribute {name!r}; it has {', '.join(__all__)}.")
+    home = _HOMES[name]
+    value = import_module(f"mercer.{name}") if home is None else getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,130 @@
+"""Gradients of kernel predictors and their average outer product (AGOP), in closed form and by row blocks."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, sum_over_blocks, walk
+from mercer.kernels import Kernel
+from mercer.kernels.base import TEMPORARIES
+
+
+def predictor_gradients(
+    kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY
+) -> Any:
+    """Return the gradient of f(x) = sum_j alpha_j k(z_j, x) at each row of X.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like of shape (n, d)
+        Where the gradients are taken.
+    Z : array-like of shape (m, d)
+        The centres of f.
+    alpha : array-like of shape (m,) or (m, c)
+        The coefficients of f, one column an output.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block.
+
+    Returns
+    -------
+    gradients of shape (n, d), or (n, c, d) for c outputs
+
+    Notes
+    -----
+    O(nmdc) time, O(nd) memory beside the blocks; no (n, m, d) array is formed. At x = z_j the Laplace kernel has a
+    kink; the term of that centre is taken as zero.
+    """
+    z, columns, prepared, bytes_per_row = _prepare(kernel, Z, alpha)
+    rows = X if hasattr(X, "shape") else as_tensor(X)
+    gradients = [
+        _block_gradients(kernel, x, prepared, columns)
+        for _, (x,) in walk(
+            [rows], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=z.dtype, device=z.device
+        )
+    ]
+    result = torch.cat(gradients)
+    return like_input(result[:, 0] if np.ndim(alpha) == 1 else result, X, Z, alpha)
+
+
+def agop(
+    kernel: Kernel,
+    X: Any,
+    Z: Any,
+    alpha: Any,
+    *,
+    diagonal: bool = False,
+    working_memory: float = WORKING_MEMORY,
+) -> Any:
+    """Return the average gradient outer product of f(x) = sum_j alpha_j k(z_j, x) over the rows of X.
+
+    M = (1/n) sum_i sum_c grad f_c(x_i) grad f_c(x_i)^T: how much, and along which combinations of inputs, the
+    predictor moves. It is the update of a recursive feature machine.
+
+    Parameters
+    ----------
+    kernel, X, Z, alpha, working_memory
+        As in `predictor_gradients`.
+    diagonal : bool, default=False
+        Return the diagonal of M alone, of shape (d,).
+
+    Returns
+    -------
+    matrix of shape (d, d), symmetric positive semi-definite; or its diagonal of shape (d,)
+
+    Notes
+    -----
+    O(nmdc + ncd^2) time; memory as `working_memory` says.
+    """
+    z, columns, prepared, bytes_per_row = _prepare(kernel, Z, alpha)
+
+    def outer_products(x: Tensor) -> tuple[Tensor]:
+        G = _block_gradients(kernel, x, prepared, columns).flatten(0, 1)
+        return (G.square().sum(dim=0) if diagonal else G.T @ G,)
+
+    rows = X if hasattr(X, "shape") else as_tensor(X)
+    (total,) = sum_over_blocks(
+        outer_products,
+        rows,
+        bytes_per_row=bytes_per_row,
+        working_memory=working_memory,
+        dtype=z.dtype,
+        device=z.device,
+    )
+    return like_input(total / rows.shape[0], X, Z, alpha)
+
+
+def _prepare(kernel: Kernel, Z: Any, alpha: Any) -> tuple[Tensor, Tensor, Any, int]:
+    z = as_tensor(Z)
+    columns = as_tensor(alpha, dtype=z.dtype, device=z.device)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if len(columns) != len(z):
+        raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient a centre.")
+    bytes_per_row = (TEMPORARIES * len(z) + 2 * columns.shape[1] * z.shape[1]) * z.element_size()
+    return z, columns, kernel.prepare(z), bytes_per_row
+
+
+def _block_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) -> Tensor:
+    """Return the gradients at the rows x, of shape (n, c, d)."""
+    if not kernel.has_closed_form_gradient:
+        return _autograd_gradients(kernel, x, prepared, alpha)
+    terms = kernel.gradient_terms(kernel.prepare(x, beside=prepared), prepared)
+    total = terms[0].metric.pull_back(terms[0].sums(alpha))
+    for term in terms[1:]:
+        total += term.metric.pull_back(term.sums(alpha))
+    return total
+
+
+def _autograd_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) -> Tensor:
+    """Return the same by automatic differentiation, for kernels without gradient weights."""
+    x = x.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        predictions = kernel.values(kernel.prepare(x, beside=prepared), prepared) @ alpha
+        if not predictions.requires_grad:
+            raise TypeError(f"{kernel!r} is not differentiable by torch, so its predictor has no gradients.")
+        gradients = [
+            torch.autograd.grad(predictions[:, c].sum(), x, retain_graph=True)[0] for c in range(alpha.shape[1])
+        ]
+    return torch.stack(gradients, dim=1)

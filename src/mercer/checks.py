@@ -1,0 +1,56 @@
+"""Checks of parameters and arrays, each with an error that names the parameter, the value and what is allowed."""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+from mercer.exceptions import invalid_parameter
+
+Choice = TypeVar("Choice", bound=str)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> float:
+    """Return `value` as a float if it is a finite number within the bounds."""
+    bounds = [
+        f"{word} {bound:g}"
+        for word, bound in (("above", above), ("at least", at_least), ("at most", at_most))
+        if bound is not None
+    ]
+    allowed = "a finite number" + (f" {' and '.join(bounds)}" if bounds else "")
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise invalid_parameter(name, value, allowed)
+    number = float(value)
+    if (
+        (above is not None and number <= above)
+        or (at_least is not None and number < at_least)
+        or (at_most is not None and number > at_most)
+    ):
+        raise invalid_parameter(name, value, allowed)
+    return number
+
+
+def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int | None = None, why: str = "") -> int:
+    """Return `value` as an int if it is a whole number within the bounds; `why` explains the upper one."""
+    allowed = f"a whole number, at least {at_least}"
+    if at_most is not None:
+        allowed += f" and at most {at_most}" + (f" ({why})" if why else "")
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise invalid_parameter(name, value, allowed)
+    if value < at_least or (at_most is not None and value > at_most):
+        raise invalid_parameter(name, value, allowed)
+    return int(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[Choice]) -> Choice:
+    """Return `value` if it is one of the strings in `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise invalid_parameter(name, value, choices)
+    return value  # type: ignore[return-value]

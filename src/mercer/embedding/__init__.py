@@ -1,0 +1,5 @@
+"""Representations on landmarks."""
+
+from mercer.embedding.nystrom import Nystrom
+
+__all__ = ["Nystrom"]

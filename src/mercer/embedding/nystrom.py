@@ -1,0 +1,240 @@
+"""Nyström features: the kernel's own feature map, restricted to m landmarks."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor
+from mercer.checks import check_count, check_number
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels import Kernel, check_kernel
+from mercer.landmarks import METHODS, choose_landmarks
+from mercer.mahalanobis import Mahalanobis
+from mercer.nystrom import landmark_features, principal_coefficients
+
+# What n_landmarks=None means where the data have more rows.
+DEFAULT_LANDMARKS = 1000
+
+
+class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Map rows to features whose inner products approximate a kernel: K ≈ Φ Φ^T with Φ = K_nm U_h Λ_h^-1/2.
+
+    U_h Λ_h U_h^T is the leading part of the kernel matrix K_mm of m landmarks, so that the features are the
+    kernel principal components of the landmarks, extended to any row (krepes, section 3.1). With every row a
+    landmark the approximation is exact.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object, a function of two
+        sets of rows, or "precomputed": X is then the (n, n) kernel matrix in `fit`, and the kernel matrix between
+        new rows and those of `fit` in `transform`.
+    n_landmarks : int or None, default=None
+        m. None takes 1000, or all rows if there are fewer.
+    n_components : int or None, default=None
+        h, at most m; None keeps all. Directions without numerical content are left out.
+    landmarks : {"uniform", "kmeans++"} or array, default="uniform"
+        How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
+        of shape (m,). In place of `n_landmarks`, if an array.
+    bandwidth : float, "median" or None, default=None
+        Takes the place of the kernel's own bandwidth.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks, and the rows whose median distance is the bandwidth.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows.
+    device : str, torch.device or None, default=None
+        Where the work is done; None is the CPU.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The kernel, with a number for the bandwidth; None if precomputed.
+    landmarks_ : ndarray of shape (m, d)
+    landmark_indices_ : ndarray of shape (m,)
+        The rows of `fit` that are landmarks, unless the landmarks themselves were given.
+    coefficients_ : ndarray of shape (m, h)
+        U_h Λ_h^-1/2.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
+
+    Notes
+    -----
+    `fit` costs O(m^2 d + m^3) beside the choice of the landmarks, `transform` O(n m (d + h)) by row blocks.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mercer import Nystrom
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> Nystrom(n_landmarks=200, n_components=50, random_state=0).fit_transform(X).shape
+    (1797, 50)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_landmarks: int | None = None,
+        n_components: int | None = None,
+        landmarks: Any = "uniform",
+        bandwidth: float | str | None = None,
+        random_state: Any = None,
+        working_memory: float = WORKING_MEMORY,
+        device: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_landmarks = n_landmarks
+        self.n_components = n_components
+        self.landmarks = landmarks
+        self.bandwidth = bandwidth
+        self.random_state = random_state
+        self.working_memory = working_memory
+        self.device = device
+
+    def fit(self, X: Any, y: Any = None) -> "Nystrom":
+        """Choose the landmarks of X and decompose their kernel matrix.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        self._check_parameters(X)
+        random = check_random_state(self.random_state)
+        kernel = None if self._is_precomputed() else check_kernel(self.kernel, self.bandwidth)
+        landmarks, indices = self._landmarks(X, kernel, random)
+        if kernel is None:
+            K_mm = as_tensor(landmarks[:, indices])
+        else:
+            kernel = kernel.resolved(X, random)
+            # Small eigenvalues are what the inverse root amplifies, so K_mm has all digits whatever X has.
+            K_mm = kernel.matrix(as_tensor(landmarks, dtype=torch.float64, device=self.device))
+        coefficients = principal_coefficients(
+            K_mm.to(torch.float64), self.n_components, precision=as_tensor(X[:0]).dtype
+        )
+        if self.n_components is not None and coefficients.shape[1] < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components}, but the kernel matrix of the {len(landmarks)} landmarks has "
+                f"numerical rank {coefficients.shape[1]}: {coefficients.shape[1]} components are kept.",
+                DataWarning,
+                stacklevel=2,
+            )
+        self.kernel_ = kernel
+        self.landmarks_ = landmarks
+        self.landmark_indices_ = indices
+        self.coefficients_ = coefficients.cpu().numpy().astype(X.dtype)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of each row, of shape (n, h).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        coefficients = self._tensor(self.coefficients_)
+        if self.kernel_ is None:
+            return X[:, self.landmark_indices_] @ self.coefficients_
+        features = landmark_features(
+            self.kernel_,
+            X,
+            self._tensor(self.landmarks_),
+            coefficients,
+            working_memory=self.working_memory,
+        )
+        return features.cpu().numpy().astype(X.dtype, copy=False)
+
+    def _landmarks(
+        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        if not isinstance(self.landmarks, str):
+            return self._given_landmarks(X, kernel)
+        wanted = min(len(X), DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
+        if self.n_landmarks is None:
+            with warnings.catch_warnings():
+                # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
+                warnings.simplefilter("ignore", DataWarning)
+                indices = self._choose(X, kernel, wanted, random)
+        else:
+            indices = self._choose(X, kernel, wanted, random)
+        return X[indices], indices
+
+    def _choose(
+        self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState
+    ) -> np.ndarray:
+        metric = None if kernel is None else _common_metric(kernel)
+        return choose_landmarks(
+            X, wanted, self.landmarks, metric=metric, random_state=random, working_memory=self.working_memory
+        )
+
+    def _given_landmarks(self, X: np.ndarray, kernel: Kernel | None) -> tuple[np.ndarray, np.ndarray | None]:
+        given = np.asarray(self.landmarks)
+        if given.ndim == 1 and np.issubdtype(given.dtype, np.integer):
+            if len(given) == 0 or given.min() < 0 or given.max() >= len(X):
+                raise invalid_parameter("landmarks", self.landmarks, f"row indices from 0 to {len(X) - 1}")
+            return X[given], given
+        if kernel is None:
+            raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")
+        given = check_array(given, dtype=X.dtype, input_name="landmarks")
+        if given.shape[1] != X.shape[1]:
+            raise invalid_parameter(
+                "landmarks", f"array of shape {given.shape}", f"of shape (m, {X.shape[1]}), with the columns of X"
+            )
+        return given, None
+
+    def _check_parameters(self, X: np.ndarray) -> None:
+        check_number("working_memory", self.working_memory, above=0.0)
+        m = None
+        if self.n_landmarks is not None:
+            m = check_count("n_landmarks", self.n_landmarks)
+        if isinstance(self.landmarks, str) and self.landmarks not in METHODS:
+            raise invalid_parameter("landmarks", self.landmarks, METHODS, "An array of landmarks will do too.")
+        if self.n_components is not None:
+            check_count("n_components", self.n_components, at_most=m, why="n_landmarks")
+        if self._is_precomputed():
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
+                )
+            if isinstance(self.landmarks, str) and self.landmarks != "uniform":
+                raise invalid_parameter(
+                    "landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'"
+                )
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return as_tensor(array, device=self.device)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.coefficients_.shape[1]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _common_metric(kernel: Kernel) -> Mahalanobis | None:
+    """Return the metric in which k-means++ measures: the kernel's, or none if its terms have their own."""
+    try:
+        return kernel.single_metric()
+    except ValueError:
+        return None

@@ -1,0 +1,41 @@
+"""Warnings and errors that name what was received and what is allowed."""
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class MercerWarning(UserWarning):
+    """Base of every warning that Mercer gives, so that all can be silenced or made errors at once."""
+
+
+class NumericalWarning(MercerWarning):
+    """A computation went through, but not as asked: jitter was added, a fall-back was taken."""
+
+
+class ConvergenceWarning(NumericalWarning):
+    """An iterative solver stopped before it reached its tolerance."""
+
+
+class DataWarning(MercerWarning):
+    """The data allow less than was asked for: duplicate rows, fewer landmarks, a constant column."""
+
+
+class InvalidParameterError(ValueError):
+    """A parameter has a value that is not allowed."""
+
+
+class NumericalError(ArithmeticError):
+    """A matrix that must be positive definite is not, and no allowed jitter makes it so."""
+
+
+class ModelFileError(ValueError):
+    """A model file is damaged, foreign, or of a version that cannot be read."""
+
+
+def invalid_parameter(
+    name: str, value: Any, allowed: str | Iterable[str], hint: str = ""
+) -> InvalidParameterError:
+    """Build the error for a parameter with a wrong value; a function, so that the error pickles."""
+    if not isinstance(allowed, str):
+        allowed = "one of " + ", ".join(repr(choice) for choice in allowed)
+    return InvalidParameterError(f"{name}={value!r} is not allowed: {name} must be {allowed}. {hint}".rstrip())

@@ -1,0 +1,260 @@
+"""What every kernel gives: its matrix, its diagonal, and the weights from which all derivatives follow."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from sklearn.base import BaseEstimator, clone
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, walk
+from mercer.exceptions import invalid_parameter
+from mercer.mahalanobis import Mahalanobis, check_metric
+
+# (n, m) temporaries that evaluating a block holds at once; sets the number of its rows.
+TEMPORARIES = 4
+
+
+class GradientTerm(NamedTuple):
+    """One term of a kernel's derivative, dk(x_i, z_j)/dx_i = L (P_ij z'_j - Q_ij x'_i), where x' = x L.
+
+    Radial kernels have P = Q, the same tensor; inner-product kernels have Q = None, which stands for zero.
+    """
+
+    metric: Mahalanobis
+    P: Tensor
+    Q: Tensor | None
+    x: Tensor
+    z: Tensor
+
+    def sums(self, alpha: Tensor) -> Tensor:
+        """Return sum_j alpha_jc dk(x_i, z_j)/dx_i in the coordinates x L, of shape (n, c, r).
+
+        (P o alpha_c^T) Z = P (alpha_c o Z): scaling the rows of Z, not the columns of P, makes one matrix product
+        of it for all outputs c.
+        """
+        scaled = (alpha[:, :, None] * self.z[:, None, :]).flatten(1)
+        if self.Q is self.P:
+            # The row sums of P o alpha_c ride along as extra columns.
+            product = self.P @ torch.cat([scaled, alpha], dim=1)
+            pulled, pushed = product[:, : scaled.shape[1]], product[:, scaled.shape[1] :]
+        else:
+            pulled = self.P @ scaled
+            pushed = None if self.Q is None else self.Q @ alpha
+        gradients = pulled.reshape(len(self.x), alpha.shape[1], self.z.shape[1])
+        if pushed is not None:
+            gradients = torch.addcmul(gradients, pushed[:, :, None], self.x[:, None, :], value=-1.0)
+        return gradients
+
+    def scaled(self, factor: Any) -> "GradientTerm":
+        """Return the term multiplied by a number, or entry by entry by a matrix."""
+        P = self.P * factor
+        Q = P if self.Q is self.P else None if self.Q is None else self.Q * factor
+        return self._replace(P=P, Q=Q)
+
+
+class Kernel(BaseEstimator, ABC):
+    """A positive semi-definite function k(x, z) of two rows.
+
+    A kernel is a value: its methods return new kernels and never change it. It is evaluated in two steps, so that
+    what depends on one side alone is done once: `prepare` projects the rows by the metric, and `values` and
+    `gradient_terms` combine two prepared sides.
+    """
+
+    @abstractmethod
+    def prepare(self, X: Tensor, beside: Any = None) -> Any:
+        """Work out what depends on X alone; `beside` is the prepared other side, whose origin X must share."""
+
+    @abstractmethod
+    def values(self, x: Any, z: Any) -> Tensor:
+        """Return k between two prepared sets, differentiable by torch."""
+
+    @abstractmethod
+    def prepared_diagonal(self, x: Any) -> Tensor:
+        """Return k(x_i, x_i) for a prepared set."""
+
+    @abstractmethod
+    def gradient_terms(self, x: Any, z: Any) -> list[GradientTerm]:
+        """Return the terms of dk/dx between two prepared sets."""
+
+    @abstractmethod
+    def map_leaves(self, function: Callable[["Kernel"], "Kernel"]) -> "Kernel":
+        """Return the kernel with `function` applied to each kernel that it is composed of."""
+
+    @abstractmethod
+    def leaves(self) -> list["Kernel"]:
+        """Return the kernels that this one is composed of; itself, if it is not composed."""
+
+    @property
+    def has_closed_form_gradient(self) -> bool:
+        """Whether `gradient_terms` is there; if not, gradients come from autograd."""
+        return all(leaf.has_closed_form_gradient for leaf in self.leaves())
+
+    # ---- evaluation -------------------------------------------------------------------------------------------
+
+    def matrix(self, X: Any, Z: Any = None, *, working_memory: float = WORKING_MEMORY) -> Any:
+        """Return k(x_i, z_j) for all pairs of rows, computed by row blocks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Z : array-like of shape (m, d), optional
+            X itself by default.
+        working_memory : float, default=64.0
+            MiB for the temporaries of one block, beside the result.
+
+        Returns
+        -------
+        matrix of shape (n, m)
+            A tensor if X or Z is one, else a NumPy array; float32 if both are, else float64.
+        """
+        z = rows_as_tensor("X" if Z is None else "Z", X if Z is None else Z)
+        dtype, device = z.dtype, z.device
+        if Z is not None:
+            dtype, device = common_type(X, z)
+            z = z.to(dtype)
+            check_same_columns(X, z)
+        prepared = self.prepare(z)
+        source = z if Z is None else X if hasattr(X, "shape") else rows_as_tensor("X", X)
+        out = torch.empty((source.shape[0], len(z)), dtype=dtype, device=device)
+        bytes_per_row = TEMPORARIES * len(z) * out.element_size()
+        for rows, (x,) in walk(
+            [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
+        ):
+            out[rows] = self.values(self.prepare(x, beside=prepared), prepared)
+        if Z is None:
+            # Rounding in the distances must not make a row less like itself than like a copy of it.
+            out.diagonal().copy_(self.prepared_diagonal(prepared))
+        return like_input(out, X, Z)
+
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        """Return `matrix(X, Z)`: a kernel serves wherever scikit-learn takes a callable on two sets of rows."""
+        return self.matrix(X, Z)
+
+    def diagonal(self, X: Any) -> Any:
+        """Return k(x_i, x_i) for each row, without the matrix."""
+        x = rows_as_tensor("X", X)
+        return like_input(self.prepared_diagonal(self.prepare(x)), X)
+
+    def gradient_weights(self, X: Any, Z: Any = None) -> tuple[Any, Any]:
+        """Return P and Q with dk(x_i, z_j)/dx_i = M (P_ij z_j - Q_ij x_i), both of shape (n, m).
+
+        Radial kernels have P = Q = -2 phi'(r^2), inner-product kernels P = phi'(s) and Q = 0; sums, products and
+        scalings of kernels that share one metric M follow.
+        """
+        self.single_metric()
+        x = rows_as_tensor("X", X)
+        z = self.prepare(x if Z is None else rows_as_tensor("Z", Z).to(x.dtype))
+        terms = self.gradient_terms(self.prepare(x, beside=z), z)
+        P, Q = torch.zeros_like(terms[0].P), torch.zeros_like(terms[0].P)
+        for term in terms:
+            P += term.P
+            if term.Q is not None:
+                Q += term.Q
+        return like_input(P, X, Z), like_input(Q, X, Z)
+
+    # ---- new kernels from this one ----------------------------------------------------------------------------
+
+    def with_params(self, **params: Any) -> "Kernel":
+        """Return a copy with some parameters replaced."""
+        kernel = copy.copy(self)
+        return kernel.set_params(**params)
+
+    def with_metric(self, metric: Any) -> "Kernel":
+        """Return the kernel under another metric, put into all that it is composed of."""
+        return self.map_leaves(lambda leaf: leaf.with_params(metric=metric))
+
+    def single_metric(self) -> Mahalanobis:
+        """Return the one metric of the kernel; an error if its terms have their own."""
+        metrics = [check_metric(leaf.metric) for leaf in self.leaves()]  # type: ignore[attr-defined]
+        if any(metric != metrics[0] for metric in metrics):
+            raise ValueError(
+                f"{self!r} has terms with different metrics: a kernel with one metric is needed here. "
+                "kernel.with_metric(...) gives all terms the same."
+            )
+        return metrics[0]
+
+    def resolved(self, X: Any, random_state: Any = None) -> "Kernel":
+        """Return the kernel with numbers for all its bandwidths: "median" becomes the median distance in X."""
+        return self.map_leaves(lambda leaf: leaf.resolved(X, random_state))
+
+    def rescaled(self, factor: float) -> "Kernel":
+        """Return the kernel with every bandwidth multiplied by `factor`; the bandwidths must be numbers."""
+        return self.map_leaves(lambda leaf: leaf.rescaled(factor))
+
+    def __add__(self, other: Any) -> "Kernel":
+        from mercer.kernels.composition import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        from mercer.kernels.composition import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, other) if isinstance(other, (int, float)) else NotImplemented
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        """Kernels are values: equal if of one class with equal parameters."""
+        if type(self) is not type(other):
+            return NotImplemented
+        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        if "metric" in ours:
+            ours["metric"], theirs["metric"] = check_metric(ours["metric"]), check_metric(theirs["metric"])
+        return ours == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LeafKernel(Kernel):
+    """A kernel that is not composed of others; holds the metric."""
+
+    metric: Any
+
+    def map_leaves(self, function: Callable[[Kernel], Kernel]) -> Kernel:
+        return function(self)
+
+    def leaves(self) -> list[Kernel]:
+        return [self]
+
+    def with_metric(self, metric: Any) -> Kernel:
+        return self.with_params(metric=metric)
+
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        return clone(self)
+
+    def rescaled(self, factor: float) -> Kernel:
+        return clone(self)
+
+    @property
+    def has_closed_form_gradient(self) -> bool:
+        return True
+
+
+def rows_as_tensor(name: str, X: Any) -> Tensor:
+    """Return rows as a two-dimensional tensor, or say what is wrong with them."""
+    x = as_tensor(X)
+    if x.ndim != 2:
+        raise invalid_parameter(name, tuple(x.shape), "of shape (rows, columns)", f"Got shape {tuple(x.shape)}.")
+    return x
+
+
+def common_type(X: Any, z: Tensor) -> tuple[torch.dtype, torch.device]:
+    """Return the precision that holds both sides, and the device of whichever is a tensor."""
+    if isinstance(X, Tensor):
+        return torch.promote_types(as_tensor(X[:0]).dtype, z.dtype), X.device
+    dtype = as_tensor(X[:0] if hasattr(X, "shape") else X).dtype
+    return torch.promote_types(dtype, z.dtype), z.device
+
+
+def check_same_columns(X: Any, z: Tensor) -> None:
+    """Raise if X and Z have different numbers of columns."""
+    shape = tuple(X.shape) if hasattr(X, "shape") else tuple(as_tensor(X).shape)
+    if len(shape) != 2 or shape[1] != z.shape[1]:
+        raise ValueError(
+            f"X has shape {shape} and Z has shape {tuple(z.shape)}: both must be (rows, columns) with equal columns."
+        )

@@ -1,0 +1,57 @@
+"""A kernel from the user's own function."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.blocks import as_tensor, row_slices
+from mercer.exceptions import invalid_parameter
+from mercer.kernels.base import GradientTerm, LeafKernel
+from mercer.mahalanobis import check_metric
+
+# The diagonal is cut out of square blocks of this many rows.
+DIAGONAL_ROWS = 64
+
+
+class Custom(LeafKernel):
+    """k(x, z) by a function of two sets of rows; derivatives, where they are needed, come from autograd.
+
+    Parameters
+    ----------
+    function : callable
+        (X, Z) -> matrix of shape (len(X), len(Z)), from tensors of shapes (n, d) and (m, d). It must be symmetric
+        and positive semi-definite, and differentiable by torch where gradients are asked for.
+    metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
+        The function sees the rows x L, M = L L^T. None is the identity.
+    """
+
+    def __init__(self, function: Callable[[Tensor, Tensor], Tensor], metric: Any = None) -> None:
+        self.function = function
+        self.metric = metric
+
+    @property
+    def has_closed_form_gradient(self) -> bool:
+        return False
+
+    def prepare(self, X: Tensor, beside: Tensor | None = None) -> Tensor:
+        return check_metric(self.metric).project(X)
+
+    def values(self, x: Tensor, z: Tensor) -> Tensor:
+        if not callable(self.function):
+            raise invalid_parameter("function", self.function, "a callable of two sets of rows")
+        matrix = as_tensor(self.function(x, z), dtype=x.dtype, device=x.device)
+        if matrix.shape != (len(x), len(z)):
+            raise ValueError(
+                f"function returned shape {tuple(matrix.shape)} for {len(x)} and {len(z)} rows: "
+                f"it must return {(len(x), len(z))}."
+            )
+        return matrix
+
+    def prepared_diagonal(self, x: Tensor) -> Tensor:
+        blocks = [self.values(x[rows], x[rows]).diagonal() for rows in row_slices(len(x), DIAGONAL_ROWS)]
+        return torch.cat(blocks) if blocks else x.new_zeros(0)
+
+    def gradient_terms(self, x: Tensor, z: Tensor) -> list[GradientTerm]:
+        raise TypeError("a Custom kernel has no gradient weights: its derivatives come from autograd.")

@@ -1,0 +1,123 @@
+"""Radial kernels, k(x, z) = phi(r^2): a profile and its slope are all that a kernel file states."""
+
+import warnings
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from mercer.blocks import as_tensor
+from mercer.checks import check_number
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels.base import GradientTerm, Kernel, LeafKernel
+from mercer.linalg import squared_distances, squared_norms
+from mercer.mahalanobis import Mahalanobis, check_metric
+
+# The median of the distances among this many rows is within a few per cent of that among all.
+MEDIAN_ROWS = 1000
+
+
+class CentredRows(NamedTuple):
+    """Rows in the coordinates of the metric, moved to a common origin near them so that few digits are lost."""
+
+    rows: Tensor
+    norms: Tensor
+    origin: Tensor
+
+
+def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> float:
+    """Return the median distance between distinct rows, among at most 1000 rows drawn at random.
+
+    If no two rows differ under the metric there is no such distance: a DataWarning, and 1.
+    """
+    n = X.shape[0]
+    if n > MEDIAN_ROWS:
+        chosen = check_random_state(random_state).choice(n, MEDIAN_ROWS, replace=False)
+        X = X[np.sort(chosen)]
+    x = metric.project(as_tensor(X).to(torch.float64))
+    x = x - x.mean(dim=0)
+    above = torch.triu_indices(len(x), len(x), offset=1, device=x.device)
+    r2 = squared_distances(x, x, exact_small=True)[above[0], above[1]]
+    r2 = r2[r2 > 0]
+    if not len(r2):
+        warnings.warn(
+            "bandwidth='median' needs two rows that differ, and all are equal: the bandwidth is set to 1.",
+            DataWarning,
+            stacklevel=2,
+        )
+        return 1.0
+    return float(r2.median().sqrt())
+
+
+class RadialKernel(LeafKernel):
+    """k(x, z) = phi(r^2), r = |x - z|_M the distance under the metric.
+
+    A subclass states `profile` (phi) and `slope` (phi'), both of which may overwrite their argument.
+    """
+
+    # Kernels of r, not r^2, need the digits of small distances that the expansion of r^2 loses.
+    exact_small_distances = True
+
+    def __init__(self, bandwidth: float | str = "median", metric: Any = None) -> None:
+        self.bandwidth = bandwidth
+        self.metric = metric
+
+    @abstractmethod
+    def profile(self, r2: Tensor) -> Tensor:
+        """Return phi(r^2)."""
+
+    @abstractmethod
+    def slope(self, r2: Tensor) -> Tensor:
+        """Return phi'(r^2), the derivative in r^2; zero at r = 0 where it does not exist."""
+
+    def scale(self) -> float:
+        """Return the bandwidth as a number, or say why it is none."""
+        if isinstance(self.bandwidth, str) and self.bandwidth == "median":
+            raise invalid_parameter(
+                "bandwidth",
+                self.bandwidth,
+                "a number before the kernel is evaluated",
+                "kernel.resolved(X) puts in the median distance of X; estimators do so in fit.",
+            )
+        if isinstance(self.bandwidth, str):
+            raise invalid_parameter("bandwidth", self.bandwidth, "a finite number above 0, or 'median'")
+        return check_number("bandwidth", self.bandwidth, above=0.0)
+
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        if self.bandwidth != "median":
+            self.scale()
+            return self.with_params()
+        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state))
+
+    def rescaled(self, factor: float) -> Kernel:
+        return self.with_params(bandwidth=self.scale() * factor)
+
+    def prepare(self, X: Tensor, beside: CentredRows | None = None) -> CentredRows:
+        rows = check_metric(self.metric).project(X)
+        origin = rows.mean(dim=0) if beside is None else beside.origin
+        rows = rows - origin
+        return CentredRows(rows, squared_norms(rows), origin)
+
+    def _squared_distances(self, x: CentredRows, z: CentredRows) -> Tensor:
+        return squared_distances(x.rows, z.rows, x.norms, z.norms, exact_small=self.exact_small_distances)
+
+    def values(self, x: CentredRows, z: CentredRows) -> Tensor:
+        return self.profile(self._squared_distances(x, z))
+
+    def prepared_diagonal(self, x: CentredRows) -> Tensor:
+        return self.profile(torch.zeros_like(x.norms))
+
+    def gradient_terms(self, x: CentredRows, z: CentredRows) -> list[GradientTerm]:
+        P = self.slope(self._squared_distances(x, z)).mul_(-2.0)
+        return [GradientTerm(check_metric(self.metric), P, P, x.rows, z.rows)]
+
+
+def root(r2: Tensor) -> Tensor:
+    """Return sqrt(r2), with a derivative of 0, not infinity, at 0 when torch differentiates it."""
+    if not r2.requires_grad:
+        return r2.sqrt_()
+    positive = r2 > 0
+    return torch.where(positive, torch.where(positive, r2, 1.0).sqrt(), 0.0)

@@ -1,0 +1,24 @@
+"""Factorisations, solvers and distances: plain functions of tensors that know no kernel."""
+
+from mercer.linalg.cholesky import CholeskyFactor, cholesky, solve_refined
+from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients
+from mercer.linalg.distances import squared_distances, squared_norms
+from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, top_eigenpairs
+from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
+
+__all__ = [
+    "CholeskyFactor",
+    "EigenPairs",
+    "RidgeSolution",
+    "Solution",
+    "cholesky",
+    "conjugate_gradients",
+    "generalized_eigenpairs",
+    "inverse_root",
+    "ridge_leave_one_out",
+    "ridge_path",
+    "solve_refined",
+    "squared_distances",
+    "squared_norms",
+    "top_eigenpairs",
+]

@@ -1,0 +1,118 @@
+"""Cholesky factors that add the jitter they need and say so, and solves refined from float32 to float64."""
+
+import warnings
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mercer.exceptions import NumericalError, NumericalWarning
+from mercer.linalg.conjugate_gradients import conjugate_gradients
+
+# Jitter, relative to the mean of the diagonal, is raised tenfold from the first unit of rounding up to this.
+MAX_JITTER = 1e-3
+# With a float32 factor as preconditioner, a condition number of 1e6 takes about 5 steps.
+REFINEMENT_STEPS = 12
+
+
+class CholeskyFactor(NamedTuple):
+    """L with L L^T = A + jitter I."""
+
+    lower: Tensor
+    jitter: float
+
+    def solve(self, B: Tensor) -> Tensor:
+        """Return (A + jitter I)^-1 B for a vector or a matrix B."""
+        columns = B[:, None] if B.ndim == 1 else B
+        return torch.cholesky_solve(columns, self.lower).reshape(B.shape)
+
+    def log_determinant(self) -> Tensor:
+        """Return log det(A + jitter I)."""
+        return 2.0 * self.lower.diagonal().log().sum()
+
+    def inverse(self) -> Tensor:
+        """Return (A + jitter I)^-1, symmetric; some 2.5 times the cost of the factor."""
+        return torch.cholesky_inverse(self.lower)
+
+
+def cholesky(A: Tensor, *, warn: bool = True) -> CholeskyFactor:
+    """Factorise a symmetric positive semi-definite matrix, with the smallest jitter that makes it definite.
+
+    The first try adds nothing. Each further one adds ten times more to the diagonal, relative to its mean, from
+    the rounding error of the matrix up to 1e-3.
+
+    Parameters
+    ----------
+    A : tensor of shape (n, n)
+        Left as it is.
+    warn : bool, default=True
+        Say with a NumericalWarning how much was added.
+
+    Raises
+    ------
+    NumericalError
+        If A has a number that is not finite, or is far from positive definite.
+    """
+    lower, failed = torch.linalg.cholesky_ex(A)
+    if not failed:
+        return CholeskyFactor(lower, 0.0)
+    if not torch.isfinite(A).all():
+        raise NumericalError("the matrix to factorise has a NaN or an infinity.")
+    scale = A.diagonal().abs().mean().item() or 1.0
+    relative = max(torch.finfo(A.dtype).eps * len(A) ** 0.5, torch.finfo(A.dtype).eps * 10)
+    while relative <= MAX_JITTER:
+        jitter = relative * scale
+        shifted = A.clone()
+        shifted.diagonal().add_(jitter)
+        lower, failed = torch.linalg.cholesky_ex(shifted)
+        if not failed:
+            if warn:
+                warnings.warn(
+                    f"the matrix of size {len(A)} is not positive definite in {A.dtype}: added {jitter:.1e} to its "
+                    "diagonal. A larger ridge, float64 or fewer duplicate rows avoid this.",
+                    NumericalWarning,
+                    stacklevel=2,
+                )
+            return CholeskyFactor(lower, jitter)
+        relative *= 10.0
+    raise NumericalError(
+        f"the matrix of size {len(A)} is not positive semi-definite: even {MAX_JITTER * scale:.1e} added to its "
+        "diagonal does not make it so. A larger ridge may help; an indefinite kernel cannot be used here."
+    )
+
+
+def solve_refined(A: Tensor, B: Tensor, *, tolerance: float = 1e-12) -> Tensor:
+    """Solve A X = B for a float64 positive definite A with the work done in float32.
+
+    The factor is computed in float32, which takes half the time, and serves as the preconditioner of conjugate
+    gradients in float64: some five products with A bring the relative residual below `tolerance` for condition
+    numbers up to 1e6. Past them, or where the float32 factor does not exist, the factor is computed in float64.
+
+    Parameters
+    ----------
+    A : float64 tensor of shape (n, n)
+    B : float64 tensor of shape (n,) or (n, k)
+    tolerance : float, default=1e-12
+        For the residual of each column, relative to the column.
+    """
+    single = A.to(torch.float32)
+    lower, failed = torch.linalg.cholesky_ex(single)
+    del single
+    if not failed:
+        solution = conjugate_gradients(
+            lambda V: A @ V,
+            B,
+            precondition=lambda R: _scaled_solve(lower, R),
+            tolerance=tolerance,
+            max_steps=REFINEMENT_STEPS,
+            warn=False,
+        )
+        if solution.converged:
+            return solution.x
+    return cholesky(A).solve(B)
+
+
+def _scaled_solve(lower: Tensor, R: Tensor) -> Tensor:
+    """Solve in float32 for a float64 right side of any size: scaled to 1, so that small residuals do not vanish."""
+    scale = R.abs().amax(dim=0, keepdim=True).clamp(min=torch.finfo(R.dtype).tiny)
+    return torch.cholesky_solve((R / scale).to(lower.dtype), lower).to(R.dtype) * scale

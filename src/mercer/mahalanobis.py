@@ -1,0 +1,202 @@
+"""The learned metric M = L L^T: identity, diagonal, full or of low rank; what it says about the inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from mercer.blocks import as_tensor, like_input
+from mercer.exceptions import invalid_parameter
+from mercer.linalg import squared_distances
+
+
+class Mahalanobis(BaseEstimator):
+    """A pseudo-metric on rows, |x - z|_M = sqrt((x - z)^T M (x - z)) with M = L L^T.
+
+    Parameters
+    ----------
+    factor : None, array of shape (d,) or array of shape (d, r), default=None
+        L. None is the identity; a vector is the diagonal of L, the square roots of M's; a matrix is L itself, of
+        any width r, so that M may have low rank.
+
+    Examples
+    --------
+    >>> from mercer import Mahalanobis
+    >>> metric = Mahalanobis.from_matrix([[4.0, 0.0], [0.0, 1.0]])
+    >>> float(metric.distance([[0.0, 0.0]], [[1.0, 0.0]])[0, 0])
+    2.0
+    """
+
+    def __init__(self, factor: Any = None) -> None:
+        self.factor = factor
+
+    @classmethod
+    def from_weights(cls, weights: Any) -> "Mahalanobis":
+        """Build the diagonal metric M = diag(weights), such as ARD's; no weight may be negative."""
+        weights = np.asarray(weights, dtype=np.float64)
+        if weights.ndim != 1 or not np.all(np.isfinite(weights)) or weights.min(initial=0.0) < 0:
+            raise invalid_parameter("weights", weights, "a vector of finite numbers, none negative")
+        return cls(np.sqrt(weights))
+
+    @classmethod
+    def from_matrix(cls, matrix: Any, rank: int | None = None) -> "Mahalanobis":
+        """Build the metric of a symmetric matrix M, keeping at most its `rank` leading directions.
+
+        Negative eigenvalues, which rounding makes, are clipped to zero. Directions whose eigenvalue is at the
+        rounding error of the largest are left out: L is as narrow as M allows.
+        """
+        M = np.asarray(matrix, dtype=np.float64)
+        if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.all(np.isfinite(M)):
+            raise invalid_parameter("matrix", M, "a square matrix of finite numbers")
+        values, vectors = np.linalg.eigh((M + M.T) / 2)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        kept = values > len(M) * np.finfo(np.float64).eps * max(values.max(initial=0.0), 0.0)
+        kept[len(M) if rank is None else rank :] = False
+        return cls(np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept])))
+
+    @property
+    def kind(self) -> str:
+        """'identity', 'diagonal' or 'full' (of any rank)."""
+        if self.factor is None:
+            return "identity"
+        return "diagonal" if np.ndim(self.factor) == 1 else "full"
+
+    @property
+    def n_features(self) -> int | None:
+        """The number d of inputs, or None for the identity, which takes any."""
+        return None if self.factor is None else int(self.factor.shape[0])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mahalanobis):
+            return NotImplemented
+        if self.factor is None or other.factor is None:
+            return self.factor is other.factor
+        return self.factor is other.factor or np.array_equal(self.factor, other.factor)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def project(self, X: Tensor) -> Tensor:
+        """Return X L, in which M is the plain Euclidean metric."""
+        if self.factor is None:
+            return X
+        if X.shape[-1] != self.n_features:
+            raise ValueError(
+                f"X has {X.shape[-1]} columns, but the metric was learned on {self.n_features}: they must be equal."
+            )
+        factor = self._factor_like(X)
+        return X * factor if factor.ndim == 1 else X @ factor
+
+    def pull_back(self, G: Tensor) -> Tensor:
+        """Map gradients in the coordinates x L back to gradients in x: return G L^T."""
+        if self.factor is None:
+            return G
+        factor = self._factor_like(G)
+        return G * factor if factor.ndim == 1 else G @ factor.T
+
+    def _factor_like(self, X: Tensor) -> Tensor:
+        factor = self.factor if isinstance(self.factor, Tensor) else as_tensor(self.factor)
+        return factor.to(dtype=X.dtype, device=X.device)
+
+    def distance(self, X: Any, Z: Any = None) -> Any:
+        """Return |x_i - z_j|_M for all pairs; NumPy in, NumPy out."""
+        x = as_tensor(X)
+        z = x if Z is None else as_tensor(Z, dtype=x.dtype, device=x.device)
+        r2 = squared_distances(self.project(x), self.project(z), exact_small=True)
+        return like_input(r2.sqrt_(), X, Z)
+
+    def matrix(self, n_features: int | None = None) -> np.ndarray:
+        """Return M of shape (d, d); the identity needs to be told its `n_features`."""
+        if self.factor is None:
+            return np.eye(self._dimension(n_features))
+        factor = self._numpy_factor()
+        return np.diag(factor**2) if factor.ndim == 1 else factor @ factor.T
+
+    def importances(self, n_features: int | None = None) -> np.ndarray:
+        """Return the diagonal of M scaled to sum to 1: how much each input counts."""
+        if self.factor is None:
+            return np.full(self._dimension(n_features), 1.0 / self._dimension(n_features))
+        factor = self._numpy_factor()
+        diagonal = factor**2 if factor.ndim == 1 else (factor**2).sum(axis=1)
+        total = diagonal.sum()
+        return diagonal / total if total > 0 else diagonal
+
+    def directions(
+        self, n_directions: int | None = None, n_features: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the principal directions of M: unit vectors in rows, and the share of trace(M) of each.
+
+        A direction is a combination of inputs that the model looks at; its sign is such that the largest entry is
+        positive.
+        """
+        values, vectors = np.linalg.eigh(self.matrix(n_features))
+        values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
+        rows = rows * np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])[:, None]
+        shares = values / values.sum() if values.sum() > 0 else values
+        return rows[:n_directions], shares[:n_directions]
+
+    def normalized(self) -> "Mahalanobis":
+        """Return the metric scaled so that trace(M) = d, which leaves the size of M to the bandwidth.
+
+        A metric that is zero throughout is returned as it is.
+        """
+        if self.factor is None:
+            return self
+        trace = float((self.factor**2).sum())
+        if trace <= 0:
+            return self
+        return Mahalanobis(self.factor * (len(self.factor) / trace) ** 0.5)
+
+    def summary(
+        self,
+        feature_names: Sequence[str] | None = None,
+        n_features: int | None = None,
+        n_top: int = 5,
+        n_directions: int = 2,
+    ) -> str:
+        """Return what the metric looks at, for people: the top inputs and the top combinations of inputs."""
+        if n_features is None and feature_names is not None:
+            n_features = len(feature_names)
+        importances = self.importances(n_features)
+        d = len(importances)
+        names = [f"x{i}" for i in range(d)] if feature_names is None else [str(name) for name in feature_names]
+        if len(names) != d:
+            raise invalid_parameter("feature_names", feature_names, f"a sequence of {d} names")
+        width = max(len(name) for name in names)
+        lines = [f"{self.kind} metric on {d} inputs"]
+        for i in np.argsort(-importances, kind="stable")[:n_top]:
+            lines.append(f"  {names[i]:<{width}}  {importances[i]:6.1%}  {'█' * round(40 * importances[i])}")
+        if self.kind == "full":
+            for row, share in zip(*self.directions(n_directions), strict=True):
+                top = [i for i in np.argsort(-np.abs(row), kind="stable")[:n_top] if abs(row[i]) >= 0.05]
+                terms = " ".join(f"{row[i]:+.2f} {names[i]}" for i in top)
+                lines.append(f"  direction with {share:.1%} of the metric: {terms}")
+        return "\n".join(lines)
+
+    def _dimension(self, n_features: int | None) -> int:
+        if n_features is None:
+            raise invalid_parameter("n_features", n_features, "the number of inputs", "The identity does not know it.")
+        return n_features
+
+    def _numpy_factor(self) -> np.ndarray:
+        factor = self.factor.detach().cpu().numpy() if isinstance(self.factor, Tensor) else np.asarray(self.factor)
+        return factor.astype(np.float64)
+
+
+def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:
+    """Return `metric` as a Mahalanobis: None is the identity, a vector M's diagonal, a square matrix M itself."""
+    if metric is None:
+        return Mahalanobis()
+    if isinstance(metric, Mahalanobis):
+        return metric
+    if isinstance(metric, (np.ndarray, list, tuple, torch.Tensor)):
+        array = np.asarray(metric, dtype=np.float64)
+        if array.ndim == 1:
+            return Mahalanobis.from_weights(array)
+        if array.ndim == 2 and array.shape[0] == array.shape[1]:
+            return Mahalanobis.from_matrix(array)
+    raise invalid_parameter(
+        name, metric, "None, a Mahalanobis, a vector of d weights or a symmetric (d, d) matrix M"
+    )

@@ -1,0 +1,66 @@
+"""The feature map of m landmarks, and its principal-component start, as functions (krepes, section 3.1)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, walk
+from mercer.kernels import Kernel
+from mercer.kernels.base import TEMPORARIES
+from mercer.linalg import top_eigenpairs
+
+
+def principal_coefficients(
+    K_mm: Tensor, n_components: int | None = None, precision: torch.dtype | None = None
+) -> Tensor:
+    """Return A_0 = U_h Lambda_h^-1/2 from the top h eigenpairs of K_mm = U Lambda U^T.
+
+    Then K_nm A_0 are the features whose inner products are the Nyström approximation K_nm K_mm^+ K_mn of rank h,
+    and A_0^T K_mm A_0 = I.
+
+    Parameters
+    ----------
+    K_mm : tensor of shape (m, m)
+        The kernel matrix of the landmarks.
+    n_components : int, optional
+        h; m by default. Directions whose eigenvalue is at the rounding error of the largest carry no information
+        and are left out, so that fewer may come back.
+    precision : torch.dtype, optional
+        The precision of the K_nm that will be multiplied, whose rounding error counts; that of K_mm by default.
+
+    Returns
+    -------
+    coefficients of shape (m, h)
+    """
+    values, vectors = top_eigenpairs(K_mm, n_components)
+    # Two errors make directions meaningless: that of the decomposition, and that of each entry of K_nm.
+    noise = max(len(K_mm) * torch.finfo(K_mm.dtype).eps, torch.finfo(precision or K_mm.dtype).eps)
+    kept = values > noise * values[0].clamp(min=0.0)
+    return vectors[:, kept] / values[kept].sqrt()
+
+
+def landmark_features(
+    kernel: Kernel,
+    X: Any,
+    landmarks: Tensor,
+    coefficients: Tensor,
+    bias: Tensor | None = None,
+    *,
+    working_memory: float = WORKING_MEMORY,
+) -> Tensor:
+    """Return f(x) = A^T k_x + bias for each row x, k_x its kernel values with the m landmarks, by row blocks.
+
+    O(n m (d + h)) time; beside the result of shape (n, h), memory as `working_memory` says: K_nm is never whole.
+    """
+    prepared = kernel.prepare(landmarks)
+    dtype, device = landmarks.dtype, landmarks.device
+    out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
+    bytes_per_row = TEMPORARIES * len(landmarks) * landmarks.element_size()
+    for rows, (x,) in walk(
+        [X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
+    ):
+        torch.mm(kernel.values(kernel.prepare(x, beside=prepared), prepared), coefficients, out=out[rows])
+        if bias is not None:
+            out[rows] += bias
+    return out

@@ -1,0 +1,6 @@
+"""Displays: one a figure, each with `from_...`, `plot` and the drawn `figure_` and `ax_`, as in scikit-learn."""
+
+from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.metric import MetricDisplay
+
+__all__ = ["EmbeddingDisplay", "MetricDisplay"]

@@ -1,0 +1,151 @@
+"""Candidates (kernel, bandwidth, metric, ridge) compared by closed-form leave-one-out: no validation set is needed."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from torch import Tensor
+
+from mercer.checks import check_choice, check_count
+from mercer.kernels import Kernel
+from mercer.linalg import RidgeSolution, ridge_path
+
+
+def squared_error_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
+    """Return minus the weighted mean of the squared leave-one-out errors, over all outputs."""
+    squares = solution.residuals.reshape(len(y), -1).square().mean(dim=1)
+    return -float(weights @ squares / weights.sum())
+
+
+def log_density_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
+    """Return the mean log density of each y_i under the Gaussian process fitted without it.
+
+    The prior is y ~ N(0, s A), A = K + ridge W^-1, so that y_i is predicted with variance s / (A^-1)_ii. The output
+    scale s, one an output, is the one that maximises the score: the mean of the squared errors over the variances.
+    """
+    variances = solution.variances[:, None]
+    scaled = solution.residuals.reshape(len(y), -1).square() / variances
+    s = (weights @ scaled / weights.sum()).clamp(min=torch.finfo(y.dtype).tiny)
+    log_densities = -0.5 * (torch.log(2 * math.pi * s * variances) + scaled / s)
+    return float(weights @ log_densities.mean(dim=1) / weights.sum())
+
+
+def accuracy_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
+    """Return the weighted share of rows whose class, the largest of the outputs, is right when left out.
+
+    y holds a column a class, the largest entry at the row's class; with one column the sign is the class.
+    """
+    predictions = y - solution.residuals
+    if y.ndim == 1 or y.shape[1] == 1:
+        right = (predictions > 0).reshape(len(y)) == (y > 0).reshape(len(y))
+    else:
+        right = predictions.argmax(dim=1) == y.argmax(dim=1)
+    return float(weights @ right.to(weights.dtype) / weights.sum())
+
+
+CRITERIA: dict[str, Callable[[RidgeSolution, Tensor, Tensor], float]] = {
+    "squared_error": squared_error_score,
+    "log_density": log_density_score,
+    "accuracy": accuracy_score,
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One choice: a kernel with numbers for all its parameters, a ridge, and what the caller wants to remember.
+
+    `score` is the leave-one-out score (larger is better) and `solution` the fit behind it, once it is evaluated.
+    """
+
+    kernel: Kernel
+    ridge: float
+    about: dict[str, Any] = field(default_factory=dict)
+    score: float = -math.inf
+    solution: RidgeSolution | None = None
+
+
+def evaluate(
+    kernel: Kernel,
+    ridges: Sequence[float],
+    X: Tensor,
+    y: Tensor,
+    *,
+    criterion: str = "squared_error",
+    weights: Tensor | None = None,
+    about: dict[str, Any] | None = None,
+) -> list[Candidate]:
+    """Fit one kernel with each ridge and score each by leave-one-out; one kernel matrix serves all.
+
+    A score that is not a number counts as the worst.
+    """
+    score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
+    K = kernel.matrix(X)
+    mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights
+    candidates = []
+    for solution in ridge_path(K, y, ridges, weights):
+        value = score(solution, y, mass)
+        value = value if math.isfinite(value) else -math.inf
+        candidates.append(Candidate(kernel, solution.ridge, about or {}, value, solution))
+    return candidates
+
+
+def best(candidates: Iterable[Candidate]) -> Candidate:
+    """Return the candidate with the largest score; the first of equals, so list the simplest first."""
+    candidates = list(candidates)
+    if not candidates:
+        raise ValueError("there are no candidates to choose from: at least one kernel and one ridge are needed.")
+    return max(candidates, key=lambda candidate: candidate.score)
+
+
+def select(
+    kernels: Sequence[Kernel],
+    ridges: Sequence[float],
+    X: Tensor,
+    y: Tensor,
+    *,
+    criterion: str = "squared_error",
+    weights: Tensor | None = None,
+    n_search: int = 2000,
+    n_finalists: int = 3,
+    random_state: Any = None,
+) -> Candidate:
+    """Return the best of all kernels and ridges by leave-one-out, at a bounded cost.
+
+    With more than `n_search` rows the candidates are first compared on that many rows drawn at random; the
+    `n_finalists` best (kernel, ridge) pairs are then fitted and compared on all rows. A ridge means the same on both:
+    it is the noise variance relative to the output scale, not a number that grows with n.
+
+    Parameters
+    ----------
+    kernels : sequence of Kernel
+    ridges : sequence of float
+    X : tensor of shape (n, d)
+    y : tensor of shape (n,) or (n, c)
+    criterion : {"squared_error", "log_density", "accuracy"}, default="squared_error"
+    weights : tensor of shape (n,), optional
+    n_search : int, default=2000
+    n_finalists : int, default=3
+    random_state : int, RandomState instance or None, default=None
+        Draws the rows of the search.
+
+    Notes
+    -----
+    O(len(kernels) n_search^3 + n_finalists n^3).
+    """
+    n_search = check_count("n_search", n_search, at_least=2)
+    n_finalists = check_count("n_finalists", n_finalists)
+    options = {"criterion": criterion}
+    if len(X) <= n_search:
+        return best(c for kernel in kernels for c in evaluate(kernel, ridges, X, y, weights=weights, **options))
+    drawn = np.sort(check_random_state(random_state).choice(len(X), n_search, replace=False))
+    rows = torch.from_numpy(drawn).to(X.device)
+    part = None if weights is None else weights[rows]
+    tried = [c for kernel in kernels for c in evaluate(kernel, ridges, X[rows], y[rows], weights=part, **options)]
+    finalists = sorted(tried, key=lambda candidate: -candidate.score)[:n_finalists]
+    return best(
+        c for f in finalists for c in evaluate(f.kernel, [f.ridge], X, y, weights=weights, about=f.about, **options)
+    )

@@ -1,0 +1,84 @@
+"""The lists over which laws run: kernels, metrics, and data of the kinds that break things."""
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from mercer import Mahalanobis
+from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52, Polynomial
+
+QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+
+
+def rational(X, Z):
+    """1 / (1 + |x - z|^2), as a user would write it."""
+    return 1.0 / (1.0 + (X[:, None, :] - Z[None, :, :]).square().sum(dim=2))
+
+
+KERNELS = {
+    "gaussian": Gaussian(1.3),
+    "laplace": Laplace(0.9),
+    "matern32": Matern32(1.7),
+    "matern52": Matern52(0.8),
+    "quadratic": Polynomial(degree=2, offset=0.5),
+    "cubic": Polynomial(degree=3, offset=1.5, scale=0.7),
+    "linear": Linear(),
+    "sum": Gaussian(0.7) + Linear(),
+    "product": Laplace(2.0) * Polynomial(degree=2, offset=1.0),
+    "scaled": 2.5 * Matern52(1.1),
+    "nested": 0.5 * (Gaussian(1.0) + Laplace(3.0) * (Linear() + 2 * Matern32(0.6))),
+    "custom": Custom(rational),
+}
+CLOSED_FORM = {name: kernel for name, kernel in KERNELS.items() if name != "custom"}
+RADIAL = {name: KERNELS[name] for name in ("gaussian", "laplace", "matern32", "matern52", "scaled", "custom")}
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+# name -> function of the number d of inputs
+METRICS = {
+    "none": lambda d: None,
+    "identity": lambda d: Mahalanobis(),
+    "diagonal": lambda d: Mahalanobis(np.linspace(0.4, 1.6, d)),
+    "full": lambda d: Mahalanobis(numbers(d, d, seed=1)),
+    "low_rank": lambda d: Mahalanobis(numbers(d, max(1, d // 2), seed=2)),
+}
+
+
+def _with(change):
+    """Return a function of (n, d) that gives standard normal rows with `change` made to them."""
+    return lambda n=5, d=3: change(numbers(n, d, seed=3))
+
+
+def _duplicate(X):
+    X[1::2] = X[0]
+    return X
+
+
+def _hold_constant(X):
+    X[:, 0] = 4.0
+    return X
+
+
+DATA = {
+    "plain": _with(lambda X: X),
+    "duplicates": _with(_duplicate),
+    "constant_column": _with(_hold_constant),
+    "one_row": _with(lambda X: X[:1]),
+    "one_column": _with(lambda X: X[:, :1]),
+    "offset": _with(lambda X: X + 1e4),
+    "large": _with(lambda X: 1e5 * X),
+    "small": _with(lambda X: 1e-5 * X),
+}
+
+
+@st.composite
+def tables(draw, max_rows=6, max_columns=4):
+    """Rows of any scale and offset, some of them equal, some columns constant."""
+    n, d = draw(st.integers(1, max_rows)), draw(st.integers(1, max_columns))
+    X = numbers(n, d, seed=draw(st.integers(0, 1000))) * 10.0 ** draw(st.integers(-4, 4))
+    X += draw(st.sampled_from([0.0, 1.0, 100.0]))
+    X[:, draw(st.lists(st.integers(0, d - 1), max_size=d))] = 1.0
+    return X[draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))]
