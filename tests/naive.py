@@ -118,7 +118,7 @@ def ridge_fit(K, y, ridge, w):
 
 
 def ridge_leave_one_out(K, y, ridge, w):
-    """What each of n fits misses of the row that it has not seen, and the Gaussian process's variance there."""
+    """What each of n fits misses of the row that it has not seen, and the process's variance there."""
     misses, variances = [], []
     for i in range(len(K)):
         rest = [j for j in range(len(K)) if j != i]

@@ -52,7 +52,7 @@ class EmbeddingDisplay:
         """Draw onto `ax`, or onto a new figure."""
         self.ax_ = ax = axes_or_new(ax, figsize=(5.2, 4.4))
         self.figure_ = ax.figure
-        size = float(np.clip(6000 / max(1, len(self.points)), 2.0, 30.0))
+        size = float(np.clip(16000 / max(1, len(self.points)), 3.0, 30.0))
         style = {"s": size, "alpha": 0.75, "linewidths": 0}
         if self.labels is None:
             ax.scatter(*self.points.T, color=CATEGORIES[0], **style)

@@ -1,0 +1,81 @@
+"""The classes that a model file may name; no other is looked up, imported or made."""
+
+import inspect
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+import mercer
+import mercer.kernels
+from mercer.exceptions import ModelFileError
+
+# Where Mercer's estimators come to hold scikit-learn's, list these here, as in
+# {"sklearn.preprocessing.StandardScaler": "sklearn.preprocessing:StandardScaler"}. They are saved as
+# ours are, by parameters and fitted attributes: a class belongs here only if all its attributes can be saved.
+SCIKIT_LEARN: dict[str, str] = {}
+
+# Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
+# from all their fields.
+RESULTS: dict[str, str] = {}
+
+
+def addresses() -> dict[str, str]:
+    """Return the names that files use and where each is defined, as "module:attribute".
+
+    Files use the public name, so that a class may move from one module to another.
+    """
+    public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
+    kernels = {f"mercer.kernels.{name}": f"mercer.kernels:{name}" for name in mercer.kernels.__all__}
+    return public | kernels | SCIKIT_LEARN | RESULTS
+
+
+def class_name(kind: type) -> str | None:
+    """Return the name of a class in files, or None if it is not one that may be saved."""
+    for name, address in addresses().items():
+        # The name decides what is imported: a class that is not in use need not be importable.
+        if address.rpartition(":")[2] == kind.__name__ and resolve(address) is kind:
+            return name if is_estimator(kind) or is_result(kind) else None
+    return None
+
+
+def find_class(name: str) -> type:
+    """Return the class of that name in a file; an error if it is not one that may be loaded."""
+    address = addresses().get(name)
+    if address is None:
+        raise ModelFileError(f"asks for the class {name!r}, which is not one that may be loaded")
+    kind = resolve(address)
+    if not isinstance(kind, type) or not (is_estimator(kind) or is_result(kind)):
+        raise ModelFileError(f"asks for {name!r}, which is not a class of models")
+    return kind
+
+
+def resolve(address: str) -> Any:
+    """Import what is at "module:attribute"."""
+    module, _, attribute = address.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def is_estimator(kind: type) -> bool:
+    """Whether objects of the class are estimators, kernels or metrics that can be made."""
+    return issubclass(kind, BaseEstimator) and not inspect.isabstract(kind)
+
+
+def is_result(kind: type) -> bool:
+    """Whether objects of the class are a fixed set of fields."""
+    return is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+
+
+def result_fields(kind: type) -> list[str]:
+    """Return the names of the fields of a named tuple or dataclass."""
+    if is_dataclass(kind):
+        return [field.name for field in fields(kind)]
+    return list(kind._fields)  # type: ignore[attr-defined]
+
+
+def is_attribute(kind: type, name: str) -> bool:
+    """Whether objects of the class may have an attribute of that name: it hides no method or property."""
+    hidden = inspect.getattr_static(kind, name, None)
+    hides = callable(hidden) or hasattr(hidden, "__get__")
+    return name.isidentifier() and not name.startswith("__") and not hides

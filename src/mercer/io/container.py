@@ -1,0 +1,142 @@
+"""The file: a safetensors header with a SHA-256 of the whole and a JSON document, then the tensors."""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors.torch
+from torch import Tensor
+
+from mercer.exceptions import ModelFileError, invalid_parameter
+
+# The digest has a fixed place, so that it can be checked before anything in the file is parsed.
+BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'
+DIGEST_START = 8 + len(BEFORE_DIGEST)
+DIGEST_END = DIGEST_START + 64
+NO_DIGEST = b"0" * 64
+
+MAX_HEADER = 100_000_000
+"""Bytes of header that safetensors reads."""
+
+
+class Stored(NamedTuple):
+    """A tensor on its way to a file: its type in safetensors' spelling, its shape, its memory as a vector."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    memory: np.ndarray
+
+
+def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
+    """Return the content of a file in pieces: the header, then the memory of each tensor, not copied.
+
+    Written here and not by safetensors, whose order of metadata changes from run to run and which copies all
+    tensors: the same model makes the same file. Wide types come first, so that all tensors are aligned.
+    """
+    ordered = sorted(tensors, key=lambda name: -tensors[name].memory.itemsize)
+    header: dict[str, Any] = {"__metadata__": {"sha256": NO_DIGEST.decode(), "document": document}}
+    offset = 0
+    for name in ordered:
+        dtype, shape, memory = tensors[name]
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + memory.nbytes]}
+        offset += memory.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MAX_HEADER:
+        raise ValueError(
+            f"model takes {len(text)} bytes of text (lists, labels, settings), and a file can hold at most "
+            f"{MAX_HEADER}: keep long lists of numbers as arrays."
+        )
+    head = len(text).to_bytes(8, "little") + text
+    pieces = [tensors[name].memory for name in ordered]
+    digest = _digest([head, *pieces])
+    return [head[:DIGEST_START] + digest + head[DIGEST_END:], *pieces]
+
+
+def unpack(data: bytes) -> tuple[str, dict[str, Tensor]]:
+    """Return the document and the tensors of a file's content, once its digest is found to be right."""
+    if data[8:DIGEST_START] != BEFORE_DIGEST:
+        raise ModelFileError("is not a Mercer model file, or its beginning is damaged")
+    view = memoryview(data)
+    if _digest([view[:DIGEST_START], NO_DIGEST, view[DIGEST_END:]]) != data[DIGEST_START:DIGEST_END]:
+        raise ModelFileError("is damaged or incomplete: its content does not match its SHA-256")
+    tensors = safetensors.torch.load(data)  # checks that the header and the tensors fit the file
+    length = int.from_bytes(data[:8], "little")
+    document = json.loads(data[8 : 8 + length])["__metadata__"].get("document")
+    if not isinstance(document, str):
+        raise ModelFileError("is not a Mercer model file: it has no document")
+    return document, tensors
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; a missing one is a FileNotFoundError that says so."""
+    file = check_path(path)
+    if file.is_dir():
+        raise ModelFileError(f"{file} is a folder, not a Mercer model file.")
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"path={str(file)!r}: there is no such file.") from None
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """Return `path` as a Path."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise invalid_parameter("path", path, "a str or a path")
+    return Path(path)
+
+
+def check_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that `path` leads to, links followed, if one can be put there."""
+    target = Path(os.path.realpath(check_path(path)))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path={str(path)!r}: create the folder {str(target.parent)!r} first.")
+    if target.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder: give the name of a file in it.")
+    return target
+
+
+def write_atomically(target: Path, pieces: Iterable[Any]) -> None:
+    """Write a file whole or not at all: a temporary one beside it takes its place once it is on the disk.
+
+    A new file gets the permissions that open() gives, one that is replaced passes on its own.
+    """
+    temporary = target.parent / f".mercer-{secrets.token_hex(8)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            if target.exists():
+                shutil.copymode(target, temporary)  # first, so that a private file is private at all times
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # KeyboardInterrupt too must not leave the temporary file
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # The new name is on the disk once the folder is. Not all systems can do it; the file is whole anyway.
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _digest(pieces: Iterable[Any]) -> bytes:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest().encode()

@@ -1,0 +1,200 @@
+"""From a JSON document and tensors back to a model: only listed classes are made, no name is trusted."""
+
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.exceptions import ModelFileError
+from mercer.io.classes import find_class, is_attribute, is_estimator, result_fields
+from mercer.io.vocabulary import BIT_GENERATORS, BUFFER_PLACES, MAX_DEPTH, MAX_TEXT, NAMED_TYPES, array_type
+
+
+@dataclass(frozen=True)
+class Source:
+    """What the document refers to: the tensors of the file, and the objects that the user hands back."""
+
+    tensors: dict[str, Tensor]
+    given: dict[str, Any]
+
+
+def decode(value: Any, source: Source, depth: int = 0) -> Any:
+    """Return the value that `encode` was given; `depth` is how many levels it is below the model.
+
+    Whatever is wrong in the file gives some exception, a ModelFileError where a plain word helps; the caller
+    turns the others into one.
+    """
+    if depth > MAX_DEPTH:
+        raise ModelFileError(f"is nested deeper than {MAX_DEPTH} levels")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, list):
+        return [decode(item, source, depth + 1) for item in value]
+    ((tag, content),) = value.items()
+    if tag not in DECODERS:
+        raise ModelFileError(f"is malformed: it has a value of the unknown kind {tag!r}")
+    return DECODERS[tag](content, source, depth)
+
+
+def decode_int(content: str, source: Source, depth: int) -> int:
+    return int(content, 16)
+
+
+def decode_float(content: str, source: Source, depth: int) -> float:
+    return struct.unpack(">d", bytes.fromhex(content))[0]
+
+
+def decode_tuple(content: list, source: Source, depth: int) -> tuple:
+    return tuple(decode(content, source, depth))
+
+
+def decode_slice(content: list, source: Source, depth: int) -> slice:
+    start, stop, step = decode(content, source, depth)
+    return slice(start, stop, step)
+
+
+def decode_dict(content: list, source: Source, depth: int) -> dict:
+    return {decode(key, source, depth + 1): decode(item, source, depth + 1) for key, item in content}
+
+
+def decode_tensor(content: dict, source: Source, depth: int) -> Tensor:
+    # A copy, as torch aligns memory, and products of arrays that are not aligned may differ in the last digits.
+    # What was copied is let go.
+    tensor = source.tensors.pop(content["name"]).clone()
+    return tensor.permute(*reversed(range(tensor.ndim))) if content["order"] == "F" else tensor
+
+
+def decode_array(content: dict, source: Source, depth: int) -> np.ndarray:
+    array = decode_tensor(content, source, depth).numpy()
+    dtype = array_type(content["dtype"])
+    if array.dtype != (np.int64 if dtype.kind in "mM" else dtype):
+        raise ModelFileError(f"is malformed: an array of type {dtype} is stored as {array.dtype}")
+    return array.view(dtype)
+
+
+def decode_text(content: dict, source: Source, depth: int) -> np.ndarray:
+    width, items = content["width"], content["items"]
+    shape = check_shape(content["shape"], len(items))
+    fits = all(isinstance(item, str) and len(item) <= width for item in items)
+    if not fits or width * len(items) > MAX_TEXT:
+        raise ModelFileError(f"is malformed: an array of strings does not have the width {width}")
+    return np.array(items, dtype=f"U{width:d}").reshape(shape)
+
+
+def decode_objects(content: dict, source: Source, depth: int) -> np.ndarray:
+    items = decode(content["items"], source, depth)
+    array = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        array[i] = item  # one by one: NumPy would take a list of equally long lists apart
+    return array.reshape(check_shape(content["shape"], len(items)))
+
+
+def check_shape(shape: list[int], size: int) -> list[int]:
+    """Return `shape` if it holds `size` items."""
+    if not all(type(length) is int and length >= 0 for length in shape) or math.prod(shape) != size:
+        raise ModelFileError(f"is malformed: {size} items do not make an array of shape {shape}")
+    return shape
+
+
+def decode_scalar(content: list, source: Source, depth: int) -> np.generic:
+    name, text = content
+    if name == "str":
+        return np.str_(text)
+    dtype = array_type(name)
+    (scalar,) = np.frombuffer(bytes.fromhex(text), dtype=dtype.newbyteorder("<")).astype(dtype)
+    return scalar
+
+
+def decode_dtype(content: str, source: Source, depth: int) -> np.dtype:
+    return array_type(content)
+
+
+def decode_type(content: str, source: Source, depth: int) -> Any:
+    return NAMED_TYPES[content]
+
+
+def decode_device(content: str, source: Source, depth: int) -> torch.device:
+    return torch.device(content)
+
+
+def decode_given(content: str, source: Source, depth: int) -> Any:
+    return source.given[content]
+
+
+def decode_random_state(content: dict, source: Source, depth: int) -> np.random.RandomState:
+    state = check_generator_state(decode(content, source, depth))
+    random_state = np.random.RandomState(BIT_GENERATORS[state["bit_generator"]](0))
+    random_state.set_state(state)
+    return random_state
+
+
+def decode_generator(content: list, source: Source, depth: int) -> np.random.Generator:
+    state, seeds = (decode(part, source, depth) for part in content)
+    check_generator_state(state)
+    if not 0 < seeds["pool_size"] <= 1024:
+        raise ModelFileError(f"is malformed: a pool of {seeds['pool_size']} seeds")
+    bit_generator = BIT_GENERATORS[state["bit_generator"]](np.random.SeedSequence(**seeds))
+    bit_generator.state = state
+    return np.random.Generator(bit_generator)
+
+
+def check_generator_state(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of a bit generator if the place in its buffer lies within it."""
+    name, size = BUFFER_PLACES.get(state["bit_generator"], ("", 0))
+    for place in (state.get(name, 0), state["state"].get(name, 0)):
+        if type(place) is not int or not 0 <= place <= size:
+            raise ModelFileError(f"is malformed: a generator of random numbers is at place {place} of {size}")
+    return state
+
+
+def decode_object(content: dict, source: Source, depth: int) -> Any:
+    """Make an object of a listed class by its constructor, then put its other attributes in place."""
+    kind = find_class(content["class"])
+    params, state = content["params"], content["state"]
+    if not is_estimator(kind):
+        raise ModelFileError(f"is malformed: {content['class']} has no parameters")
+    unknown = sorted(params.keys() - set(kind._get_param_names()))  # type: ignore[attr-defined]
+    if unknown:
+        raise ModelFileError(f"has {', '.join(unknown)} for {kind.__name__}, which has no such parameter")
+    for name in state:
+        if not is_attribute(kind, name) or name in kind._get_param_names():  # type: ignore[attr-defined]
+            raise ModelFileError(f"has {name!r} for {kind.__name__}, which is not allowed as an attribute")
+    model = kind(**{name: decode(item, source, depth + 1) for name, item in params.items()})
+    # Not by setattr: the attributes are data, whatever the class makes of an assignment.
+    vars(model).update({name: decode(item, source, depth + 1) for name, item in state.items()})
+    return model
+
+
+def decode_result(content: dict, source: Source, depth: int) -> Any:
+    """Make a listed named tuple or dataclass from its fields."""
+    kind, values = find_class(content["class"]), content["fields"]
+    if is_estimator(kind) or set(values) != set(result_fields(kind)):
+        raise ModelFileError(f"has the fields {', '.join(values)} for {kind.__name__}, which has others")
+    return kind(**{name: decode(item, source, depth + 1) for name, item in values.items()})
+
+
+DECODERS: dict[str, Callable[[Any, Source, int], Any]] = {
+    "RandomState": decode_random_state,
+    "Generator": decode_generator,
+    "array": decode_array,
+    "device": decode_device,
+    "dict": decode_dict,
+    "dtype": decode_dtype,
+    "float": decode_float,
+    "given": decode_given,
+    "int": decode_int,
+    "object": decode_object,
+    "objects": decode_objects,
+    "result": decode_result,
+    "scalar": decode_scalar,
+    "slice": decode_slice,
+    "tensor": decode_tensor,
+    "text": decode_text,
+    "tuple": decode_tuple,
+    "type": decode_type,
+}

@@ -1,0 +1,160 @@
+"""What holds for every public estimator: scikit-learn's checks, cloning, pickling, searches, names, docstrings."""
+
+import ast
+import importlib
+import inspect
+import pickle
+import pkgutil
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpydoc.docscrape import NumpyDocString
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import mercer
+from mercer.kernels import Gaussian
+
+# Defaults, but for counts of epochs, starts and iterations.
+ESTIMATORS = [mercer.Nystrom(random_state=0)]
+TRANSFORMERS = [estimator for estimator in ESTIMATORS if hasattr(estimator, "transform")]
+by_name = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
+by_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS, ids=lambda estimator: type(estimator).__name__)
+
+
+def digits(n=60):
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return X[:n] / 16.0, y[:n]
+
+
+def public_objects():
+    """Every public class and function of the package, with its qualified name."""
+    for module in pkgutil.walk_packages(mercer.__path__, "mercer."):
+        if ".cli" in module.name:
+            continue
+        loaded = importlib.import_module(module.name)
+        for name, value in vars(loaded).items():
+            if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.name:
+                if not name.startswith("_"):
+                    yield f"{module.name}.{name}", value
+
+
+def test_every_name_is_there_and_no_estimator_is_missing():
+    public = {name: getattr(mercer, name) for name in mercer.__all__}
+    estimators = {name for name, value in public.items() if inspect.isclass(value) and hasattr(value, "fit")}
+    assert estimators == {type(estimator).__name__ for estimator in ESTIMATORS}
+    defined = {
+        name.split(".")[-1]
+        for name, value in public_objects()
+        if inspect.isclass(value) and issubclass(value, BaseEstimator) and hasattr(value, "fit")
+    }
+    assert defined == estimators
+    assert set(mercer.__all__) <= set(dir(mercer))
+    with pytest.raises(AttributeError, match="no attribute 'Nystroem'; it has .*Nystrom"):
+        _ = mercer.Nystroem
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@by_name
+def test_clones_and_pickles(estimator):
+    X, y = digits()
+    fitted = clone(estimator).fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+    assert clone(fitted).get_params().keys() == estimator.get_params().keys()
+
+
+@by_transformer
+def test_grid_search_in_two_processes(estimator):
+    X, y = digits(90)
+    search = GridSearchCV(
+        make_pipeline(clone(estimator).set_params(kernel=Gaussian(1.0)), Ridge()),
+        {f"{type(estimator).__name__.lower()}__kernel__bandwidth": [0.01, 2.0]},
+        n_jobs=2,
+        cv=3,
+        error_score="raise",
+    )
+    search.fit(X, y)
+    assert search.best_params_[f"{type(estimator).__name__.lower()}__kernel__bandwidth"] == 2.0
+
+
+@by_transformer
+def test_names_and_pandas_output(estimator):
+    X, _ = digits()
+    frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
+    fitted = clone(estimator).set_output(transform="pandas").fit(frame)
+    out = fitted.transform(frame)
+    assert list(fitted.feature_names_in_) == list(frame.columns)
+    assert list(out.columns) == list(fitted.get_feature_names_out())
+    assert out.columns[0] == f"{type(estimator).__name__.lower()}0"
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.transform(frame.rename(columns={"pixel 0": "other"}))
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.full((20, 3), np.nan), "NaN"),
+        (np.full((20, 3), np.inf), "infinity"),
+        (np.zeros((0, 3)), "0 sample"),
+        (np.zeros((20, 0)), r"0 feature|at least one"),
+        (np.zeros(20), "Expected 2D array"),
+        (np.array([["a", "b"], ["c", "d"]]), "could not convert|numeric"),
+        (sparse.csr_matrix(np.eye(20)), "[Ss]parse"),
+    ],
+    ids=["nan", "infinity", "no rows", "no columns", "one dimension", "strings", "sparse"],
+)
+def test_bad_input_is_named(estimator, X, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        clone(estimator).fit(X, np.zeros(X.shape[0]))
+
+
+@by_transformer
+def test_wrong_feature_count_is_named(estimator):
+    X, y = digits()
+    with pytest.raises(ValueError, match="X has 63 features, but .* is expecting 64 features"):
+        clone(estimator).fit(X, y).transform(X[:, :63])
+
+
+def documented_defaults(value):
+    """The defaults that a docstring states, parameter by parameter."""
+    for parameter in NumpyDocString(inspect.getdoc(value) or "")["Parameters"]:
+        match = re.search(r"default=(.+)$", parameter.type)
+        if match:
+            for name in parameter.name.split(", "):
+                yield name, match.group(1).strip()
+
+
+DOCUMENTED = {name: value for name, value in public_objects() if any(documented_defaults(value))}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_docstrings_state_the_defaults_of_the_signature(name):
+    parameters = inspect.signature(DOCUMENTED[name]).parameters
+    for parameter, stated in documented_defaults(DOCUMENTED[name]):
+        assert parameter in parameters, f"{name} documents {parameter!r}, which it does not take."
+        default = parameters[parameter].default
+        assert ast.literal_eval(stated) == default, f"{name}: {parameter} is {default!r}, not {stated}."
+
+
+def test_defaults_are_documented_at_all():
+    assert "mercer.embedding.nystrom.Nystrom" in DOCUMENTED
+
+
+@by_name
+def test_every_parameter_is_documented(estimator):
+    documented = {p.name for p in NumpyDocString(inspect.getdoc(type(estimator)))["Parameters"]}
+    assert set(estimator.get_params(deep=False)) == documented

@@ -1,0 +1,43 @@
+"""Displays draw what they are given, and say what is wrong otherwise."""
+
+import matplotlib
+import numpy as np
+import pytest
+
+matplotlib.use("agg")
+
+from mercer import Mahalanobis
+from mercer.plots import EmbeddingDisplay, MetricDisplay
+
+
+def test_metric_display_shows_the_matrix_under_its_names():
+    M = np.array([[4.0, -2.0], [-2.0, 1.0]])
+    display = MetricDisplay.from_metric(Mahalanobis.from_matrix(M), feature_names=["age", "height"])
+    np.testing.assert_allclose(display.ax_.images[0].get_array(), M / 4)
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == ["age", "height"]
+    display.figure_.canvas.draw()
+
+
+def test_metric_display_draws_many_inputs_without_names_and_the_identity():
+    display = MetricDisplay.from_metric(Mahalanobis(), feature_names=[f"x{i}" for i in range(60)])
+    assert display.ax_.get_xlabel() == "input"
+    assert display.matrix.shape == (60, 60)
+
+
+def test_embedding_display_has_one_colour_a_class():
+    features = np.arange(12.0).reshape(4, 3)
+    display = EmbeddingDisplay.from_features(features, ["a", "b", "a", "b"], components=(0, 2))
+    points = [collection.get_offsets() for collection in display.ax_.collections]
+    np.testing.assert_allclose(points[0], [[0, 2], [6, 8]])
+    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["a", "b"]
+    assert display.ax_.get_ylabel() == "component 3"
+    with pytest.raises(ValueError, match=r"components=\(0, 3\) .*\(4, 3\)"):
+        EmbeddingDisplay.from_features(features, components=(0, 3))
+
+
+def test_displays_draw_onto_given_axes():
+    import matplotlib.pyplot as plt
+
+    _, axes = plt.subplots(1, 2)
+    assert EmbeddingDisplay.from_features(np.zeros((3, 2)), ax=axes[0]).ax_ is axes[0]
+    assert MetricDisplay.from_metric(Mahalanobis(), n_features=2, ax=axes[1]).ax_ is axes[1]

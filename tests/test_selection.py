@@ -1,0 +1,124 @@
+"""Leave-one-out scores against n refits, and the choice at a bounded cost."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from mercer import selection
+from mercer.kernels import Gaussian, Laplace
+from mercer.selection import CRITERIA, best, evaluate, select
+
+
+def problem(n=40, seed=0):
+    random = np.random.default_rng(seed)
+    X = torch.from_numpy(random.normal(size=(n, 3)))
+    y = torch.sin(2 * X[:, 0]) + 0.1 * torch.from_numpy(random.normal(size=n))
+    return X, y
+
+
+def refits(kernel, ridge, X, Y, weights):
+    """Predict each row from a fit on the others, and give the variance of a Gaussian process there."""
+    K = kernel.matrix(X)
+    predictions, variances = torch.zeros_like(Y), torch.zeros(len(X), dtype=Y.dtype)
+    for i in range(len(X)):
+        rest = torch.arange(len(X)) != i
+        A = K[rest][:, rest] + ridge * torch.diag(1 / weights[rest])
+        predictions[i] = K[i, rest] @ torch.linalg.solve(A, Y[rest])
+        variances[i] = K[i, i] + ridge / weights[i] - K[i, rest] @ torch.linalg.solve(A, K[rest, i])
+    return predictions, variances
+
+
+def naive_scores(predictions, variances, Y, weights):
+    share = weights / weights.sum()
+    errors = Y - predictions
+    s = (share[:, None] * errors**2 / variances[:, None]).sum(0)
+    density = torch.distributions.Normal(predictions, (s * variances[:, None]).sqrt()).log_prob(Y)
+    right = (predictions.argmax(1) == Y.argmax(1)) if Y.shape[1] > 1 else ((predictions > 0) == (Y > 0))[:, 0]
+    return {
+        "squared_error": -(share @ (errors**2).mean(1)),
+        "log_density": share @ density.mean(1),
+        "accuracy": share @ right.double(),
+    }
+
+
+@pytest.mark.parametrize("ridges", [[0.1], [0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_scores_equal_n_refits(ridges, weighted, outputs):
+    X, y = problem(25)
+    Y = torch.stack([y, -y, y.roll(1)][:outputs], dim=1)
+    weights = torch.linspace(0.5, 2.0, 25, dtype=torch.float64) if weighted else torch.ones(25, dtype=torch.float64)
+    kernel = Gaussian(1.5)
+    for criterion in CRITERIA:
+        candidates = evaluate(kernel, ridges, X, Y, criterion=criterion, weights=weights if weighted else None)
+        assert [c.ridge for c in candidates] == ridges
+        for c in candidates:
+            expected = naive_scores(*refits(kernel, c.ridge, X, Y, weights), Y, weights)[criterion]
+            assert c.score == pytest.approx(float(expected), abs=1e-8)
+
+
+def test_vectors_and_one_column_agree():
+    X, y = problem()
+    for criterion in CRITERIA:
+        a, b = (evaluate(Laplace(1.0), [0.1], X, t, criterion=criterion)[0].score for t in (y, y[:, None]))
+        assert a == pytest.approx(b)
+
+
+def test_the_density_is_at_its_best_output_scale():
+    """The score does not change with the scale of y but for the change of units."""
+    X, y = problem()
+    one = evaluate(Gaussian(1.0), [0.1], X, y, criterion="log_density")[0].score
+    ten = evaluate(Gaussian(1.0), [0.1], X, 10 * y, criterion="log_density")[0].score
+    assert one - ten == pytest.approx(math.log(10))
+
+
+def test_best_prefers_the_first_of_equals_and_never_a_nan():
+    X, y = problem()
+    a = evaluate(Gaussian(1.0), [0.1], X, y, about={"name": "a"})[0]
+    b = evaluate(Gaussian(1.0), [0.1], X, y, about={"name": "b"})[0]
+    assert best([a, b]) is a
+    assert evaluate(Gaussian(1.0), [0.1], X, y * float("nan"))[0].score == -math.inf
+    with pytest.raises(ValueError, match="no candidates"):
+        best([])
+
+
+def test_search_is_on_few_rows_and_finalists_on_all(monkeypatch):
+    X, y = problem(200)
+    sizes = []
+
+    def spy(kernel, ridges, rows, *args, **kwargs):
+        sizes.append((len(rows), len(ridges)))
+        return evaluate(kernel, ridges, rows, *args, **kwargs)
+
+    monkeypatch.setattr(selection, "evaluate", spy)
+    kernels = [Gaussian(b) for b in (0.01, 1.0, 100.0)]
+    chosen = select(kernels, [1e-3, 1e-1, 1e1], X, y, n_search=50, n_finalists=2, random_state=0)
+    assert sizes == [(50, 3)] * 3 + [(200, 1)] * 2
+    assert chosen.kernel == Gaussian(1.0)
+    assert len(chosen.solution.alpha) == 200
+
+
+def test_search_on_all_rows_equals_the_exhaustive_choice():
+    X, y = problem(60)
+    kernels = [Gaussian(b) for b in (0.3, 1.0, 3.0)] + [Laplace(b) for b in (0.3, 1.0, 3.0)]
+    ridges = [1e-3, 1e-2, 1e-1, 1.0]
+    chosen = select(kernels, ridges, X, y, criterion="log_density")
+    everything = [c for k in kernels for r in ridges for c in evaluate(k, [r], X, y, criterion="log_density")]
+    assert chosen.score == pytest.approx(max(c.score for c in everything))
+
+
+def test_the_choice_depends_on_random_state_alone():
+    X, y = problem(120)
+    kernels = [Gaussian(b) for b in (0.5, 1.0, 2.0)]
+    a, b = (select(kernels, [0.01, 0.1], X, y, n_search=30, random_state=3) for _ in range(2))
+    assert (a.kernel, a.ridge, a.score) == (b.kernel, b.ridge, b.score)
+
+
+def test_errors():
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"criterion='auc'.*'squared_error', 'log_density', 'accuracy'"):
+        evaluate(Gaussian(1.0), [0.1], X, y, criterion="auc")
+    with pytest.raises(ValueError, match="n_search=1 .*at least 2"):
+        select([Gaussian(1.0)], [0.1], X, y, n_search=1)
