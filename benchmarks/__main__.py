@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.report import print_table, strict_json, write_atomically
-
 from benchmarks.harness import (
     BUSY,
     MB,
@@ -27,6 +25,7 @@ from benchmarks.harness import (
     measure_memory,
     measure_time,
 )
+from experiments.report import print_table, strict_json, write_atomically
 
 COLUMNS = ("contestant", "median s", "min s", "spread", "ratio to first", "peak MB")
 
@@ -44,11 +43,17 @@ def summary(measured: Measured) -> list[dict[str, Any]]:
     for name, seconds in measured.seconds.items():
         quarters = statistics.quantiles(seconds, n=4, method="inclusive") if len(seconds) > 1 else None
         memory = measured.memory.get(name, Memory(None, "not measured"))
-        entries.append({
-            "contestant": name, "median": statistics.median(seconds), "min": min(seconds),
-            "spread": quarters[2] - quarters[0] if quarters else None, "seconds": seconds,
-            "peak_bytes": memory.peak, "memory_by": memory.method,
-        })
+        entries.append(
+            {
+                "contestant": name,
+                "median": statistics.median(seconds),
+                "min": min(seconds),
+                "spread": quarters[2] - quarters[0] if quarters else None,
+                "seconds": seconds,
+                "peak_bytes": memory.peak,
+                "memory_by": memory.method,
+            }
+        )
     return entries + [{"contestant": name, "missing": reason} for name, reason in measured.missing.items()]
 
 
@@ -62,20 +67,42 @@ def rows(entries: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
         spread, peak = entry["spread"], entry["peak_bytes"]
         bound = "" if entry["memory_by"] == "VmHWM" else "≥ "
         ratio = entry["median"] / entries[0]["median"]
-        shown.append((entry["contestant"], f"{entry['median']:.4g}", f"{entry['min']:.4g}",
-                      "" if spread is None else f"{spread:.2g}", f"{ratio:.3g}",
-                      "not measured" if peak is None else f"{bound}{peak / MB:.1f}"))
+        shown.append(
+            (
+                entry["contestant"],
+                f"{entry['median']:.4g}",
+                f"{entry['min']:.4g}",
+                "" if spread is None else f"{spread:.2g}",
+                f"{ratio:.3g}",
+                "not measured" if peak is None else f"{bound}{peak / MB:.1f}",
+            )
+        )
     return shown
 
 
 def claim_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, ...]]:
-    return [(v.claim.text, f"{v.claim.slow} / {v.claim.fast}, {v.claim.of}", f"{v.claim.at_least:g}",
-             "" if v.claim.reach is None else f"{v.claim.reach:g}",
-             "" if v.ratio is None else f"{v.ratio:.3g}", v.status) for v in verdicts]
+    return [
+        (
+            v.claim.text,
+            f"{v.claim.slow} / {v.claim.fast}, {v.claim.of}",
+            f"{v.claim.at_least:g}",
+            "" if v.claim.reach is None else f"{v.claim.reach:g}",
+            "" if v.ratio is None else f"{v.ratio:.3g}",
+            v.status,
+        )
+        for v in verdicts
+    ]
 
 
-def run(name: str, *, repeats: int = 7, quick: bool = False, out: Path | None = None, root: Path = ROOT,
-        load_before: float | None = None) -> Path:
+def run(
+    name: str,
+    *,
+    repeats: int = 7,
+    quick: bool = False,
+    out: Path | None = None,
+    root: Path = ROOT,
+    load_before: float | None = None,
+) -> Path:
     """Measure one benchmark, show it, and write it as JSON; quick results get a file of their own."""
     benchmark = load(name, root)
     measured = measure(benchmark, repeats, quick, root)
@@ -87,9 +114,21 @@ def run(name: str, *, repeats: int = 7, quick: bool = False, out: Path | None = 
     claims = [{**vars(v.claim), "ratio": v.ratio, "status": v.status} for v in verdicts]
     busy = load_before is not None and load_before > BUSY
     path = (out or root / "results") / (f"{name}-quick.json" if quick else f"{name}.json")
-    write_atomically(path, strict_json({
-        "benchmark": name, "mode": mode, "repeats": repeats, "contestants": entries, "claims": claims,
-        "machine": machine_facts(), "load_before": load_before, "machine_was_busy": busy}))
+    write_atomically(
+        path,
+        strict_json(
+            {
+                "benchmark": name,
+                "mode": mode,
+                "repeats": repeats,
+                "contestants": entries,
+                "claims": claims,
+                "machine": machine_facts(),
+                "load_before": load_before,
+                "machine_was_busy": busy,
+            }
+        ),
+    )
     return path
 
 
@@ -121,13 +160,15 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return 2
     load_before = load_average()  # once: after the first benchmark the load is our own
     if load_before is not None and load_before > BUSY:
-        print(f"warning: the load average is {load_before:.2f}, above {BUSY}: the machine is busy and the"
-              " times are not to be trusted", file=sys.stderr)
+        print(
+            f"warning: the load average is {load_before:.2f}, above {BUSY}: the machine is busy and the"
+            " times are not to be trusted",
+            file=sys.stderr,
+        )
     failed = 0
     for name in known if args.all else [args.name]:
         try:
-            path = run(name, repeats=args.repeats, quick=args.quick, out=args.out, root=root,
-                       load_before=load_before)
+            path = run(name, repeats=args.repeats, quick=args.quick, out=args.out, root=root, load_before=load_before)
             print(f"written: {path}", file=sys.stderr)
         except CheckFailed as error:
             failed += 1

@@ -1,4 +1,4 @@
-"""The average gradient outer product of a Laplace predictor at n = 8000, d = 20 in float64: closed form and autograd."""
+"""The average gradient outer product at n = 8000, d = 20 in float64: the closed form and autograd."""
 
 from collections.abc import Mapping
 from typing import Any

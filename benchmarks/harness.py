@@ -128,8 +128,9 @@ def load(name: str, root: Path = ROOT) -> Benchmark:
     return benchmark
 
 
-def measure_time(benchmark: Benchmark, data: Any, repeats: int,
-                 clock: Callable[[], float] = time.perf_counter) -> Measured:
+def measure_time(
+    benchmark: Benchmark, data: Any, repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> Measured:
     """Seconds of every contestant, round by round, so that a drift of the machine strikes all alike.
 
     A first round warms up and is checked; `repeats` rounds follow. Garbage of one contestant is collected
@@ -248,6 +249,7 @@ def machine_facts() -> dict[str, Any]:
     threads = {}
     with suppress(ImportError):
         from threadpoolctl import threadpool_info
+
         threads = {pool["internal_api"]: pool["num_threads"] for pool in threadpool_info()}
     if "torch" in sys.modules:
         threads["torch"] = sys.modules["torch"].get_num_threads()

@@ -40,8 +40,15 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
     try:
         experiment = load(args.name.replace("-", "_"), root)
         limit = None if args.time_limit is None else 60 * args.time_limit
-        outcome = run(experiment, args.results, quick=args.quick, seeds=args.seeds, only=args.only,
-                      fresh=args.fresh, time_limit=limit)
+        outcome = run(
+            experiment,
+            args.results,
+            quick=args.quick,
+            seeds=args.seeds,
+            only=args.only,
+            fresh=args.fresh,
+            time_limit=limit,
+        )
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

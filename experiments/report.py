@@ -48,8 +48,9 @@ def mean_and_spread(values: Sequence[float]) -> str:
 
 
 def claim_rows(report: Report) -> list[tuple[str, ...]]:
-    return [(v.claim.text, number(v.claim.paper), mean_and_spread(v.values), v.status, v.reason)
-            for v in report.verdicts]
+    return [
+        (v.claim.text, number(v.claim.paper), mean_and_spread(v.values), v.status, v.reason) for v in report.verdicts
+    ]
 
 
 def case_summaries(report: Report) -> list[dict[str, Any]]:
@@ -60,12 +61,17 @@ def case_summaries(report: Report) -> list[dict[str, Any]]:
         records = [record for record in tried if record is not None]
         done = [record for record in records if "measures" in record]
         names = dict.fromkeys(name for record in done for name in record["measures"])
-        summaries.append({
-            "case": case.name, "settings": case.settings, "seeds": case.seeds, "done": len(done),
-            "seconds": sum(record["seconds"] for record in records),
-            "measures": {n: [r["measures"][n] for r in done if n in r["measures"]] for n in names},
-            "errors": {str(r["seed"]): r["error"] for r in records if "error" in r},
-        })
+        summaries.append(
+            {
+                "case": case.name,
+                "settings": case.settings,
+                "seeds": case.seeds,
+                "done": len(done),
+                "seconds": sum(record["seconds"] for record in records),
+                "measures": {n: [r["measures"][n] for r in done if n in r["measures"]] for n in names},
+                "errors": {str(r["seed"]): r["error"] for r in records if "error" in r},
+            }
+        )
     return summaries
 
 
@@ -74,8 +80,9 @@ def case_rows(report: Report) -> list[tuple[str, ...]]:
     for summary in case_summaries(report):
         shown = [f"{name} {describe(values)}" for name, values in summary["measures"].items()]
         shown += [f"seed {seed} failed: {error}" for seed, error in summary["errors"].items()]
-        rows.append((summary["case"], f"{summary['done']} of {summary['seeds']}",
-                     f"{summary['seconds']:.1f}", "; ".join(shown)))
+        rows.append(
+            (summary["case"], f"{summary['done']} of {summary['seeds']}", f"{summary['seconds']:.1f}", "; ".join(shown))
+        )
     return rows
 
 
@@ -96,28 +103,53 @@ def versions(report: Report) -> dict[str, list[str]]:
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |"
-                     for line in lines) + "\n"
+    return (
+        "\n".join(
+            "| " + " | ".join(" ".join(cell.replace("|", "\\|").split()) for cell in line) + " |" for line in lines
+        )
+        + "\n"
+    )
 
 
 def as_markdown(report: Report) -> str:
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions(report).items())
-    return (f"# {report.experiment.title}\n\n"
-            f"`{report.experiment.name}`, {mode(report.quick)} mode. {libraries}\n\n"
-            f"## Claims\n\n{markdown_table(CLAIM_COLUMNS, claim_rows(report))}\n"
-            f"## Cases\n\n{markdown_table(CASE_COLUMNS, case_rows(report))}")
+    return (
+        f"# {report.experiment.title}\n\n"
+        f"`{report.experiment.name}`, {mode(report.quick)} mode. {libraries}\n\n"
+        f"## Claims\n\n{markdown_table(CLAIM_COLUMNS, claim_rows(report))}\n"
+        f"## Cases\n\n{markdown_table(CASE_COLUMNS, case_rows(report))}"
+    )
 
 
 def as_json(report: Report) -> str:
-    claims = [{"text": v.claim.text, "paper": v.claim.paper, "mean": v.mean, "spread": v.spread,
-               "values": list(v.values), "status": v.status, "reason": v.reason} for v in report.verdicts]
-    return strict_json({"experiment": report.experiment.name, "title": report.experiment.title,
-                        "mode": mode(report.quick), "claims": claims, "cases": case_summaries(report),
-                        "remaining": report.outcome.remaining, "versions": versions(report)})
+    claims = [
+        {
+            "text": v.claim.text,
+            "paper": v.claim.paper,
+            "mean": v.mean,
+            "spread": v.spread,
+            "values": list(v.values),
+            "status": v.status,
+            "reason": v.reason,
+        }
+        for v in report.verdicts
+    ]
+    return strict_json(
+        {
+            "experiment": report.experiment.name,
+            "title": report.experiment.title,
+            "mode": mode(report.quick),
+            "claims": claims,
+            "cases": case_summaries(report),
+            "remaining": report.outcome.remaining,
+            "versions": versions(report),
+        }
+    )
 
 
 def strict_json(value: Any) -> str:
     """JSON that every reader accepts: nan and infinities, which JSON lacks, become text."""
+
     def plain(part: Any) -> Any:
         if isinstance(part, dict):
             return {key: plain(inner) for key, inner in part.items()}

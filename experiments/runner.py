@@ -212,9 +212,18 @@ def cases_of(experiment: Experiment, quick: bool, seeds: int | None) -> list[Cas
     return cases
 
 
-def run(experiment: Experiment, results: Path, *, quick: bool = False, seeds: int | None = None,
-        only: str = "", fresh: bool = False, time_limit: float | None = None,
-        clock: Callable[[], float] = time.monotonic, progress: TextIO | None = None) -> Outcome:
+def run(
+    experiment: Experiment,
+    results: Path,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    only: str = "",
+    fresh: bool = False,
+    time_limit: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    progress: TextIO | None = None,
+) -> Outcome:
     """Run every (case, seed) that has no result yet; errors of earlier runs are tried again.
 
     `only` keeps the cases whose name contains it, `fresh` forgets what those have, and after `time_limit`
@@ -235,8 +244,12 @@ def run(experiment: Experiment, results: Path, *, quick: bool = False, seeds: in
                 records.append({"case": case.name, "dropped": True})
                 append(records[-1])
         found = latest(records, cases)
-        todo = [(case, seed) for case in chosen for seed in range(case.seeds)
-                if "measures" not in found.get((case.name, seed), {})]
+        todo = [
+            (case, seed)
+            for case in chosen
+            for seed in range(case.seeds)
+            if "measures" not in found.get((case.name, seed), {})
+        ]
         for case, seed in todo:
             if time_limit is not None and clock() - start >= time_limit:
                 break
@@ -245,8 +258,11 @@ def run(experiment: Experiment, results: Path, *, quick: bool = False, seeds: in
             record = found[case.name, seed] = run_case(case, seed, clock, progress)
             append(record)
             failed += "error" in record
-            print(f" {record.get('error', 'done')} in {record['seconds']:.1f} s,"
-                  f" {clock() - start:.0f} s in all", file=progress, flush=True)
+            print(
+                f" {record.get('error', 'done')} in {record['seconds']:.1f} s, {clock() - start:.0f} s in all",
+                file=progress,
+                flush=True,
+            )
     gathered = Results({case.name: case.seeds for case in cases}, found)
     return Outcome(cases, gathered, failed, len(todo) - started)
 

@@ -94,6 +94,6 @@ def test_errors():
         agop(Gaussian(1.0), X, Z, alpha[:-1])
     with pytest.raises(ValueError, match="X has 3 columns, but the metric was learned on 4"):
         agop(Gaussian(1.0, metric=Mahalanobis(np.eye(4))), X[:, :3], Z[:, :3], alpha)
-    numpy_kernel = Custom(lambda A, B: (A.detach().numpy() @ B.detach().numpy().T))
+    numpy_kernel = Custom(lambda A, B: A.detach().numpy() @ B.detach().numpy().T)
     with pytest.raises(TypeError, match="not differentiable"):
         agop(numpy_kernel, X, Z, alpha)

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from benchmarks import Benchmark, RatioClaim, harness
 from benchmarks.__main__ import main
 from benchmarks.harness import CheckFailed, Measured, Memory, discover, judge, measure_memory, measure_time

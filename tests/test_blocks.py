@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from tests.examples_of import QUICK, numbers
 
 from mercer.blocks import as_tensor, like_input, row_slices, rows_per_block, sum_over_blocks, walk
 from mercer.kernels import Gaussian, Linear
+from tests.examples_of import QUICK, numbers
 
 X, Y = numbers(23, 3), numbers(23, 2, seed=1)
 

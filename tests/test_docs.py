@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [path for path in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 BLOCKS = [
     pytest.param(block, id=f"{path.name}-{i}")
     for path in DOCUMENTS

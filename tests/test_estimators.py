@@ -42,9 +42,9 @@ def public_objects():
             continue
         loaded = importlib.import_module(module.name)
         for name, value in vars(loaded).items():
-            if (inspect.isclass(value) or inspect.isfunction(value)) and value.__module__ == module.name:
-                if not name.startswith("_"):
-                    yield f"{module.name}.{name}", value
+            defined_here = getattr(value, "__module__", None) == module.name
+            if defined_here and (inspect.isclass(value) or inspect.isfunction(value)) and not name.startswith("_"):
+                yield f"{module.name}.{name}", value
 
 
 def test_every_name_is_there_and_no_estimator_is_missing():

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from experiments import Case, Claim, Experiment, MissingResult, Results
 from experiments.__main__ import main
 from experiments.claims import judge

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.svm import SVC
-from tests.examples_of import CLOSED_FORM, DATA, KERNELS, METRICS, QUICK, RADIAL, numbers, rational, tables
-from tests.naive import gradients, kernel_matrix, median_distance, metric_matrix
 
 from mercer import Mahalanobis
 from mercer.exceptions import DataWarning
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52, Polynomial, Scaled, check_kernel
+from tests.examples_of import CLOSED_FORM, DATA, KERNELS, METRICS, QUICK, RADIAL, numbers, rational, tables
+from tests.naive import gradients, kernel_matrix, median_distance, metric_matrix
 
 
 def over(argument, examples):
@@ -249,9 +249,13 @@ def test_median_is_the_median_distance_between_distinct_rows(metric, n):
         assert kernel.right == Laplace(4.0)
 
 
-def test_median_of_lists_and_of_equal_rows_and_of_many():
+@over_metrics
+def test_median_of_equal_rows_is_one_with_a_warning(metric):
     with pytest.warns(DataWarning, match="all are equal"):
-        assert Gaussian().resolved(np.ones((4, 2))).bandwidth == 1.0
+        assert Gaussian(metric=metric(17)).resolved(np.repeat(numbers(1, 17), 41, axis=0)).bandwidth == 1.0
+
+
+def test_median_of_lists_and_of_a_sample_of_many_rows():
     drawn = [Gaussian().resolved(numbers(1500, 2), random_state=seed).bandwidth for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert_allclose(drawn, math.sqrt(4 * math.log(2)), rtol=0.05)  # r^2 / 2 is chi-squared with two degrees

@@ -7,8 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from numpy.testing import assert_allclose
-from tests import naive
-from tests.examples_of import DATA, QUICK, numbers, tables
 
 from mercer.exceptions import ConvergenceWarning, NumericalError, NumericalWarning
 from mercer.linalg import (
@@ -23,6 +21,8 @@ from mercer.linalg import (
     squared_norms,
     top_eigenpairs,
 )
+from tests import naive
+from tests.examples_of import DATA, QUICK, numbers, tables
 
 # By name, for the module `cholesky` is hidden behind its function.
 CHOLESKY, EIGEN, LEAVE_ONE_OUT, DISTANCES = (

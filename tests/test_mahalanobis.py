@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from tests.examples_of import DATA, METRICS, QUICK, numbers, tables
-from tests.naive import distance, metric_matrix
 
 from mercer import Mahalanobis
 from mercer.mahalanobis import check_metric
+from tests.examples_of import DATA, METRICS, QUICK, numbers, tables
+from tests.naive import distance, metric_matrix
 
 FACTORS = {name: make for name, make in METRICS.items() if name != "none"}
 over_metrics = pytest.mark.parametrize("make", FACTORS.values(), ids=FACTORS.keys())

@@ -37,9 +37,7 @@ def test_naive_twin(digits):
     naive = model.kernel_.matrix(digits, model.landmarks_) @ U[:, top] / np.sqrt(values[top])
     signs = np.sign((naive * model.transform(digits)).sum(axis=0))
     np.testing.assert_allclose(model.transform(digits), naive * signs, atol=1e-10)
-    np.testing.assert_allclose(
-        model.coefficients_.T @ K_mm @ model.coefficients_, np.eye(10), atol=1e-10
-    )
+    np.testing.assert_allclose(model.coefficients_.T @ K_mm @ model.coefficients_, np.eye(10), atol=1e-10)
 
 
 def test_is_the_best_approximation_of_its_rank_on_the_landmarks(digits):
@@ -139,7 +137,9 @@ def test_bias_is_added():
 def test_rank_is_what_the_data_have():
     X = np.repeat(numbers(5, 2), 4, axis=0)
     assert Nystrom(Gaussian(1.0)).fit(X).coefficients_.shape == (5, 5)
-    with pytest.warns(DataWarning, match="n_components=4, but the kernel matrix of the 5 landmarks has numerical rank 2"):
+    with pytest.warns(
+        DataWarning, match="n_components=4, but the kernel matrix of the 5 landmarks has numerical rank 2"
+    ):
         Nystrom(Linear(), n_components=4).fit(X)
     with pytest.warns(DataWarning, match="n_landmarks=30, but the 20 rows hold only 5 distinct"):
         Nystrom(Gaussian(1.0), n_landmarks=30).fit(X)

@@ -11,9 +11,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import TEMPORARIES
 
 
-def predictor_gradients(
-    kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY
-) -> Any:
+def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY) -> Any:
     """Return the gradient of f(x) = sum_j alpha_j k(z_j, x) at each row of X.
 
     Parameters

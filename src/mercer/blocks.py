@@ -16,9 +16,7 @@ WORKING_MEMORY = 64.0
 """MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
 
 
-def as_tensor(
-    values: Any, dtype: torch.dtype | None = None, device: torch.device | str | None = None
-) -> Tensor:
+def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
     """Return a floating-point tensor that shares memory with `values` where it can.
 
     Whole numbers and booleans become float64; floats keep their precision unless `dtype` says otherwise.

@@ -44,9 +44,10 @@ def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int | None
         allowed += f" and at most {at_most}" + (f" ({why})" if why else "")
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise invalid_parameter(name, value, allowed)
-    if value < at_least or (at_most is not None and value > at_most):
+    count = int(value)
+    if count < at_least or (at_most is not None and count > at_most):
         raise invalid_parameter(name, value, allowed)
-    return int(value)
+    return count
 
 
 def check_choice(name: str, value: Any, choices: Collection[Choice]) -> Choice:

@@ -32,9 +32,7 @@ class ModelFileError(ValueError):
     """A model file is damaged, foreign, or of a version that cannot be read."""
 
 
-def invalid_parameter(
-    name: str, value: Any, allowed: str | Iterable[str], hint: str = ""
-) -> InvalidParameterError:
+def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint: str = "") -> InvalidParameterError:
     """Build the error for a parameter with a wrong value; a function, so that the error pickles."""
     if not isinstance(allowed, str):
         allowed = "one of " + ", ".join(repr(choice) for choice in allowed)

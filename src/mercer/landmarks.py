@@ -121,9 +121,7 @@ def _rows(X: Any, indices: np.ndarray, metric: Mahalanobis) -> Tensor:
     return metric.project(as_tensor(X[order]))[torch.from_numpy(back.reshape(-1))]
 
 
-def _lower_to_nearest(
-    nearest: np.ndarray, X: Any, centres: Tensor, metric: Mahalanobis, working_memory: float
-) -> None:
+def _lower_to_nearest(nearest: np.ndarray, X: Any, centres: Tensor, metric: Mahalanobis, working_memory: float) -> None:
     """Lower each row's squared distance to its nearest centre, in place, by the new centres; 0 for equal rows."""
     origin = centres.mean(dim=0)
     centred = centres - origin

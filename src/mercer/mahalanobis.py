@@ -197,6 +197,4 @@ def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:
             return Mahalanobis.from_weights(array)
         if array.ndim == 2 and array.shape[0] == array.shape[1]:
             return Mahalanobis.from_matrix(array)
-    raise invalid_parameter(
-        name, metric, "None, a Mahalanobis, a vector of d weights or a symmetric (d, d) matrix M"
-    )
+    raise invalid_parameter(name, metric, "None, a Mahalanobis, a vector of d weights or a symmetric (d, d) matrix M")

@@ -57,9 +57,7 @@ def landmark_features(
     dtype, device = landmarks.dtype, landmarks.device
     out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
     bytes_per_row = TEMPORARIES * len(landmarks) * landmarks.element_size()
-    for rows, (x,) in walk(
-        [X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
-    ):
+    for rows, (x,) in walk([X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device):
         torch.mm(kernel.values(kernel.prepare(x, beside=prepared), prepared), coefficients, out=out[rows])
         if bias is not None:
             out[rows] += bias

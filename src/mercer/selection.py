@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -138,14 +139,12 @@ def select(
     """
     n_search = check_count("n_search", n_search, at_least=2)
     n_finalists = check_count("n_finalists", n_finalists)
-    options = {"criterion": criterion}
+    scored = partial(evaluate, criterion=criterion)
     if len(X) <= n_search:
-        return best(c for kernel in kernels for c in evaluate(kernel, ridges, X, y, weights=weights, **options))
+        return best(c for kernel in kernels for c in scored(kernel, ridges, X, y, weights=weights))
     drawn = np.sort(check_random_state(random_state).choice(len(X), n_search, replace=False))
     rows = torch.from_numpy(drawn).to(X.device)
     part = None if weights is None else weights[rows]
-    tried = [c for kernel in kernels for c in evaluate(kernel, ridges, X[rows], y[rows], weights=part, **options)]
+    tried = [c for kernel in kernels for c in scored(kernel, ridges, X[rows], y[rows], weights=part)]
     finalists = sorted(tried, key=lambda candidate: -candidate.score)[:n_finalists]
-    return best(
-        c for f in finalists for c in evaluate(f.kernel, [f.ridge], X, y, weights=weights, about=f.about, **options)
-    )
+    return best(c for f in finalists for c in scored(f.kernel, [f.ridge], X, y, weights=weights, about=f.about))

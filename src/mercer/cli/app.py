@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(
-    help="Mercer: kernel machines that learn their features.", no_args_is_help=True, add_completion=True
-)
+app = typer.Typer(help="Mercer: kernel machines that learn their features.", no_args_is_help=True, add_completion=True)
 
 
 @app.callback()

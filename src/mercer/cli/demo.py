@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from mercer.blocks import as_tensor
 from mercer.embedding.nystrom import Nystrom
-from mercer.kernels import Laplace
+from mercer.kernels import Laplace, median_distance
+from mercer.mahalanobis import Mahalanobis
 from mercer.plots import EmbeddingDisplay, MetricDisplay
 from mercer.plots.style import pyplot
 from mercer.selection import Candidate, best
@@ -69,9 +70,7 @@ def wine_table(seed: int) -> Problem:
     """Thirteen measurements of wines of three cultivars; a column of -1 and 1 for each cultivar is the target."""
     wine = load_wine()
     classes = np.eye(3)[wine.target] * 2 - 1
-    X, X_test, y, y_test = train_test_split(
-        wine.data, classes, test_size=0.4, random_state=seed, stratify=wine.target
-    )
+    X, X_test, y, y_test = train_test_split(wine.data, classes, test_size=0.4, random_state=seed, stratify=wine.target)
     scaler = StandardScaler().fit(X)
     names = [name.replace("od280/od315_of_diluted_wines", "od280/od315") for name in wine.feature_names]
     return Problem("wine: three cultivars", names, scaler.transform(X), y, scaler.transform(X_test), y_test)
@@ -133,11 +132,12 @@ def embedding(console: Console, out: Path, seed: int) -> Path:
     )
     few, _, y_few, _ = train_test_split(train, y_train, train_size=0.2, random_state=seed, stratify=y_train)
     nystrom = Nystrom(n_landmarks=400, n_components=100, landmarks="kmeans++", random_state=seed).fit(train)
+    bandwidth = median_distance(train, Mahalanobis())
     contestants = {
         "raw pixels (64)": FunctionTransformer(),
         "PCA (32)": PCA(32, random_state=seed),
         "scikit-learn Nystroem (100)": Nystroem(
-            gamma=0.5 / nystrom.kernel_.bandwidth**2, n_components=100, random_state=seed
+            gamma=0.5 / bandwidth**2, n_components=100, random_state=seed
         ),
         "Mercer Nystrom (100 of 400 landmarks)": nystrom,
     }

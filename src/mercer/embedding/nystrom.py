@@ -173,9 +173,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             indices = self._choose(X, kernel, wanted, random)
         return X[indices], indices
 
-    def _choose(
-        self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState
-    ) -> np.ndarray:
+    def _choose(self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState) -> np.ndarray:
         metric = None if kernel is None else _common_metric(kernel)
         return choose_landmarks(
             X, wanted, self.landmarks, metric=metric, random_state=random, working_memory=self.working_memory
@@ -211,9 +209,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
                 )
             if isinstance(self.landmarks, str) and self.landmarks != "uniform":
-                raise invalid_parameter(
-                    "landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'"
-                )
+                raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"

@@ -65,7 +65,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "objects": {name: describe(given) for name, given in parts.given.items()},
         "model": encoded,
     }
-    write_atomically(target, pack(json.dumps(document, allow_nan=False), parts.tensors))
+    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    write_atomically(target, pack(text, parts.tensors))
 
 
 def load(path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None) -> Any:
@@ -97,7 +98,7 @@ def load(path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None)
         text, tensors = unpack(data)
         document = check_document(json.loads(text, parse_constant=_no_constant))
     given = check_objects(objects, document["objects"])
-    with errors_naming(path, saved_by=document["mercer"]):
+    with errors_naming(path, saved_by=document.get("mercer")):
         model = decode(document["model"], Source(tensors, given))
         if not is_estimator(type(model)):
             raise ModelFileError(f"holds a {type(model).__name__}, not a model")

@@ -35,8 +35,9 @@ def class_name(kind: type) -> str | None:
     """Return the name of a class in files, or None if it is not one that may be saved."""
     for name, address in addresses().items():
         # The name decides what is imported: a class that is not in use need not be importable.
-        if address.rpartition(":")[2] == kind.__name__ and resolve(address) is kind:
-            return name if is_estimator(kind) or is_result(kind) else None
+        named_alike = address.rpartition(":")[2] == kind.__name__
+        if named_alike and resolve(address) is kind and is_allowed(name, kind):
+            return name
     return None
 
 
@@ -46,7 +47,7 @@ def find_class(name: str) -> type:
     if address is None:
         raise ModelFileError(f"asks for the class {name!r}, which is not one that may be loaded")
     kind = resolve(address)
-    if not isinstance(kind, type) or not (is_estimator(kind) or is_result(kind)):
+    if not isinstance(kind, type) or not is_allowed(name, kind):
         raise ModelFileError(f"asks for {name!r}, which is not a class of models")
     return kind
 
@@ -55,6 +56,11 @@ def resolve(address: str) -> Any:
     """Import what is at "module:attribute"."""
     module, _, attribute = address.partition(":")
     return getattr(import_module(module), attribute)
+
+
+def is_allowed(name: str, kind: type) -> bool:
+    """Whether the class of that name may be saved and loaded: an estimator, or a result listed as such."""
+    return is_estimator(kind) or (name in RESULTS and is_result(kind))
 
 
 def is_estimator(kind: type) -> bool:

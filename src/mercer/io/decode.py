@@ -63,7 +63,7 @@ def decode_dict(content: list, source: Source, depth: int) -> dict:
 
 
 def decode_tensor(content: dict, source: Source, depth: int) -> Tensor:
-    # A copy, as torch aligns memory, and products of arrays that are not aligned may differ in the last digits.
+    # A copy, as torch aligns memory: products of arrays that are not aligned may differ in the last digits.
     # What was copied is let go.
     tensor = source.tensors.pop(content["name"]).clone()
     return tensor.permute(*reversed(range(tensor.ndim))) if content["order"] == "F" else tensor

@@ -162,7 +162,7 @@ def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSO
             return {"given": name}
     name = "__".join(path)
     if not replaceable:
-        raise unsavable(path, value, "Callables are handed back at load where they are parameters, nowhere else.")
+        raise unsavable(path, value, "Callables can be handed back at load as parameters only.")
     if name in parts.given:
         raise unsavable(path, value, f"It would be handed back as {name!r}, and so would another object.")
     parts.given[name] = value

@@ -51,7 +51,9 @@ def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
     elif callable(kernel) and not isinstance(kernel, (Kernel, type)):
         kernel = Custom(kernel)
     if not isinstance(kernel, Kernel):
-        raise invalid_parameter("kernel", kernel, [*SHORTHANDS], "A Kernel or a callable of two sets of rows will do too.")
+        raise invalid_parameter(
+            "kernel", kernel, [*SHORTHANDS], "A Kernel or a callable of two sets of rows will do too."
+        )
     if bandwidth is None:
         return kernel
     return kernel.map_leaves(

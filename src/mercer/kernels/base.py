@@ -36,6 +36,7 @@ class GradientTerm(NamedTuple):
         of it for all outputs c.
         """
         scaled = (alpha[:, :, None] * self.z[:, None, :]).flatten(1)
+        pushed: Tensor | None
         if self.Q is self.P:
             # The row sums of P o alpha_c ride along as extra columns.
             product = self.P @ torch.cat([scaled, alpha], dim=1)

@@ -48,9 +48,7 @@ class Polynomial(InnerProductKernel):
         None is the identity.
     """
 
-    def __init__(
-        self, degree: int = 2, offset: float = 0.0, scale: float = 1.0, metric: Any = None
-    ) -> None:
+    def __init__(self, degree: int = 2, offset: float = 0.0, scale: float = 1.0, metric: Any = None) -> None:
         self.degree = degree
         self.offset = offset
         self.scale = scale

@@ -55,9 +55,7 @@ def ridge_leave_one_out(K: Tensor, y: Tensor, ridge: float, weights: Tensor | No
     return _solution(ridge, alpha, diagonal)
 
 
-def ridge_path(
-    K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | None = None
-) -> Iterator[RidgeSolution]:
+def ridge_path(K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | None = None) -> Iterator[RidgeSolution]:
     """Yield the solution with its leave-one-out errors for each ridge.
 
     A few ridges cost a Cholesky factor and an inverse each. For more of them one eigendecomposition of
@@ -82,6 +80,4 @@ def ridge_path(
 
 def _solution(ridge: float, alpha: Tensor, diagonal: Tensor) -> RidgeSolution:
     variances = 1.0 / diagonal
-    return RidgeSolution(
-        float(ridge), alpha, alpha * (variances if alpha.ndim == 1 else variances[:, None]), variances
-    )
+    return RidgeSolution(float(ridge), alpha, alpha * (variances if alpha.ndim == 1 else variances[:, None]), variances)

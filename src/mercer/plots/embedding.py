@@ -60,8 +60,14 @@ class EmbeddingDisplay:
             for i, label in enumerate(np.unique(self.labels)):
                 inside = self.labels == label
                 ax.scatter(*self.points[inside].T, color=CATEGORIES[i % len(CATEGORIES)], label=str(label), **style)
-            ax.legend(title="class", fontsize=8, markerscale=max(1.0, 4.0 / size**0.5), frameon=False,
-                      loc="center left", bbox_to_anchor=(1.0, 0.5))
+            ax.legend(
+                title="class",
+                fontsize=8,
+                markerscale=max(1.0, 4.0 / size**0.5),
+                frameon=False,
+                loc="center left",
+                bbox_to_anchor=(1.0, 0.5),
+            )
         ax.set_xlabel(self.names[0])
         ax.set_ylabel(self.names[1])
         ax.set_title(title)

@@ -3,7 +3,18 @@
 from typing import Any
 
 # Okabe and Ito's palette, safe for colour-blind readers; repeated beyond its length.
-CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000", "#8C564B", "#7F7F7F")
+CATEGORIES = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#000000",
+    "#8C564B",
+    "#7F7F7F",
+)
 # Where zero has a meaning; otherwise the sequential one.
 DIVERGING = "RdBu_r"
 SEQUENTIAL = "viridis"

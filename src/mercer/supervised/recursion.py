@@ -53,9 +53,7 @@ def recursive_features(
     check_choice("metric", metric, METRICS)
     n_iter = 0 if metric == "identity" else check_count("n_iter", n_iter, at_least=0)
     for t in range(n_iter + 1):
-        iterate = best(
-            evaluate(kernel, ridges, X, y, criterion=criterion, weights=weights, about={"iterate": t})
-        )
+        iterate = best(evaluate(kernel, ridges, X, y, criterion=criterion, weights=weights, about={"iterate": t}))
         yield iterate
         if t < n_iter:
             kernel = kernel.with_metric(_next_metric(iterate, X, metric, working_memory))
@@ -65,8 +63,6 @@ def _next_metric(iterate: Candidate, X: Tensor, metric: str, working_memory: flo
     if iterate.solution is None:
         raise ValueError("the iterate has no solution to take gradients of.")
     diagonal = metric == "diagonal"
-    M = agop(
-        iterate.kernel, X, X, iterate.solution.alpha, diagonal=diagonal, working_memory=working_memory
-    ).cpu()
+    M = agop(iterate.kernel, X, X, iterate.solution.alpha, diagonal=diagonal, working_memory=working_memory).cpu()
     learned = Mahalanobis.from_weights(M) if diagonal else Mahalanobis.from_matrix(M)
     return learned.normalized()
