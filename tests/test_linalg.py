@@ -76,6 +76,11 @@ def test_a_singular_matrix_gets_a_little_jitter_and_a_warning_says_how_much(dtyp
     assert cholesky(A, warn=False).jitter == factor.jitter  # in silence: warnings are errors in these tests
 
 
+@pytest.mark.parametrize("shortfall", [1e-12, 1e-9, 1e-6])
+def test_the_jitter_is_within_tenfold_of_what_is_needed(shortfall):
+    assert shortfall / 2 < cholesky(symmetric([2.0, 1.0, -shortfall]), warn=False).jitter < 11 * shortfall
+
+
 def test_zero_and_indefinite_and_broken_matrices():
     assert cholesky(torch.zeros(3, 3), warn=False).jitter > 0
     with pytest.raises(NumericalError, match=r"size 3 is not positive semi-definite: .* larger ridge"):
@@ -117,13 +122,14 @@ def test_solve_refined_is_as_good_as_double_precision(fallbacks, condition, fall
 
 
 @pytest.mark.parametrize("size", [0.0, 1e-300, 1e-200, 1e-100, 1e-30, 1e30, 1e100, 1e200, 1e300])
-def test_solve_refined_for_right_sides_of_any_size(size):
+def test_solve_refined_for_right_sides_of_any_size(fallbacks, size):
     A = conditioned(20, 1e3)
     B = tensor(20, 2, seed=2)
     B[:, 1] *= size  # one column of its own size beside an ordinary one
     expected = np.linalg.solve(A, B)
     for X, right in ((solve_refined(A, B), expected), (solve_refined(A, B[:, 1])[:, None], expected[:, 1:])):
         assert_allclose(X, right, rtol=1e-8, atol=0)
+    assert not fallbacks or size in (1e-300, 1e-200, 1e200, 1e300)
 
 
 @pytest.mark.parametrize("size", [1e-60, 1e60])
@@ -220,16 +226,21 @@ def test_both_routes_of_the_ridge_path_agree(monkeypatch, weighted):
 # ---- distances ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exact_small", [False, True])
+def mended(x, z, *norms):
+    """The distances with small ones computed again from the differences."""
+    return squared_distances(x, z, *norms, differences=lambda i, j: x[i] - z[j])
+
+
+@pytest.mark.parametrize("distances", [squared_distances, mended])
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA.keys())
-def test_squared_distances_equal_the_naive_twin(data, exact_small):
+def test_squared_distances_equal_the_naive_twin(data, distances):
     X = data()
     Z, x = np.concatenate([X[::-1], 2 * X]), torch.tensor(X)
     eye = np.eye(X.shape[1])
     expected = [[naive.distance(a, b, eye) ** 2 for b in Z] for a in X]
     z = torch.tensor(Z)
     for norms in ((), (squared_norms(x), squared_norms(z))):
-        r2 = squared_distances(x, z, *norms, exact_small=exact_small)
+        r2 = distances(x, z, *norms)
         assert_allclose(r2, expected, rtol=1e-6, atol=1e-14 * (Z**2).max())
         assert (r2 >= 0).all()
     assert_allclose(squared_norms(x), (X**2).sum(axis=1), rtol=1e-14)
@@ -239,7 +250,7 @@ def test_squared_distances_equal_the_naive_twin(data, exact_small):
 @given(tables())
 def test_equal_rows_are_exactly_zero_apart_in_single_precision(X):
     x = torch.tensor(X, dtype=torch.float32)
-    r2 = squared_distances(x, x.flip(0), exact_small=True)
+    r2 = mended(x, x.flip(0))
     equal = (x[:, None] == x.flip(0)[None]).all(dim=2)
     assert (r2[equal] == 0).all()
     assert (r2 >= 0).all()
@@ -247,12 +258,21 @@ def test_equal_rows_are_exactly_zero_apart_in_single_precision(X):
     assert_allclose(r2, exact, rtol=0.02, atol=1e-30)
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-4, 1e-2, 1e-1, 1.0])
+def test_near_rows_have_the_right_distance_in_single_precision(gap):
+    x = (5 * tensor(60, 50)).float()
+    z = (x.double() + gap * tensor(60, 50, seed=1)).float()
+    exact = (x.double() - z.double()).square().sum(dim=1)
+    assert_allclose(mended(x, z).diagonal(), exact, rtol=0.02)
+    assert (squared_distances(x, x) >= 0).all()
+
+
 def test_small_distances_are_mended_chunk_by_chunk(monkeypatch):
     x = (torch.from_numpy(numbers(20, 3)) * 1e-4 + 5).float()
-    whole = squared_distances(x, x, exact_small=True)
+    whole = mended(x, x)
     monkeypatch.setattr(DISTANCES, "CHUNK_NUMBERS", 7)
-    assert torch.equal(squared_distances(x, x, exact_small=True), whole)
-    assert squared_distances(x[:0], x, exact_small=True).shape == (0, 20)
+    assert torch.equal(mended(x, x), whole)
+    assert mended(x[:0], x).shape == (0, 20)
 
 
 # ---- eigenproblems -----------------------------------------------------------------------------------------
@@ -315,7 +335,7 @@ def test_the_tolerance_says_what_counts_as_zero():
         assert len(generalized_eigenpairs(eye, B, tolerance=tolerance).values) == kept
 
 
-@pytest.mark.parametrize("eigenvalues", [[3, 2, 1], [3, 2, 0], [1e-8, 0, 0], [0, 0, 0], [2]])
+@pytest.mark.parametrize("eigenvalues", [[3, 2, 1], [3, 2, 0], [1e-20, 0, 0], [0, 0, 0], [2]])
 def test_inverse_root_halves_the_pseudo_inverse(eigenvalues):
     B = symmetric(eigenvalues)
     V = inverse_root(B)

@@ -144,6 +144,7 @@ def test_directions_are_unit_eigenvectors_in_order_of_their_share(make):
     assert_allclose(M @ rows.T, rows.T * (shares * np.trace(M)), atol=1e-12)
     assert (np.diff(shares) <= 1e-15).all()
     assert_allclose(shares.sum(), 1.0)
+    assert (shares >= 0).all()
     assert (rows[np.arange(4), np.abs(rows).argmax(axis=1)] > 0).all()
     few, few_shares = make(4).directions(2, n_features=4)
     assert_array_equal(few, rows[:2])

@@ -26,7 +26,7 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.devic
             dtype = torch.float64
         return values.to(device=device, dtype=dtype)
     array = np.asarray(values)
-    if array.dtype not in (np.float32, np.float64):
+    if array.dtype.newbyteorder("=") not in (np.float32, np.float64):
         array = array.astype(np.float64)
     # torch shares memory with writable arrays of positive strides in native byte order only.
     if not array.flags.writeable or any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
@@ -71,6 +71,8 @@ def walk(
         MiB that the temporaries of one block may take.
     """
     n_rows = arrays[0].shape[0]
+    if any(array.shape[0] != n_rows for array in arrays):
+        raise ValueError(f"the arrays have {[array.shape[0] for array in arrays]} rows: all must have as many.")
     for rows in row_slices(n_rows, rows_per_block(n_rows, bytes_per_row, working_memory)):
         yield rows, tuple(as_tensor(array[rows], dtype=dtype, device=device) for array in arrays)
 

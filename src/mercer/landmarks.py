@@ -11,7 +11,6 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor, walk
 from mercer.checks import check_choice, check_count
 from mercer.exceptions import DataWarning
-from mercer.linalg import squared_distances
 from mercer.mahalanobis import Mahalanobis
 
 METHODS = ("uniform", "kmeans++")
@@ -93,9 +92,8 @@ def _kmeans_plus_plus(
     follows is one matrix product for all of them.
     """
     n = X.shape[0]
-    first = int(random.randint(n))
-    chosen = [first]
-    centres = _rows(X, np.array([first]), metric)
+    chosen = [int(random.randint(n))]
+    centres = _rows(X, np.array(chosen))
     nearest = np.full(n, np.inf)
     while True:
         _lower_to_nearest(nearest, X, centres, metric, working_memory)
@@ -104,8 +102,9 @@ def _kmeans_plus_plus(
             return np.array(chosen, dtype=np.intp)
         proposed = np.searchsorted(mass, random.uniform(size=PROPOSALS) * mass[-1], side="right")
         proposed = np.minimum(proposed, n - 1)
-        rows = _rows(X, proposed, metric)
-        between = squared_distances(rows, rows, exact_small=True).cpu().numpy().astype(np.float64)
+        rows = _rows(X, proposed)
+        prepared = metric.prepare(rows)
+        between = metric.squared_distances(prepared, prepared).cpu().numpy().astype(np.float64)
         accepted: list[int] = []
         for i, index in enumerate(proposed):
             now = min(nearest[index], *between[i, accepted]) if accepted else nearest[index]
@@ -115,19 +114,18 @@ def _kmeans_plus_plus(
         centres = rows[accepted]
 
 
-def _rows(X: Any, indices: np.ndarray, metric: Mahalanobis) -> Tensor:
-    """Return some rows under the metric; a slice of sorted indices, since memory maps are read in order."""
+def _rows(X: Any, indices: np.ndarray) -> Tensor:
+    """Return some rows, read in order, since memory maps are."""
     order, back = np.unique(indices, return_inverse=True)
-    return metric.project(as_tensor(X[order]))[torch.from_numpy(back.reshape(-1))]
+    return as_tensor(X[order])[torch.from_numpy(back.reshape(-1))]
 
 
 def _lower_to_nearest(nearest: np.ndarray, X: Any, centres: Tensor, metric: Mahalanobis, working_memory: float) -> None:
     """Lower each row's squared distance to its nearest centre, in place, by the new centres; 0 for equal rows."""
-    origin = centres.mean(dim=0)
-    centred = centres - origin
-    bytes_per_row = (3 * len(centres) + 2 * X.shape[1]) * centres.element_size()
+    prepared = metric.prepare(centres)
+    bytes_per_row = (3 * len(centres) + 3 * X.shape[1]) * centres.element_size()
     for rows, (x,) in walk(
         [X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=centres.dtype, device=centres.device
     ):
-        r2 = squared_distances(metric.project(x) - origin, centred, exact_small=True).amin(dim=1)
+        r2 = metric.squared_distances(metric.prepare(x, beside=prepared), prepared).amin(dim=1)
         np.minimum(nearest[rows], r2.cpu().numpy(), out=nearest[rows])

@@ -1,7 +1,7 @@
 """The learned metric M = L L^T: identity, diagonal, full or of low rank; what it says about the inputs."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,8 +9,18 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.blocks import as_tensor, like_input
+from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
-from mercer.linalg import squared_distances
+from mercer.linalg import squared_distances, squared_norms
+
+
+class ProjectedRows(NamedTuple):
+    """Rows as they came, and in the coordinates (x - origin) L, the origin near them so that few digits are lost."""
+
+    raw: Tensor
+    rows: Tensor
+    norms: Tensor
+    origin: Tensor
 
 
 class Mahalanobis(BaseEstimator):
@@ -54,7 +64,8 @@ class Mahalanobis(BaseEstimator):
         values, vectors = np.linalg.eigh((M + M.T) / 2)
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > len(M) * np.finfo(np.float64).eps * max(values.max(initial=0.0), 0.0)
-        kept[len(M) if rank is None else rank :] = False
+        if rank is not None:
+            kept[check_count("rank", rank, at_least=0) :] = False
         return cls(np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept])))
 
     @property
@@ -67,7 +78,7 @@ class Mahalanobis(BaseEstimator):
     @property
     def n_features(self) -> int | None:
         """The number d of inputs, or None for the identity, which takes any."""
-        return None if self.factor is None else int(self.factor.shape[0])
+        return None if self.factor is None else int(np.shape(self.factor)[0])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mahalanobis):
@@ -97,14 +108,37 @@ class Mahalanobis(BaseEstimator):
         return G * factor if factor.ndim == 1 else G @ factor.T
 
     def _factor_like(self, X: Tensor) -> Tensor:
-        factor = self.factor if isinstance(self.factor, Tensor) else as_tensor(self.factor)
-        return factor.to(dtype=X.dtype, device=X.device)
+        factor = as_tensor(self.factor, dtype=X.dtype, device=X.device)
+        if factor.ndim not in (1, 2):
+            raise invalid_parameter("factor", tuple(factor.shape), "None, of shape (d,) or of shape (d, r)")
+        return factor
+
+    def prepare(self, X: Tensor, beside: ProjectedRows | None = None) -> ProjectedRows:
+        """Work out what distances need of X alone, with the origin of the other side if that is given."""
+        if beside is not None and beside.raw.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"the two sets of rows have {X.shape[1]} and {beside.raw.shape[1]} columns: they must be equal."
+            )
+        # Moved before it is projected: rounding is then relative to the spread of the rows, not to their offset.
+        origin = X.mean(dim=0) if beside is None else beside.origin
+        rows = self.project(X - origin)
+        return ProjectedRows(X, rows, squared_norms(rows), origin)
+
+    def squared_distances(self, x: ProjectedRows, z: ProjectedRows, *, exact_small: bool = True) -> Tensor:
+        """Return |x_i - z_j|_M^2 for two prepared sets.
+
+        With `exact_small`, distances too small for the expansion come from the differences of the rows as they
+        came: a projection by a matrix product may round two equal rows differently.
+        """
+        differences = (lambda i, j: self.project(x.raw[i] - z.raw[j])) if exact_small else None
+        return squared_distances(x.rows, z.rows, x.norms, z.norms, differences=differences)
 
     def distance(self, X: Any, Z: Any = None) -> Any:
         """Return |x_i - z_j|_M for all pairs; NumPy in, NumPy out."""
         x = as_tensor(X)
         z = x if Z is None else as_tensor(Z, dtype=x.dtype, device=x.device)
-        r2 = squared_distances(self.project(x), self.project(z), exact_small=True)
+        prepared = self.prepare(z)
+        r2 = self.squared_distances(self.prepare(x, beside=prepared), prepared)
         return like_input(r2.sqrt_(), X, Z)
 
     def matrix(self, n_features: int | None = None) -> np.ndarray:
@@ -144,10 +178,9 @@ class Mahalanobis(BaseEstimator):
         """
         if self.factor is None:
             return self
-        trace = float((self.factor**2).sum())
-        if trace <= 0:
-            return self
-        return Mahalanobis(self.factor * (len(self.factor) / trace) ** 0.5)
+        factor = self.factor if isinstance(self.factor, Tensor) else np.asarray(self.factor, dtype=np.float64)
+        trace = float((factor**2).sum().item())
+        return Mahalanobis(factor * (len(factor) / trace) ** 0.5) if trace > 0 else self
 
     def summary(
         self,

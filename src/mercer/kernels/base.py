@@ -147,7 +147,10 @@ class Kernel(BaseEstimator, ABC):
         """
         self.single_metric()
         x = rows_as_tensor("X", X)
-        z = self.prepare(x if Z is None else rows_as_tensor("Z", Z).to(x.dtype))
+        other = x if Z is None else rows_as_tensor("Z", Z)
+        check_same_columns(x, other)
+        dtype = torch.promote_types(x.dtype, other.dtype)
+        x, z = x.to(dtype), self.prepare(other.to(dtype))
         terms = self.gradient_terms(self.prepare(x, beside=z), z)
         P, Q = torch.zeros_like(terms[0].P), torch.zeros_like(terms[0].P)
         for term in terms:
@@ -160,8 +163,7 @@ class Kernel(BaseEstimator, ABC):
 
     def with_params(self, **params: Any) -> "Kernel":
         """Return a copy with some parameters replaced."""
-        kernel = copy.copy(self)
-        return kernel.set_params(**params)
+        return replaced(self, params)
 
     def with_metric(self, metric: Any) -> "Kernel":
         """Return the kernel under another metric, put into all that it is composed of."""
@@ -234,6 +236,24 @@ class LeafKernel(Kernel):
     @property
     def has_closed_form_gradient(self) -> bool:
         return True
+
+
+def replaced(value: Any, params: dict[str, Any]) -> Any:
+    """Return a copy of `value` with parameters replaced, those of what it holds (`left__bandwidth`) included."""
+    result = copy.copy(value)
+    known = value.get_params(deep=False)
+    nested: dict[str, dict[str, Any]] = {}
+    for name, new in params.items():
+        outer, _, inner = name.partition("__")
+        if outer not in known:
+            raise invalid_parameter("parameter", name, list(known))
+        if inner:
+            nested.setdefault(outer, {})[inner] = new
+        else:
+            setattr(result, name, new)
+    for outer, inner_params in nested.items():
+        setattr(result, outer, replaced(getattr(result, outer), inner_params))
+    return result
 
 
 def rows_as_tensor(name: str, X: Any) -> Tensor:

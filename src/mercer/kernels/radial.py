@@ -2,30 +2,20 @@
 
 import warnings
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-from mercer.blocks import as_tensor
 from mercer.checks import check_number
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernels.base import GradientTerm, Kernel, LeafKernel
-from mercer.linalg import squared_distances, squared_norms
-from mercer.mahalanobis import Mahalanobis, check_metric
+from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
+from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 
 # The median of the distances among this many rows is within a few per cent of that among all.
 MEDIAN_ROWS = 1000
-
-
-class CentredRows(NamedTuple):
-    """Rows in the coordinates of the metric, moved to a common origin near them so that few digits are lost."""
-
-    rows: Tensor
-    norms: Tensor
-    origin: Tensor
 
 
 def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> float:
@@ -33,14 +23,13 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> fl
 
     If no two rows differ under the metric there is no such distance: a DataWarning, and 1.
     """
-    n = X.shape[0]
-    if n > MEDIAN_ROWS:
-        chosen = check_random_state(random_state).choice(n, MEDIAN_ROWS, replace=False)
+    X = rows_as_tensor("X", X) if not hasattr(X, "shape") else X
+    if X.shape[0] > MEDIAN_ROWS:
+        chosen = check_random_state(random_state).choice(X.shape[0], MEDIAN_ROWS, replace=False)
         X = X[np.sort(chosen)]
-    x = metric.project(as_tensor(X).to(torch.float64))
-    x = x - x.mean(dim=0)
-    above = torch.triu_indices(len(x), len(x), offset=1, device=x.device)
-    r2 = squared_distances(x, x, exact_small=True)[above[0], above[1]]
+    x = metric.prepare(rows_as_tensor("X", X).to(torch.float64))
+    above = np.triu_indices(len(x.rows), 1)
+    r2 = metric.squared_distances(x, x).cpu().numpy()[above]
     r2 = r2[r2 > 0]
     if not len(r2):
         warnings.warn(
@@ -49,7 +38,7 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> fl
             stacklevel=2,
         )
         return 1.0
-    return float(r2.median().sqrt())
+    return float(np.median(np.sqrt(r2)))
 
 
 class RadialKernel(LeafKernel):
@@ -95,22 +84,19 @@ class RadialKernel(LeafKernel):
     def rescaled(self, factor: float) -> Kernel:
         return self.with_params(bandwidth=self.scale() * factor)
 
-    def prepare(self, X: Tensor, beside: CentredRows | None = None) -> CentredRows:
-        rows = check_metric(self.metric).project(X)
-        origin = rows.mean(dim=0) if beside is None else beside.origin
-        rows = rows - origin
-        return CentredRows(rows, squared_norms(rows), origin)
+    def prepare(self, X: Tensor, beside: ProjectedRows | None = None) -> ProjectedRows:
+        return check_metric(self.metric).prepare(X, beside)
 
-    def _squared_distances(self, x: CentredRows, z: CentredRows) -> Tensor:
-        return squared_distances(x.rows, z.rows, x.norms, z.norms, exact_small=self.exact_small_distances)
+    def _squared_distances(self, x: ProjectedRows, z: ProjectedRows) -> Tensor:
+        return check_metric(self.metric).squared_distances(x, z, exact_small=self.exact_small_distances)
 
-    def values(self, x: CentredRows, z: CentredRows) -> Tensor:
+    def values(self, x: ProjectedRows, z: ProjectedRows) -> Tensor:
         return self.profile(self._squared_distances(x, z))
 
-    def prepared_diagonal(self, x: CentredRows) -> Tensor:
+    def prepared_diagonal(self, x: ProjectedRows) -> Tensor:
         return self.profile(torch.zeros_like(x.norms))
 
-    def gradient_terms(self, x: CentredRows, z: CentredRows) -> list[GradientTerm]:
+    def gradient_terms(self, x: ProjectedRows, z: ProjectedRows) -> list[GradientTerm]:
         P = self.slope(self._squared_distances(x, z)).mul_(-2.0)
         return [GradientTerm(check_metric(self.metric), P, P, x.rows, z.rows)]
 

@@ -60,6 +60,7 @@ def cholesky(A: Tensor, *, warn: bool = True) -> CholeskyFactor:
         raise NumericalError("the matrix to factorise has a NaN or an infinity.")
     scale = A.diagonal().abs().mean().item() or 1.0
     relative = max(torch.finfo(A.dtype).eps * len(A) ** 0.5, torch.finfo(A.dtype).eps * 10)
+    jitter = 0.0
     while relative <= MAX_JITTER:
         jitter = relative * scale
         shifted = A.clone()
@@ -76,12 +77,12 @@ def cholesky(A: Tensor, *, warn: bool = True) -> CholeskyFactor:
             return CholeskyFactor(lower, jitter)
         relative *= 10.0
     raise NumericalError(
-        f"the matrix of size {len(A)} is not positive semi-definite: even {MAX_JITTER * scale:.1e} added to its "
+        f"the matrix of size {len(A)} is not positive semi-definite: even {jitter:.1e} added to its "
         "diagonal does not make it so. A larger ridge may help; an indefinite kernel cannot be used here."
     )
 
 
-def solve_refined(A: Tensor, B: Tensor, *, tolerance: float = 1e-12) -> Tensor:
+def solve_refined(A: Tensor, B: Tensor, *, tolerance: float = 1e-14) -> Tensor:
     """Solve A X = B for a float64 positive definite A with the work done in float32.
 
     The factor is computed in float32, which takes half the time, and serves as the preconditioner of conjugate
@@ -92,7 +93,7 @@ def solve_refined(A: Tensor, B: Tensor, *, tolerance: float = 1e-12) -> Tensor:
     ----------
     A : float64 tensor of shape (n, n)
     B : float64 tensor of shape (n,) or (n, k)
-    tolerance : float, default=1e-12
+    tolerance : float, default=1e-14
         For the residual of each column, relative to the column.
     """
     single = A.to(torch.float32)

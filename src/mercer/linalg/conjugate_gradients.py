@@ -46,11 +46,12 @@ def conjugate_gradients(
         Give a ConvergenceWarning when `max_steps` did not suffice.
     """
     shape = B.shape
-    B = B.reshape(len(B), -1)
+    # Scaled to 1, so that no square overflows or vanishes. A zero right side has the solution zero.
+    scale = B.reshape(len(B), -1).abs().amax(dim=0)
+    scale = torch.where(scale > 0, scale, torch.ones_like(scale))
+    B = B.reshape(len(B), -1) / scale
     precondition = precondition or (lambda R: R)
-    # A zero right side has the solution zero; dividing its residual by 1 ends it at once.
-    norms = torch.linalg.vector_norm(B, dim=0)
-    norms = torch.where(norms > 0, norms, torch.ones_like(norms))
+    norms = torch.linalg.vector_norm(B, dim=0).clamp(min=1.0)
 
     X = torch.zeros_like(B)
     R = B.clone()
@@ -76,7 +77,7 @@ def conjugate_gradients(
             ConvergenceWarning,
             stacklevel=2,
         )
-    return Solution(X.reshape(shape), converged, steps, residual)
+    return Solution((X * scale).reshape(shape), converged, steps, residual)
 
 
 def _largest(R: Tensor, norms: Tensor) -> float:

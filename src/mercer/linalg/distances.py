@@ -1,5 +1,7 @@
 """Squared Euclidean distances by one matrix product, with the digits that it loses put back where asked."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -20,13 +22,13 @@ def squared_distances(
     x_norms: Tensor | None = None,
     z_norms: Tensor | None = None,
     *,
-    exact_small: bool = False,
+    differences: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Return |x_i - z_j|^2 for all pairs of rows, never negative.
 
     The expansion |x|^2 + |z|^2 - 2 x.z costs one matrix product, and loses every digit of a distance that is
-    below the rounding error of the norms: in float32 two equal rows of norm 5 come out some 4e-3 apart. With
-    `exact_small` such entries (equal rows among them) are computed again from the differences, so that equal
+    below the rounding error of the norms: in float32 two equal rows of norm 5 come out some 4e-3 apart. Where the
+    caller gives `differences`, such entries (equal rows among them) are computed again from them, so that equal
     rows are exactly 0 apart and near ones have the right distance to a few digits.
 
     Parameters
@@ -35,7 +37,8 @@ def squared_distances(
     Z : tensor of shape (m, d)
     x_norms, z_norms : tensors of shape (n,) and (m,), optional
         The squared norms of the rows, where the caller has them.
-    exact_small : bool, default=False
+    differences : callable, optional
+        (i, j) -> the rows x_i - z_j for index tensors i and j.
 
     Notes
     -----
@@ -45,17 +48,19 @@ def squared_distances(
     z_norms = squared_norms(Z) if z_norms is None else z_norms
     r2 = torch.addmm(z_norms, X, Z.T, alpha=-2.0)
     r2.add_(x_norms[:, None]).clamp_(min=0.0)
-    if exact_small and r2.numel():
-        _mend_small(r2, X, Z, x_norms, z_norms)
+    if differences is not None and r2.numel():
+        _mend_small(r2, x_norms, z_norms, differences, width=X.shape[1])
     return r2
 
 
-def _mend_small(r2: Tensor, X: Tensor, Z: Tensor, x_norms: Tensor, z_norms: Tensor) -> None:
+def _mend_small(
+    r2: Tensor, x_norms: Tensor, z_norms: Tensor, differences: Callable[[Tensor, Tensor], Tensor], width: int
+) -> None:
     """Compute again, in place, the entries of `r2` that are within the rounding error of the expansion."""
     unit = NOISE_UNITS * torch.finfo(r2.dtype).eps
     noise = (unit * (x_norms + z_norms.max())).detach()
     rows, columns = torch.nonzero(r2.detach() <= noise[:, None], as_tuple=True)
-    step = max(1, CHUNK_NUMBERS // max(1, X.shape[1]))
+    step = max(1, CHUNK_NUMBERS // max(1, width))
     for start in range(0, len(rows), step):
         i, j = rows[start : start + step], columns[start : start + step]
-        r2[i, j] = squared_norms(X[i] - Z[j])
+        r2[i, j] = squared_norms(differences(i, j))

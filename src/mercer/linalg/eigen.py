@@ -28,7 +28,7 @@ def top_eigenpairs(A: Tensor, n_components: int | None = None) -> EigenPairs:
     """
     n = len(A)
     n_components = n if n_components is None else min(n_components, n)
-    if A.device.type == "cpu" and n_components < PARTIAL_SHARE * n:
+    if A.device.type == "cpu" and 0 < n_components < PARTIAL_SHARE * n:
         values, vectors = scipy.linalg.eigh(
             A.detach().numpy(), subset_by_index=(n - n_components, n - 1), driver="evr", check_finite=False
         )
