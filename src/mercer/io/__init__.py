@@ -11,8 +11,8 @@ import mercer
 from mercer.exceptions import InvalidParameterError, ModelFileError, invalid_parameter
 from mercer.io.classes import class_name, is_estimator
 from mercer.io.container import check_target, pack, read, unpack, write_atomically
-from mercer.io.decode import Source, decode
-from mercer.io.encode import Parts, encode, unsavable
+from mercer.io.decoding import Source, decode
+from mercer.io.encoding import Parts, encode, unsavable
 
 __all__ = ["load", "save"]
 

@@ -1,6 +1,5 @@
 """From a JSON document and tensors back to a model: only listed classes are made, no name is trusted."""
 
-import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mercer.exceptions import ModelFileError
-from mercer.io.classes import find_class, is_attribute, is_estimator, result_fields
+from mercer.io.classes import find_class, is_attribute, result_fields
 from mercer.io.vocabulary import BIT_GENERATORS, BUFFER_PLACES, MAX_DEPTH, MAX_TEXT, NAMED_TYPES, array_type
 
 
@@ -79,11 +78,10 @@ def decode_array(content: dict, source: Source, depth: int) -> np.ndarray:
 
 def decode_text(content: dict, source: Source, depth: int) -> np.ndarray:
     width, items = content["width"], content["items"]
-    shape = check_shape(content["shape"], len(items))
     fits = all(isinstance(item, str) and len(item) <= width for item in items)
     if not fits or width * len(items) > MAX_TEXT:
         raise ModelFileError(f"is malformed: an array of strings does not have the width {width}")
-    return np.array(items, dtype=f"U{width:d}").reshape(shape)
+    return np.array(items, dtype=f"U{width:d}").reshape(content["shape"])
 
 
 def decode_objects(content: dict, source: Source, depth: int) -> np.ndarray:
@@ -91,14 +89,7 @@ def decode_objects(content: dict, source: Source, depth: int) -> np.ndarray:
     array = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):
         array[i] = item  # one by one: NumPy would take a list of equally long lists apart
-    return array.reshape(check_shape(content["shape"], len(items)))
-
-
-def check_shape(shape: list[int], size: int) -> list[int]:
-    """Return `shape` if it holds `size` items."""
-    if not all(type(length) is int and length >= 0 for length in shape) or math.prod(shape) != size:
-        raise ModelFileError(f"is malformed: {size} items do not make an array of shape {shape}")
-    return shape
+    return array.reshape(content["shape"])
 
 
 def decode_scalar(content: list, source: Source, depth: int) -> np.generic:
@@ -156,8 +147,6 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
     """Make an object of a listed class by its constructor, then put its other attributes in place."""
     kind = find_class(content["class"])
     params, state = content["params"], content["state"]
-    if not is_estimator(kind):
-        raise ModelFileError(f"is malformed: {content['class']} has no parameters")
     unknown = sorted(params.keys() - set(kind._get_param_names()))  # type: ignore[attr-defined]
     if unknown:
         raise ModelFileError(f"has {', '.join(unknown)} for {kind.__name__}, which has no such parameter")
@@ -173,7 +162,7 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
 def decode_result(content: dict, source: Source, depth: int) -> Any:
     """Make a listed named tuple or dataclass from its fields."""
     kind, values = find_class(content["class"]), content["fields"]
-    if is_estimator(kind) or set(values) != set(result_fields(kind)):
+    if set(values) != set(result_fields(kind)):
         raise ModelFileError(f"has the fields {', '.join(values)} for {kind.__name__}, which has others")
     return kind(**{name: decode(item, source, depth + 1) for name, item in values.items()})
 
