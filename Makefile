@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 # Another build of torch: make demo TORCH_INDEX="--index-url <address of the builds that you want>"
 TORCH_INDEX ?=
-EXTRAS ?= cli,plots,tables,test
+EXTRAS ?= cli,plots,test
 
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
@@ -37,10 +37,11 @@ demo: $(INSTALLED)
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check src tests experiments benchmarks
+	$(BIN)/ruff format --check --quiet src tests experiments benchmarks
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow

@@ -86,8 +86,10 @@ def test_rounds_are_interleaved_after_a_warm_up_that_is_not_counted():
     assert measured.seconds == {"a": [4, 6, 6], "b": [1, 1, 1]}
 
 
-@pytest.mark.parametrize(("at_least", "reach", "status"), [
-    (4, None, "held"), (6, None, "held"), (6.1, None, "not held"), (4, 6, "reach"), (4, 7, "held")])
+@pytest.mark.parametrize(
+    ("at_least", "reach", "status"),
+    [(4, None, "held"), (6, None, "held"), (6.1, None, "not held"), (4, 6, "reach"), (4, 7, "held")],
+)
 def test_claims_on_seconds_go_by_medians(at_least, reach, status):
     measured = Measured({"slow": [6, 1, 7], "fast": [1, 1, 90]})
     verdict = judge(RatioClaim("", "slow", "fast", at_least, reach=reach), measured)
@@ -95,8 +97,12 @@ def test_claims_on_seconds_go_by_medians(at_least, reach, status):
 
 
 def test_claims_on_memory_need_exact_numbers_and_do_not_divide_by_nearly_nothing():
-    memory = {"big": Memory(200e6, "VmHWM"), "none": Memory(0.0, "VmHWM"), "bound": Memory(50e6, "ru_maxrss"),
-              "unknown": Memory(None, "not measured")}
+    memory = {
+        "big": Memory(200e6, "VmHWM"),
+        "none": Memory(0.0, "VmHWM"),
+        "bound": Memory(50e6, "ru_maxrss"),
+        "unknown": Memory(None, "not measured"),
+    }
     measured = Measured({}, memory)
 
     def ratio(slow, fast):

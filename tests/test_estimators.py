@@ -22,7 +22,7 @@ import mercer
 from mercer.kernels import Gaussian
 
 # Defaults, but for counts of epochs, starts and iterations.
-ESTIMATORS = [mercer.Nystrom(random_state=0)]
+ESTIMATORS = [mercer.KernelDiscriminant(random_state=0), mercer.Nystrom(random_state=0)]
 TRANSFORMERS = [estimator for estimator in ESTIMATORS if hasattr(estimator, "transform")]
 by_name = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
 by_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS, ids=lambda estimator: type(estimator).__name__)
@@ -92,9 +92,9 @@ def test_grid_search_in_two_processes(estimator):
 
 @by_transformer
 def test_names_and_pandas_output(estimator):
-    X, _ = digits()
+    X, y = digits()
     frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
-    fitted = clone(estimator).set_output(transform="pandas").fit(frame)
+    fitted = clone(estimator).set_output(transform="pandas").fit(frame, y)
     out = fitted.transform(frame)
     assert list(fitted.feature_names_in_) == list(frame.columns)
     assert list(out.columns) == list(fitted.get_feature_names_out())

@@ -111,11 +111,14 @@ def test_a_run_killed_in_the_middle_of_a_case_resumes_there(tmp_path):
         "    if seed == 1 and not (here / 'awake').exists():\n"
         "        (here / 'sleeping').touch()\n"
         "        time.sleep(60)\n"
-        "    return {'score': 1}\n")
-    code = ("import sys; from pathlib import Path; "
-            "from experiments.__main__ import main; main(['toy'], Path(sys.argv[1]))")
-    child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=REPO,
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        "    return {'score': 1}\n"
+    )
+    code = (
+        "import sys; from pathlib import Path; from experiments.__main__ import main; main(['toy'], Path(sys.argv[1]))"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=REPO, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         deadline = time.monotonic() + 30
         while not (tmp_path / "toy" / "sleeping").exists():
@@ -228,8 +231,11 @@ def test_two_runs_on_one_journal_are_refused(tmp_path):
 
 
 def results_of(**cases):
-    records = {(name, seed): {"measures": {"x": value}} for name, values in cases.items()
-               for seed, value in reversed(list(enumerate(values)))}
+    records = {
+        (name, seed): {"measures": {"x": value}}
+        for name, values in cases.items()
+        for seed, value in reversed(list(enumerate(values)))
+    }
     return Results({name: len(values) for name, values in cases.items()}, records)
 
 
@@ -263,8 +269,10 @@ def test_verdicts():
 
 
 def test_reports_are_written_as_markdown_and_strict_json(tmp_path):
-    claims = [Claim("a | b", "about 1", lambda r: r.values("a", "score"), lambda r: True),
-              Claim("nan", None, lambda r: [float("nan")])]
+    claims = [
+        Claim("a | b", "about 1", lambda r: r.values("a", "score"), lambda r: True),
+        Claim("nan", None, lambda r: [float("nan")]),
+    ]
     experiment = make(Recorder(), claims=claims)
     report = make_report(experiment, quietly(experiment, tmp_path), quick=False)
     markdown, data = write_report(report, tmp_path)

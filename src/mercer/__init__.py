@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
+    from mercer.supervised.discriminant import KernelDiscriminant
 
 try:
     __version__ = version("mercer")
@@ -21,6 +22,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 # name -> the module that defines it; None for a module of that name
 _HOMES: dict[str, str | None] = {
+    "KernelDiscriminant": "mercer.supervised.discriminant",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
     "kernels": None,
@@ -30,7 +32,7 @@ _HOMES: dict[str, str | None] = {
     "save": "mercer.io",
 }
 
-__all__ = ["Mahalanobis", "Nystrom", "kernels", "linalg", "load", "plots", "save"]
+__all__ = ["KernelDiscriminant", "Mahalanobis", "Nystrom", "kernels", "linalg", "load", "plots", "save"]
 
 
 def __getattr__(name: str) -> Any:

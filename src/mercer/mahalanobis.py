@@ -20,7 +20,7 @@ class ProjectedRows(NamedTuple):
     raw: Tensor
     rows: Tensor
     norms: Tensor
-    origin: Tensor
+    origin: Tensor | None
 
 
 class Mahalanobis(BaseEstimator):
@@ -120,18 +120,20 @@ class Mahalanobis(BaseEstimator):
                 f"the two sets of rows have {X.shape[1]} and {beside.raw.shape[1]} columns: they must be equal."
             )
         # Moved before it is projected: rounding is then relative to the spread of the rows, not to their offset.
-        origin = X.mean(dim=0) if beside is None else beside.origin
-        rows = self.project(X - origin)
+        origin = _worthwhile_origin(X) if beside is None else beside.origin
+        rows = self.project(X if origin is None else X - origin)
         return ProjectedRows(X, rows, squared_norms(rows), origin)
 
-    def squared_distances(self, x: ProjectedRows, z: ProjectedRows, *, exact_small: bool = True) -> Tensor:
-        """Return |x_i - z_j|_M^2 for two prepared sets.
+    def squared_distances(
+        self, x: ProjectedRows, z: ProjectedRows, *, exact_small: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        """Return |x_i - z_j|_M^2 for two prepared sets, in `out` if that is given.
 
         With `exact_small`, distances too small for the expansion come from the differences of the rows as they
         came: a projection by a matrix product may round two equal rows differently.
         """
         differences = (lambda i, j: self.project(x.raw[i] - z.raw[j])) if exact_small else None
-        return squared_distances(x.rows, z.rows, x.norms, z.norms, differences=differences)
+        return squared_distances(x.rows, z.rows, x.norms, z.norms, differences=differences, out=out)
 
     def distance(self, X: Any, Z: Any = None) -> Any:
         """Return |x_i - z_j|_M for all pairs; NumPy in, NumPy out."""
@@ -216,6 +218,13 @@ class Mahalanobis(BaseEstimator):
     def _numpy_factor(self) -> np.ndarray:
         factor = self.factor.detach().cpu().numpy() if isinstance(self.factor, Tensor) else np.asarray(self.factor)
         return factor.astype(np.float64)
+
+
+def _worthwhile_origin(X: Tensor) -> Tensor | None:
+    """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy)."""
+    origin = X.mean(dim=0)
+    offset, squares = origin.square().sum(), X.square().mean(dim=0).sum()
+    return None if offset < 0.9 * squares else origin
 
 
 def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:

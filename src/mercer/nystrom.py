@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, walk
+from mercer.blocks import WORKING_MEMORY, rows_per_block, walk
 from mercer.kernels import Kernel
 from mercer.kernels.base import TEMPORARIES
 from mercer.linalg import top_eigenpairs
@@ -57,8 +57,12 @@ def landmark_features(
     dtype, device = landmarks.dtype, landmarks.device
     out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
     bytes_per_row = TEMPORARIES * len(landmarks) * landmarks.element_size()
+    # One array serves all blocks: fresh memory for each would cost as much as the exponentials.
+    n_rows = rows_per_block(X.shape[0], bytes_per_row, working_memory)
+    scratch = torch.empty((n_rows, len(landmarks)), dtype=dtype, device=device)
     for rows, (x,) in walk([X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device):
-        torch.mm(kernel.values(kernel.prepare(x, beside=prepared), prepared), coefficients, out=out[rows])
+        K = kernel.values(kernel.prepare(x, beside=prepared), prepared, scratch[: len(x)])
+        torch.mm(K, coefficients, out=out[rows])
         if bias is not None:
             out[rows] += bias
     return out

@@ -59,14 +59,53 @@ CRITERIA: dict[str, Callable[[RidgeSolution, Tensor, Tensor], float]] = {
 class Candidate:
     """One choice: a kernel with numbers for all its parameters, a ridge, and what the caller wants to remember.
 
+    The kernel is None where its matrix was given.
+
     `score` is the leave-one-out score (larger is better) and `solution` the fit behind it, once it is evaluated.
     """
 
-    kernel: Kernel
+    kernel: Kernel | None
     ridge: float
     about: dict[str, Any] = field(default_factory=dict)
     score: float = -math.inf
     solution: RidgeSolution | None = None
+
+    def fitted(self) -> RidgeSolution:
+        """Return the solution of a candidate that was evaluated."""
+        if self.solution is None:
+            raise ValueError("the candidate was not evaluated, so it has no solution.")
+        return self.solution
+
+    def kernel_used(self) -> Kernel:
+        """Return the kernel of a candidate that has one."""
+        if self.kernel is None:
+            raise ValueError("the candidate came from a given matrix, so it has no kernel.")
+        return self.kernel
+
+
+def evaluate_matrix(
+    K: Tensor,
+    ridges: Sequence[float],
+    y: Tensor,
+    *,
+    kernel: Kernel | None = None,
+    criterion: str = "squared_error",
+    weights: Tensor | None = None,
+    about: dict[str, Any] | None = None,
+    intercept: bool = False,
+) -> list[Candidate]:
+    """Fit with one kernel matrix and each ridge, and score each by leave-one-out.
+
+    A score that is not a number counts as the worst. `intercept` says that K is double-centred and y centred.
+    """
+    score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
+    mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights
+    candidates = []
+    for solution in ridge_path(K, y, ridges, weights, intercept=intercept):
+        value = score(solution, y, mass)
+        value = value if math.isfinite(value) else -math.inf
+        candidates.append(Candidate(kernel, solution.ridge, about or {}, value, solution))
+    return candidates
 
 
 def evaluate(
@@ -75,23 +114,16 @@ def evaluate(
     X: Tensor,
     y: Tensor,
     *,
-    criterion: str = "squared_error",
-    weights: Tensor | None = None,
-    about: dict[str, Any] | None = None,
+    gram: Callable[[Tensor], Tensor] | None = None,
+    **options: Any,
 ) -> list[Candidate]:
     """Fit one kernel with each ridge and score each by leave-one-out; one kernel matrix serves all.
 
-    A score that is not a number counts as the worst.
+    `gram` turns the kernel matrix into the one that is regressed with, where that is another (centred, or squared); the
+    other options are those of `evaluate_matrix`.
     """
-    score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
     K = kernel.matrix(X)
-    mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights
-    candidates = []
-    for solution in ridge_path(K, y, ridges, weights):
-        value = score(solution, y, mass)
-        value = value if math.isfinite(value) else -math.inf
-        candidates.append(Candidate(kernel, solution.ridge, about or {}, value, solution))
-    return candidates
+    return evaluate_matrix(K if gram is None else gram(K), ridges, y, kernel=kernel, **options)
 
 
 def best(candidates: Iterable[Candidate]) -> Candidate:
@@ -112,6 +144,8 @@ def select(
     weights: Tensor | None = None,
     n_search: int = 2000,
     n_finalists: int = 3,
+    gram: Callable[[Tensor], Tensor] | None = None,
+    intercept: bool = False,
     random_state: Any = None,
 ) -> Candidate:
     """Return the best of all kernels and ridges by leave-one-out, at a bounded cost.
@@ -130,6 +164,11 @@ def select(
     weights : tensor of shape (n,), optional
     n_search : int, default=2000
     n_finalists : int, default=3
+        0 takes the winner of the search as it is, without a fit on all rows.
+    gram : callable, optional
+        Turns the kernel matrix into the one that is regressed with.
+    intercept : bool, default=False
+        Say that `gram` centres.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of the search.
 
@@ -138,13 +177,15 @@ def select(
     O(len(kernels) n_search^3 + n_finalists n^3).
     """
     n_search = check_count("n_search", n_search, at_least=2)
-    n_finalists = check_count("n_finalists", n_finalists)
-    scored = partial(evaluate, criterion=criterion)
+    n_finalists = check_count("n_finalists", n_finalists, at_least=0)
+    scored = partial(evaluate, criterion=criterion, gram=gram, intercept=intercept)
     if len(X) <= n_search:
         return best(c for kernel in kernels for c in scored(kernel, ridges, X, y, weights=weights))
     drawn = np.sort(check_random_state(random_state).choice(len(X), n_search, replace=False))
     rows = torch.from_numpy(drawn).to(X.device)
     part = None if weights is None else weights[rows]
-    tried = [c for kernel in kernels for c in scored(kernel, ridges, X[rows], y[rows], weights=part)]
-    finalists = sorted(tried, key=lambda candidate: -candidate.score)[:n_finalists]
-    return best(c for f in finalists for c in scored(f.kernel, [f.ridge], X, y, weights=weights, about=f.about))
+    tried = [(kernel, c) for kernel in kernels for c in scored(kernel, ridges, X[rows], y[rows], weights=part)]
+    if n_finalists == 0:
+        return best(c for _, c in tried)
+    finalists = sorted(tried, key=lambda pair: -pair[1].score)[:n_finalists]
+    return best(c for kernel, f in finalists for c in scored(kernel, [f.ridge], X, y, weights=weights, about=f.about))

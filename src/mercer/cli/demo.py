@@ -89,9 +89,8 @@ def fit_iterates(bar: Progress, problem: Problem) -> list[Candidate]:
 
 def held_out_error(candidate: Candidate, problem: Problem) -> float:
     """Return the root mean square error on rows that the fit has not seen."""
-    if candidate.solution is None:
-        raise ValueError("the candidate was not evaluated.")
-    predictions = candidate.kernel.matrix(problem.X_test, problem.X) @ candidate.solution.alpha.numpy()
+    K = candidate.kernel_used().matrix(problem.X_test, problem.X)
+    predictions = K @ candidate.fitted().alpha.numpy()
     return float(np.sqrt(np.mean((predictions - problem.y_test) ** 2)))
 
 
@@ -110,13 +109,13 @@ def learned_metric(console: Console, out: Path, seed: int) -> list[Path]:
         chosen = best(iterates)
         errors = (f"{held_out_error(candidate, problem):.3f}" for candidate in (iterates[0], chosen))
         table.add_row(problem.name, *errors, f"t = {chosen.about['iterate']} of {N_ITER}")
-        display = MetricDisplay.from_metric(chosen.kernel.single_metric(), feature_names=problem.feature_names)
+        display = MetricDisplay.from_metric(chosen.kernel_used().single_metric(), feature_names=problem.feature_names)
         display.ax_.set_title(problem.name, fontsize=10)
         paths.append(out / f"metric-{problem.name.split(':')[0]}.png")
         display.figure_.savefig(paths[-1], dpi=120)
     console.print(table)
     for problem, iterates in zip(problems, runs, strict=True):
-        metric = best(iterates).kernel.single_metric()
+        metric = best(iterates).kernel_used().single_metric()
         console.print(f"[bold]{problem.name}[/bold]")
         console.print(metric.summary(problem.feature_names, n_top=4), highlight=False)
     return paths
@@ -136,9 +135,7 @@ def embedding(console: Console, out: Path, seed: int) -> Path:
     contestants = {
         "raw pixels (64)": FunctionTransformer(),
         "PCA (32)": PCA(32, random_state=seed),
-        "scikit-learn Nystroem (100)": Nystroem(
-            gamma=0.5 / bandwidth**2, n_components=100, random_state=seed
-        ),
+        "scikit-learn Nystroem (100)": Nystroem(gamma=0.5 / bandwidth**2, n_components=100, random_state=seed),
         "Mercer Nystrom (100 of 400 landmarks)": nystrom,
     }
     table = Table(title=f"accuracy of a linear classifier given {len(few)} labels, on {len(test)} other images")

@@ -69,8 +69,11 @@ class Kernel(BaseEstimator, ABC):
         """Work out what depends on X alone; `beside` is the prepared other side, whose origin X must share."""
 
     @abstractmethod
-    def values(self, x: Any, z: Any) -> Tensor:
-        """Return k between two prepared sets, differentiable by torch."""
+    def values(self, x: Any, z: Any, scratch: Tensor | None = None) -> Tensor:
+        """Return k between two prepared sets, differentiable by torch.
+
+        A kernel may work, and leave the result, in `scratch` of shape (n, m); nothing is differentiated then.
+        """
 
     @abstractmethod
     def prepared_diagonal(self, x: Any) -> Tensor:
@@ -121,10 +124,13 @@ class Kernel(BaseEstimator, ABC):
         source = z if Z is None else X if hasattr(X, "shape") else rows_as_tensor("X", X)
         out = torch.empty((source.shape[0], len(z)), dtype=dtype, device=device)
         bytes_per_row = TEMPORARIES * len(z) * out.element_size()
+        differentiated = torch.is_grad_enabled() and any(isinstance(V, Tensor) and V.requires_grad for V in (X, Z))
         for rows, (x,) in walk(
             [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
         ):
-            out[rows] = self.values(self.prepare(x, beside=prepared), prepared)
+            block = self.values(self.prepare(x, beside=prepared), prepared, None if differentiated else out[rows])
+            if block.data_ptr() != out[rows].data_ptr():
+                out[rows] = block
         if Z is None:
             # Rounding in the distances must not make a row less like itself than like a copy of it.
             out.diagonal().copy_(self.prepared_diagonal(prepared))

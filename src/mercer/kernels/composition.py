@@ -35,8 +35,8 @@ class Sum(Pair):
     left, right : Kernel
     """
 
-    def values(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> Tensor:
-        return self.left.values(x[0], z[0]) + self.right.values(x[1], z[1])
+    def values(self, x: tuple[Any, Any], z: tuple[Any, Any], scratch: Tensor | None = None) -> Tensor:
+        return self.left.values(x[0], z[0], scratch) + self.right.values(x[1], z[1])
 
     def prepared_diagonal(self, x: tuple[Any, Any]) -> Tensor:
         return self.left.prepared_diagonal(x[0]) + self.right.prepared_diagonal(x[1])
@@ -53,8 +53,8 @@ class Product(Pair):
     left, right : Kernel
     """
 
-    def values(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> Tensor:
-        return self.left.values(x[0], z[0]) * self.right.values(x[1], z[1])
+    def values(self, x: tuple[Any, Any], z: tuple[Any, Any], scratch: Tensor | None = None) -> Tensor:
+        return self.left.values(x[0], z[0], scratch) * self.right.values(x[1], z[1])
 
     def prepared_diagonal(self, x: tuple[Any, Any]) -> Tensor:
         return self.left.prepared_diagonal(x[0]) * self.right.prepared_diagonal(x[1])
@@ -87,8 +87,8 @@ class Scaled(Kernel):
     def prepare(self, X: Tensor, beside: Any = None) -> Any:
         return self.kernel.prepare(X, beside)
 
-    def values(self, x: Any, z: Any) -> Tensor:
-        return self.kernel.values(x, z) * self._scale()
+    def values(self, x: Any, z: Any, scratch: Tensor | None = None) -> Tensor:
+        return self.kernel.values(x, z, scratch) * self._scale()
 
     def prepared_diagonal(self, x: Any) -> Tensor:
         return self.kernel.prepared_diagonal(x) * self._scale()

@@ -38,7 +38,7 @@ class Custom(LeafKernel):
     def prepare(self, X: Tensor, beside: Tensor | None = None) -> Tensor:
         return check_metric(self.metric).project(X)
 
-    def values(self, x: Tensor, z: Tensor) -> Tensor:
+    def values(self, x: Tensor, z: Tensor, scratch: Tensor | None = None) -> Tensor:
         if not callable(self.function):
             raise invalid_parameter("function", self.function, "a callable of two sets of rows")
         matrix = as_tensor(self.function(x, z), dtype=x.dtype, device=x.device)

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from mercer.checks import check_count, check_number
@@ -25,8 +26,8 @@ class InnerProductKernel(LeafKernel):
     def prepare(self, X: Tensor, beside: Tensor | None = None) -> Tensor:
         return check_metric(self.metric).project(X)
 
-    def values(self, x: Tensor, z: Tensor) -> Tensor:
-        return self.profile(x @ z.T)
+    def values(self, x: Tensor, z: Tensor, scratch: Tensor | None = None) -> Tensor:
+        return self.profile(torch.mm(x, z.T, out=scratch))
 
     def prepared_diagonal(self, x: Tensor) -> Tensor:
         return self.profile(squared_norms(x))

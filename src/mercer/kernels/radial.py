@@ -87,11 +87,11 @@ class RadialKernel(LeafKernel):
     def prepare(self, X: Tensor, beside: ProjectedRows | None = None) -> ProjectedRows:
         return check_metric(self.metric).prepare(X, beside)
 
-    def _squared_distances(self, x: ProjectedRows, z: ProjectedRows) -> Tensor:
-        return check_metric(self.metric).squared_distances(x, z, exact_small=self.exact_small_distances)
+    def _squared_distances(self, x: ProjectedRows, z: ProjectedRows, out: Tensor | None = None) -> Tensor:
+        return check_metric(self.metric).squared_distances(x, z, exact_small=self.exact_small_distances, out=out)
 
-    def values(self, x: ProjectedRows, z: ProjectedRows) -> Tensor:
-        return self.profile(self._squared_distances(x, z))
+    def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
+        return self.profile(self._squared_distances(x, z, scratch))
 
     def prepared_diagonal(self, x: ProjectedRows) -> Tensor:
         return self.profile(torch.zeros_like(x.norms))

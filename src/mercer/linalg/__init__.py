@@ -3,7 +3,7 @@
 from mercer.linalg.cholesky import CholeskyFactor, cholesky, solve_refined
 from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients
 from mercer.linalg.distances import squared_distances, squared_norms
-from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, top_eigenpairs
+from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, lanczos_eigenpairs, top_eigenpairs
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "conjugate_gradients",
     "generalized_eigenpairs",
     "inverse_root",
+    "lanczos_eigenpairs",
     "ridge_leave_one_out",
     "ridge_path",
     "solve_refined",

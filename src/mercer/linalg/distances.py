@@ -23,6 +23,7 @@ def squared_distances(
     z_norms: Tensor | None = None,
     *,
     differences: Callable[[Tensor, Tensor], Tensor] | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Return |x_i - z_j|^2 for all pairs of rows, never negative.
 
@@ -39,6 +40,8 @@ def squared_distances(
         The squared norms of the rows, where the caller has them.
     differences : callable, optional
         (i, j) -> the rows x_i - z_j for index tensors i and j.
+    out : tensor of shape (n, m), optional
+        Where the result goes.
 
     Notes
     -----
@@ -46,7 +49,7 @@ def squared_distances(
     """
     x_norms = squared_norms(X) if x_norms is None else x_norms
     z_norms = squared_norms(Z) if z_norms is None else z_norms
-    r2 = torch.addmm(z_norms, X, Z.T, alpha=-2.0)
+    r2 = torch.addmm(z_norms, X, Z.T, alpha=-2.0, out=out)
     r2.add_(x_norms[:, None]).clamp_(min=0.0)
     if differences is not None and r2.numel():
         _mend_small(r2, x_norms, z_norms, differences, width=X.shape[1])

@@ -1,10 +1,12 @@
 """Symmetric-definite generalized eigenproblems, whole and partial, that survive a singular right side."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import torch
+from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor
 
 # A partial problem pays when it asks for less than this share of the eigenvectors.
@@ -88,3 +90,32 @@ def generalized_eigenpairs(
     reduced = V.T @ A @ V
     values, vectors = top_eigenpairs((reduced + reduced.T) / 2, n_components)
     return EigenPairs(values, V @ vectors)
+
+
+def lanczos_eigenpairs(
+    multiply: Callable[[Tensor], Tensor], start: Tensor, n_components: int, tolerance: float = 1e-10
+) -> EigenPairs:
+    """Return the largest eigenpairs of a symmetric matrix that is known by its products, by Lanczos steps.
+
+    Parameters
+    ----------
+    multiply : callable
+        V -> A V for V of shape (n, 1).
+    start : tensor of shape (n,)
+        The first vector: given, not drawn, so that the result is reproducible. Best near the wanted eigenvectors.
+    n_components : int
+    tolerance : float, default=1e-10
+        Relative accuracy of the eigenvalues.
+    """
+    n = len(start)
+
+    def product(v: np.ndarray) -> np.ndarray:
+        V = torch.from_numpy(np.ascontiguousarray(v)).to(start).reshape(n, 1)
+        return multiply(V).reshape(n).cpu().numpy()
+
+    operator = LinearOperator((n, n), matvec=product, dtype=start.cpu().numpy().dtype)
+    values, vectors = eigsh(operator, n_components, which="LA", v0=start.cpu().numpy(), tol=tolerance)
+    order = np.argsort(-values)
+    return EigenPairs(
+        torch.from_numpy(values[order].copy()).to(start), torch.from_numpy(vectors[:, order].copy()).to(start)
+    )

@@ -33,7 +33,9 @@ class RidgeSolution(NamedTuple):
     variances: Tensor
 
 
-def ridge_leave_one_out(K: Tensor, y: Tensor, ridge: float, weights: Tensor | None = None) -> RidgeSolution:
+def ridge_leave_one_out(
+    K: Tensor, y: Tensor, ridge: float, weights: Tensor | None = None, *, intercept: bool = False
+) -> RidgeSolution:
     """Fit kernel ridge regression and all n leave-one-out fits, with one factorisation.
 
     Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2. With A = K + ridge W^-1 and a = A^-1 y, the fit
@@ -46,16 +48,22 @@ def ridge_leave_one_out(K: Tensor, y: Tensor, ridge: float, weights: Tensor | No
     ridge : float
     weights : tensor of shape (n,), optional
         Sample weights, all positive.
+    intercept : bool, default=False
+        Say that K is double-centred and y centred, as for a model with an intercept: a centred row is the negative sum
+        of the others, so that leaving it out alone would leave nothing out. (A^-1)_ii less 1 / (n ridge) then takes the
+        place of (A^-1)_ii. Not with weights.
     """
     A = K.clone()
     A.diagonal().add_(ridge if weights is None else ridge / weights)
     factor = cholesky(A)
     alpha = factor.solve(y)
     diagonal = factor.inverse().diagonal()
-    return _solution(ridge, alpha, diagonal)
+    return _solution(ridge, alpha, diagonal, intercept)
 
 
-def ridge_path(K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | None = None) -> Iterator[RidgeSolution]:
+def ridge_path(
+    K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | None = None, *, intercept: bool = False
+) -> Iterator[RidgeSolution]:
     """Yield the solution with its leave-one-out errors for each ridge.
 
     A few ridges cost a Cholesky factor and an inverse each. For more of them one eigendecomposition of
@@ -63,7 +71,7 @@ def ridge_path(K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | 
     """
     if len(ridges) < RIDGES_WORTH_AN_EIGENDECOMPOSITION:
         for ridge in ridges:
-            yield ridge_leave_one_out(K, y, ridge, weights)
+            yield ridge_leave_one_out(K, y, ridge, weights, intercept=intercept)
         return
     root = torch.ones_like(K[0]) if weights is None else weights.sqrt()
     eigenvalues, U = torch.linalg.eigh(K if weights is None else root[:, None] * K * root)
@@ -75,9 +83,12 @@ def ridge_path(K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | 
         inverse = torch.where(eigenvalues + ridge > 0, 1.0 / (eigenvalues + ridge), 0.0)
         alpha = root[:, None] * (U @ (inverse[:, None] * targets))
         diagonal = root.square() * (squares @ inverse)
-        yield _solution(ridge, alpha.reshape(y.shape), diagonal)
+        yield _solution(ridge, alpha.reshape(y.shape), diagonal, intercept)
 
 
-def _solution(ridge: float, alpha: Tensor, diagonal: Tensor) -> RidgeSolution:
+def _solution(ridge: float, alpha: Tensor, diagonal: Tensor, intercept: bool) -> RidgeSolution:
+    if intercept:
+        diagonal = (diagonal - 1.0 / (len(diagonal) * ridge)).clamp(min=torch.finfo(diagonal.dtype).tiny)
     variances = 1.0 / diagonal
-    return RidgeSolution(float(ridge), alpha, alpha * (variances if alpha.ndim == 1 else variances[:, None]), variances)
+    residuals = alpha * (variances if alpha.ndim == 1 else variances[:, None])
+    return RidgeSolution(float(ridge), alpha, residuals, variances)

@@ -1,0 +1,471 @@
+"""Kernel discriminant analysis: a supervised map that keeps within-class spread honest."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor
+from mercer.checks import check_choice, check_count, check_number
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels import Kernel, check_kernel
+from mercer.landmarks import choose_landmarks
+from mercer.nystrom import landmark_features
+from mercer.selection import best, evaluate_matrix, select
+from mercer.supervised.discriminant_core import (
+    Discriminants,
+    Groups,
+    double_centred,
+    exact_discriminants,
+    landmark_basis,
+    landmark_discriminants,
+    left_out_values,
+    scores,
+    smoother_gram,
+    unregularized_discriminants,
+    variance_ratios,
+)
+from mercer.supervised.landmark_rows import LandmarkRows
+
+REGULARIZERS = ("identity", "rkhs")
+# The grids of "auto": bandwidths as multiples of the kernel's own, and smallest kernel eigenvalues to be trusted.
+BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
+CUTOFFS = tuple(10.0 ** (p / 2) for p in range(-8, 4))
+# The search of "auto" is made on at most this many rows.
+SEARCH_ROWS = 2000
+
+
+class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+    """Find the functions with the largest ratio of total to within-class variance, and classify in their values.
+
+    Solves (13) of the note `kernel-discriminant`: for one component after another, each uncorrelated with those before,
+
+        max over alpha of  alpha^T K C K alpha / alpha^T (sum_y K_y^T C K_y + ridge R) alpha
+
+    with R the identity or K. All components come from one symmetric eigenproblem. `transform` gives the components'
+    values (11), or (14) if centred; they are uncorrelated over the rows of `fit` and have unit regularised within-class
+    variance. Classes are told apart by Gaussians of one covariance in that space; centroids and covariance come from
+    leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object (with a learned metric,
+        for instance), a function of two sets of rows, or "precomputed".
+    n_components : int or None, default=None
+        None is the number of classes - 1. At most n - 1, or the number of landmarks.
+    ridge : float or "auto", default="auto"
+        The lambda of (13). "auto" takes the value with the smallest squared leave-one-out error, in closed form, of the
+        ridge regression of the class indicators that has the same smoother: on at most 2000 rows, or on all rows with
+        landmarks.
+    regularizer : {"identity", "rkhs"}, default="identity"
+        R = I penalises the coefficients, R = K the norm of the functional.
+    center : bool, default=True
+        Centre the features: K becomes C K C, in the RKHS regulariser too. With landmarks the kernel values of a row are
+        centred over the landmarks, and R = C_m K_mm C_m.
+    n_landmarks : int or None, default=None
+        None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2)
+        memory and O(n m^2 + m^3) time.
+    priors : array-like of shape (n_classes,) or None, default=None
+        Probabilities of the classes; None takes their shares among the rows.
+    bandwidth : float, "median", "auto" or None, default=None
+        Takes the place of the kernel's own bandwidth. "auto" chooses among multiples of the median distance by the same
+        leave-one-out error, on at most 2000 rows.
+    landmarks : {"uniform", "kmeans++"}, default="uniform"
+        How landmarks are drawn.
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks, the rows of the search and of the median.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows.
+    device : str, torch.device or None, default=None
+        Where the work is done; None is the CPU.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel, with a number for the bandwidth; None if precomputed.
+    ridge_ : float
+    basis_ : ndarray of shape (n, d) or (m, d)
+        The rows or landmarks that the functions are made of; None if precomputed.
+    coefficients_ : ndarray of shape (n, n_components) or (m, n_components)
+    bias_ : ndarray of shape (n_components,)
+        `transform` is k_x^T coefficients_ + bias_.
+    ratios_ : ndarray of shape (n_components,)
+        The regularised ratios that (13) maximises.
+    variance_ratios_ : ndarray of shape (n_components,)
+        The unregularised ratios of total to within-class variance (10) over the rows of `fit`.
+    centroids_ : ndarray of shape (n_classes, n_components)
+    covariance_ : ndarray of shape (n_components, n_components)
+        Of the classes in the discriminant space, pooled over leave-one-out values.
+    priors_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import KernelDiscriminant
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = KernelDiscriminant(random_state=0).fit(scale(X), y)
+    >>> model.transform(scale(X)).shape
+    (178, 2)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_components: int | None = None,
+        ridge: float | str = "auto",
+        regularizer: str = "identity",
+        center: bool = True,
+        n_landmarks: int | None = None,
+        priors: Any = None,
+        bandwidth: float | str | None = None,
+        landmarks: str = "uniform",
+        random_state: Any = None,
+        working_memory: float = WORKING_MEMORY,
+        device: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.ridge = ridge
+        self.regularizer = regularizer
+        self.center = center
+        self.n_landmarks = n_landmarks
+        self.priors = priors
+        self.bandwidth = bandwidth
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.working_memory = working_memory
+        self.device = device
+
+    # ---- fit --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> "KernelDiscriminant":
+        """Find the discriminants of the classes y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The (n, n) kernel matrix, if the kernel is precomputed.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
+        self._check_parameters(X, groups)
+        random = check_random_state(self.random_state)
+
+        kernel = self._kernel(X, random)
+        kernel, ridge = self._choose(X, kernel, groups, random)
+        if self.n_landmarks is None:
+            found = self._fit_exact(X, kernel, groups, ridge)
+        else:
+            found, ridge = self._fit_landmarks(X, kernel, groups, ridge, random)
+
+        self.kernel_, self.ridge_ = kernel, ridge
+        self.ratios_ = found.ratios.cpu().numpy()
+        self.variance_ratios_ = variance_ratios(found.values, groups).cpu().numpy()
+        self._fit_classes(found, groups)
+        return self
+
+    def _fit_exact(self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float | None) -> Discriminants:
+        x = as_tensor(X, dtype=torch.float64, device=self.device)
+        K = x if kernel is None else kernel.matrix(x, working_memory=self.working_memory)
+        column_means = K.mean(dim=0)
+        K = double_centred(K) if self.center else K
+        wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
+        if ridge:
+            found = exact_discriminants(K, groups, ridge, self.regularizer, wanted, intercept=self.center)
+        else:
+            found = unregularized_discriminants(K, groups, wanted, intercept=self.center)
+        # (14): (k_x - column means)^T C alpha.
+        coefficients = found.alpha - found.alpha.mean(dim=0) if self.center else found.alpha
+        bias = -(column_means @ coefficients) if self.center else torch.zeros_like(found.ratios)
+        self._keep(X if kernel is not None else None, coefficients, bias, X.dtype)
+        return found
+
+    def _fit_landmarks(
+        self,
+        X: np.ndarray,
+        kernel: Kernel | None,
+        groups: Groups,
+        ridge: float | None,
+        random: np.random.RandomState,
+    ) -> tuple[Discriminants, float]:
+        if kernel is None or self.n_landmarks is None:
+            raise invalid_parameter("n_landmarks", self.n_landmarks, "None if kernel='precomputed'")
+        chosen = choose_landmarks(
+            X,
+            self.n_landmarks,
+            self.landmarks,
+            random_state=random,
+            working_memory=self.working_memory,
+        )
+        rows = LandmarkRows(X, X[chosen], kernel, self.center, self.working_memory, self.device)
+        total, sums = rows.sums(groups)
+        basis = landmark_basis(total, sums, groups.counts, rows.regularizer(self.regularizer))
+        if ridge is None:
+            ridge = rows.best_ridge(basis, groups, self._ridges(kernel, X[chosen]))
+        wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
+        beta, mu = landmark_discriminants(basis, groups.counts, ridge, wanted)
+        alpha = basis.V @ beta
+        coefficients = alpha - alpha.mean(dim=0) if self.center else alpha
+        bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(mu)
+        U, leverage = rows.values(basis, beta, ridge)
+        left_out = left_out_values(scores(U, mu, groups), U, leverage, intercept=True)
+        offset = 0.0 if self.center else basis.mean @ alpha
+        self._keep(rows.landmarks, coefficients, bias, X.dtype)
+        return Discriminants(alpha, U + offset, mu, left_out + offset), ridge
+
+    def _keep(self, basis: np.ndarray | None, coefficients: Tensor, bias: Tensor, dtype: Any) -> None:
+        if coefficients.shape[1] == 0:
+            raise ValueError(
+                "all rows are equal under the kernel, so that no direction tells the classes apart: X must have rows "
+                "that differ, and the bandwidth must not be far larger than their distances."
+            )
+        if self.n_components is not None and coefficients.shape[1] < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components}, but only {coefficients.shape[1]} directions have variance: "
+                f"{coefficients.shape[1]} components are kept.",
+                DataWarning,
+                stacklevel=3,
+            )
+        self.basis_ = basis
+        self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
+        self.bias_ = bias.cpu().numpy().astype(dtype)
+
+    def _fit_classes(self, found: Discriminants, groups: Groups) -> None:
+        """Describe each class by a Gaussian in the discriminant space, from leave-one-out values."""
+        values = found.left_out.clone()
+        # A class of one row, left out, is not there to be predicted: its own value is all there is.
+        alone = groups.counts[groups.of_row] == 1
+        values[alone] = found.values[alone]
+        if alone.any():
+            names = self.classes_[groups.of_row[alone].cpu().numpy()]
+            warnings.warn(
+                f"the classes {list(names)} have one row each: their spread is taken from the others.",
+                DataWarning,
+                stacklevel=3,
+            )
+        within = values - groups.project(values)
+        freedom = max(1.0, float(len(values) - len(groups.counts)))
+        self.centroids_ = groups.means(values).cpu().numpy()
+        self.covariance_ = (within.T @ within / freedom).cpu().numpy()
+        self._class_counts = groups.counts.cpu().numpy()
+        self._set_priors()
+
+    def _set_priors(self) -> None:
+        given = self._class_counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)
+        self.priors_ = given / given.sum()
+
+    # ---- choices ----------------------------------------------------------------------------------------------
+
+    def _kernel(self, X: np.ndarray, random: np.random.RandomState) -> Kernel | None:
+        if self._is_precomputed():
+            return None
+        own = self.bandwidth if self.bandwidth != "auto" else "median"
+        return check_kernel(self.kernel, own).resolved(X, random)
+
+    def _ridges(self, kernel: Kernel | None, X: np.ndarray) -> list[float]:
+        """Return the ridges to try: a cut-off c of the eigenvalues of K is the ridge c for R = K, c^2 for R = I."""
+        diagonal = X.diagonal() if kernel is None else kernel.diagonal(X)
+        scale = float(np.mean(diagonal)) or 1.0
+        power = 1 if self.regularizer == "rkhs" else 2
+        return [(cutoff * scale) ** power for cutoff in CUTOFFS]
+
+    def _choose(
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, random: np.random.RandomState
+    ) -> tuple[Kernel | None, float | None]:
+        """Return the kernel and the ridge, both numbers; the ridge is None where landmarks are yet to choose it."""
+        fixed = None if self.ridge == "auto" else float(self.ridge)
+        search_bandwidth = self.bandwidth == "auto"
+        if not search_bandwidth and (fixed is not None or self.n_landmarks is not None):
+            return kernel, fixed
+        if kernel is None:
+            return None, self._choose_precomputed(X, groups, random)
+        kernels = [kernel.rescaled(factor) for factor in BANDWIDTHS] if search_bandwidth else [kernel]
+        ridges = self._ridges(kernel, X[:SEARCH_ROWS]) if fixed is None else [fixed]
+        chosen = select(
+            kernels,
+            ridges,
+            as_tensor(X, dtype=torch.float64, device=self.device),
+            indicators(groups),
+            n_search=SEARCH_ROWS,
+            n_finalists=0,
+            gram=self._gram,
+            intercept=self.center,
+            random_state=random,
+        )
+        return chosen.kernel, fixed if self.n_landmarks is not None else chosen.ridge
+
+    def _choose_precomputed(self, X: np.ndarray, groups: Groups, random: np.random.RandomState) -> float:
+        rows = np.arange(len(X))
+        if len(X) > SEARCH_ROWS:
+            rows = np.sort(random.choice(len(X), SEARCH_ROWS, replace=False))
+        K = as_tensor(X[np.ix_(rows, rows)], dtype=torch.float64, device=self.device)
+        part = indicators(groups)[torch.from_numpy(rows).to(self.device)]
+        return best(evaluate_matrix(self._gram(K), self._ridges(None, X), part, intercept=self.center)).ridge
+
+    def _gram(self, K: Tensor) -> Tensor:
+        return smoother_gram(double_centred(K) if self.center else K, self.regularizer)
+
+    def _n_components(self, groups: Groups, at_most: int, why: str) -> int:
+        default = min(len(groups.counts) - 1, at_most)
+        if self.n_components is None:
+            return default
+        return check_count("n_components", self.n_components, at_most=at_most, why=why)
+
+    def _check_parameters(self, X: np.ndarray, groups: Groups) -> None:
+        n_classes = len(groups.counts)
+        if n_classes < 2:
+            raise ValueError(
+                f"y has {n_classes} class ({self.classes_[0]!r}): a discriminant needs at least 2 classes."
+            )
+        check_choice("regularizer", self.regularizer, REGULARIZERS)
+        check_number("working_memory", self.working_memory, above=0.0)
+        if not (isinstance(self.ridge, str) and self.ridge == "auto"):
+            if isinstance(self.ridge, str):
+                raise invalid_parameter("ridge", self.ridge, "a finite number at least 0, or 'auto'")
+            check_number("ridge", self.ridge, at_least=0.0)
+        if self.n_landmarks is not None:
+            check_count("n_landmarks", self.n_landmarks)
+        if self.priors is not None:
+            priors = np.asarray(self.priors, dtype=np.float64)
+            if priors.shape != (n_classes,) or not np.all(np.isfinite(priors)) or priors.min() < 0 or priors.sum() <= 0:
+                raise invalid_parameter("priors", self.priors, f"{n_classes} numbers, none negative, not all zero")
+        if self._is_precomputed() and X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
+            )
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    # ---- use --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the components' values, of shape (n, n_components): (11), or (14) if centred.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        if self.kernel_ is None:
+            return X @ self.coefficients_ + self.bias_
+        dtype = as_tensor(X[:0]).dtype
+        basis, coefficients, bias = (
+            as_tensor(part, dtype=dtype, device=self.device) for part in (self.basis_, self.coefficients_, self.bias_)
+        )
+        values = landmark_features(self.kernel_, X, basis, coefficients, bias, working_memory=self.working_memory)
+        return values.cpu().numpy()
+
+    def _log_joint(self, X: Any) -> np.ndarray:
+        values = np.asarray(self.transform(X), dtype=np.float64)
+        k = len(self.covariance_)
+        # The smallest spread that can be told from rounding, so that classes on a point still have a density.
+        floor = np.finfo(np.float32).eps * max(np.trace(self.covariance_) / k, np.finfo(np.float64).tiny)
+        lower = np.linalg.cholesky(self.covariance_ + floor * np.eye(k))
+        white = np.linalg.solve(lower, values.T).T
+        centres = np.linalg.solve(lower, self.centroids_.T).T
+        squares = ((white[:, None] - centres[None]) ** 2).sum(axis=2)
+        with np.errstate(divide="ignore"):
+            return np.log(self.priors_) - 0.5 * squares
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
+        joint = self._log_joint(X)
+        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of `predict_proba`."""
+        joint = self._log_joint(X)
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, of shape (n, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        check_is_fitted(self)
+        return self.classes_[self._log_joint(X).argmax(axis=1)]
+
+    def add_classes(self, X: Any, y: Any) -> "KernelDiscriminant":
+        """Add new classes by their centroids in the learned map, without refitting it.
+
+        The new classes share the covariance of the others. Unless `priors` were given, priors become the shares of all
+        rows seen; if they were, the new classes get their mean, and all are scaled to sum to 1. A class with one row
+        works, with a warning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Classes that the model does not have yet.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        values = np.asarray(self.transform(X), dtype=np.float64)
+        y = np.asarray(y)
+        if y.ndim != 1 or len(y) != len(values):
+            raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
+        new, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        known = np.intersect1d(new, self.classes_)
+        if len(known):
+            raise invalid_parameter("y", list(known), "classes that are not known yet")
+        if counts.min() == 1:
+            warnings.warn(
+                f"the classes {list(new[counts == 1])} have one row each: it is their centroid.",
+                DataWarning,
+                stacklevel=2,
+            )
+        centroids = np.stack([values[index == i].mean(axis=0) for i in range(len(new))])
+        classes = np.concatenate([self.classes_, new])
+        # scikit-learn keeps classes sorted.
+        order = np.argsort(classes, kind="stable")
+        self.classes_ = classes[order]
+        self.centroids_ = np.concatenate([self.centroids_, centroids])[order]
+        self._class_counts = np.concatenate([self._class_counts, counts])[order]
+        if self.priors is None:
+            self._set_priors()
+        else:
+            priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
+            self.priors_ = priors / priors.sum()
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.coefficients_.shape[1]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def indicators(groups: Groups) -> Tensor:
+    """Return a column a class, 1 for its rows and 0 for others, centred: what the ridge is chosen on."""
+    Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(torch.float64)
+    return Y - Y.mean(dim=0)

@@ -1,0 +1,103 @@
+"""Passes over the rows for discriminants of landmark functions: sums, ridges compared, values; K_nm is never whole."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.blocks import as_tensor, walk
+from mercer.kernels import Kernel
+from mercer.kernels.base import TEMPORARIES
+from mercer.supervised.discriminant_core import Groups, LandmarkBasis, double_centred
+
+
+class LandmarkRows:
+    """The rows seen through m landmarks: k_i = (k(x_i, z_1), ..., k(x_i, z_m)), centred over the landmarks if asked.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    landmarks : ndarray of shape (m, d)
+    kernel : Kernel
+    center : bool
+    working_memory : float
+    device : torch.device, str or None
+    """
+
+    def __init__(
+        self, X: np.ndarray, landmarks: np.ndarray, kernel: Kernel, center: bool, working_memory: float, device: Any
+    ) -> None:
+        self.X = X
+        self.landmarks = landmarks
+        self.kernel = kernel
+        self.center = center
+        self.working_memory = working_memory
+        self.device = device
+
+    def regularizer(self, name: str) -> Tensor | None:
+        """Return R: None for the identity; K_mm, double-centred if the rows are, for the RKHS norm."""
+        if name == "identity":
+            return None
+        K_mm = self.kernel.matrix(as_tensor(self.landmarks, dtype=torch.float64, device=self.device))
+        return double_centred(K_mm) if self.center else K_mm
+
+    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
+        """Yield slices of rows and their k, in the precision of X."""
+        dtype = as_tensor(self.X[:0]).dtype
+        z = as_tensor(self.landmarks, dtype=dtype, device=self.device)
+        prepared = self.kernel.prepare(z)
+        bytes_per_row = (TEMPORARIES + 2) * len(z) * z.element_size()
+        for rows, (x,) in walk(
+            [self.X], bytes_per_row=bytes_per_row, working_memory=self.working_memory, dtype=dtype, device=self.device
+        ):
+            k = self.kernel.values(self.kernel.prepare(x, beside=prepared), prepared)
+            yield rows, k - k.mean(dim=1, keepdim=True) if self.center else k
+
+    def sums(self, groups: Groups) -> tuple[Tensor, Tensor]:
+        """Return sum_i k_i k_i^T of shape (m, m) and the sum of k_i in each class, of shape (c, m)."""
+        m = len(self.landmarks)
+        total = torch.zeros((m, m), dtype=torch.float64, device=self.device)
+        sums = torch.zeros((len(groups.counts), m), dtype=torch.float64, device=self.device)
+        for rows, k in self.blocks():
+            total += k.T @ k
+            sums.index_add_(0, groups.of_row[rows], k.to(torch.float64))
+        return total, sums
+
+    def coordinates(self, basis: LandmarkBasis) -> Iterator[tuple[slice, Tensor]]:
+        """Yield slices of rows and their coordinates V^T (k - mean), of shape (rows, r)."""
+        for rows, k in self.blocks():
+            yield rows, (k - basis.mean.to(k.dtype)) @ basis.V.to(k.dtype)
+
+    def best_ridge(self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float]) -> float:
+        """Return the ridge with the smallest squared leave-one-out error of the class indicators, over all rows.
+
+        In the basis the regression is f = F diag(1 / (spread + ridge)) F^T Y, so one pass serves them all.
+        """
+        n = groups.counts.sum()
+        inverses = [1.0 / (basis.spread + ridge) for ridge in ridges]
+        # F^T Y for centred indicators Y: the class means times their counts.
+        targets = (groups.counts[:, None] * basis.group_means).T
+        shares = groups.counts / n
+        weights = torch.stack(inverses, dim=1)
+        coefficients = torch.cat([inverse[:, None] * targets for inverse in inverses], dim=1)
+        errors = torch.zeros(len(ridges), dtype=torch.float64, device=self.device)
+        for rows, F in self.coordinates(basis):
+            Y = torch.nn.functional.one_hot(groups.of_row[rows], len(shares)).to(torch.float64) - shares
+            fitted = (F @ coefficients.to(F.dtype)).to(torch.float64).reshape(len(F), len(ridges), -1)
+            leverage = (F.square() @ weights.to(F.dtype)).to(torch.float64) + 1.0 / n
+            left_out = (Y[:, None] - fitted) / (1.0 - leverage).clamp(min=1e-12)[:, :, None]
+            errors += left_out.square().sum(dim=(0, 2))
+        return float(ridges[int(errors.argmin())])
+
+    def values(self, basis: LandmarkBasis, beta: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
+        """Return the components' centred values u of shape (n, k), and the leverage H_ii of each row."""
+        n = len(self.X)
+        U = torch.empty((n, beta.shape[1]), dtype=torch.float64, device=self.device)
+        leverage = torch.empty(n, dtype=torch.float64, device=self.device)
+        inverse = 1.0 / (basis.spread + ridge)
+        for rows, F in self.coordinates(basis):
+            U[rows] = (F @ beta.to(F.dtype)).to(torch.float64)
+            leverage[rows] = (F.square() @ inverse.to(F.dtype)).to(torch.float64)
+        return U, leverage
