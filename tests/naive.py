@@ -78,7 +78,7 @@ def value(kernel, x, z):
 
 
 def rows(X):
-    return torch.tensor(np.ascontiguousarray(np.asarray(X), dtype=np.float64))
+    return torch.tensor(np.asarray(X).astype(np.float64, order="C", copy=True))
 
 
 def kernel_matrix(kernel, X, Z):

@@ -31,11 +31,12 @@ from mercer.supervised.discriminant_core import (
     unregularized_discriminants,
     variance_ratios,
 )
+from mercer.supervised.gaussian_classes import best_temperature, log_joint, squared_class_distances
 from mercer.supervised.landmark_rows import LandmarkRows
 
 REGULARIZERS = ("identity", "rkhs")
 # The grids of "auto": bandwidths as multiples of the kernel's own, and smallest kernel eigenvalues to be trusted.
-BANDWIDTHS = (0.25, 0.5, 1.0, 2.0)
+BANDWIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
 CUTOFFS = tuple(10.0 ** (p / 2) for p in range(-8, 4))
 # The search of "auto" is made on at most this many rows.
 SEARCH_ROWS = 2000
@@ -51,7 +52,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     with R the identity or K. All components come from one symmetric eigenproblem. `transform` gives the components'
     values (11), or (14) if centred; they are uncorrelated over the rows of `fit` and have unit regularised within-class
     variance. Classes are told apart by Gaussians of one covariance in that space; centroids and covariance come from
-    leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small.
+    leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small. One
+    temperature, chosen on the same values, makes up for tails that are not Gaussian, so that probabilities are honest.
 
     Parameters
     ----------
@@ -104,6 +106,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     centroids_ : ndarray of shape (n_classes, n_components)
     covariance_ : ndarray of shape (n_components, n_components)
         Of the classes in the discriminant space, pooled over leave-one-out values.
+    temperature_ : float
+        What squared distances to the centroids are divided by.
     priors_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
@@ -266,12 +270,10 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         freedom = max(1.0, float(len(values) - len(groups.counts)))
         self.centroids_ = groups.means(values).cpu().numpy()
         self.covariance_ = (within.T @ within / freedom).cpu().numpy()
-        self._class_counts = groups.counts.cpu().numpy()
-        self._set_priors()
-
-    def _set_priors(self) -> None:
-        given = self._class_counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)
+        given = groups.counts.cpu().numpy() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
         self.priors_ = given / given.sum()
+        squares = squared_class_distances(values.cpu().numpy(), self.centroids_, self.covariance_)
+        self.temperature_ = best_temperature(squares, self.priors_, groups.of_row.cpu().numpy())
 
     # ---- choices ----------------------------------------------------------------------------------------------
 
@@ -378,16 +380,10 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return values.cpu().numpy()
 
     def _log_joint(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
         values = np.asarray(self.transform(X), dtype=np.float64)
-        k = len(self.covariance_)
-        # The smallest spread that can be told from rounding, so that classes on a point still have a density.
-        floor = np.finfo(np.float32).eps * max(np.trace(self.covariance_) / k, np.finfo(np.float64).tiny)
-        lower = np.linalg.cholesky(self.covariance_ + floor * np.eye(k))
-        white = np.linalg.solve(lower, values.T).T
-        centres = np.linalg.solve(lower, self.centroids_.T).T
-        squares = ((white[:, None] - centres[None]) ** 2).sum(axis=2)
-        with np.errstate(divide="ignore"):
-            return np.log(self.priors_) - 0.5 * squares
+        squares = squared_class_distances(values, self.centroids_, self.covariance_)
+        return log_joint(squares, self.priors_, self.temperature_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
@@ -405,15 +401,15 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        check_is_fitted(self)
-        return self.classes_[self._log_joint(X).argmax(axis=1)]
+        joint = self._log_joint(X)
+        return self.classes_[joint.argmax(axis=1)]
 
     def add_classes(self, X: Any, y: Any) -> "KernelDiscriminant":
         """Add new classes by their centroids in the learned map, without refitting it.
 
-        The new classes share the covariance of the others. Unless `priors` were given, priors become the shares of all
-        rows seen; if they were, the new classes get their mean, and all are scaled to sum to 1. A class with one row
-        works, with a warning.
+        The new classes share the covariance of the others. How many rows they have here says nothing about how common
+        they are: each gets the mean of the known priors, and all are scaled to sum to 1. A class with one row works,
+        with a warning.
 
         Parameters
         ----------
@@ -446,12 +442,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         order = np.argsort(classes, kind="stable")
         self.classes_ = classes[order]
         self.centroids_ = np.concatenate([self.centroids_, centroids])[order]
-        self._class_counts = np.concatenate([self._class_counts, counts])[order]
-        if self.priors is None:
-            self._set_priors()
-        else:
-            priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
-            self.priors_ = priors / priors.sum()
+        priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
+        self.priors_ = priors / priors.sum()
         return self
 
     @property

@@ -22,6 +22,8 @@ from mercer.linalg import (
 
 # Up to this many rows the whole eigendecomposition is quicker than Lanczos steps.
 DENSE_ROWS = 200
+# A ratio below this, relative to the largest, is rounding.
+NO_VARIANCE = 1e-10
 
 
 class Groups(NamedTuple):
@@ -146,7 +148,7 @@ def exact_discriminants(
         pairs = top_eigenpairs(double_centred(H + HJ @ core @ HJ.T), n_components)
     mu, W = significant(pairs)
     U = apply_inverse(W)
-    U = U * unit_within(U, mu)
+    U = U * unit_within(U, mu) * steady_signs(U)
     T = scores(U, mu, groups)
     alpha = inverse @ T if regularizer == "rkhs" else K @ (inverse @ T)
     return Discriminants(alpha, U, mu, left_out_values(T, U, leverage, intercept))
@@ -173,7 +175,7 @@ def unregularized_discriminants(
             stacklevel=2,
         )
     mu, alpha = significant(pairs)
-    alpha = alpha * len(K) ** 0.5
+    alpha = alpha * len(K) ** 0.5 * steady_signs(K @ alpha)
     U = K @ alpha
     leverage = (K @ root).square().sum(dim=1)
     return Discriminants(alpha, U, mu, left_out_values(scores(U, mu, groups), U, leverage, intercept))
@@ -250,7 +252,7 @@ def landmark_discriminants(
     mu, W = significant(pairs)
     beta = apply_inverse(root[:, None] * W)
     variances = (basis.spread[:, None] * beta.square()).sum(dim=0) / counts.sum()
-    return beta * (mu / variances).sqrt(), mu
+    return beta * (mu / variances).sqrt() * steady_signs(basis.group_means @ beta), mu
 
 
 def scores(U: Tensor, mu: Tensor, groups: Groups) -> Tensor:
@@ -265,10 +267,14 @@ def left_out_values(T: Tensor, U: Tensor, leverage: Tensor, intercept: bool) -> 
 
 
 def significant(pairs: EigenPairs) -> EigenPairs:
-    """Drop components without variance: ratios at the rounding error of the largest, or of 1."""
-    floor = len(pairs.vectors) * torch.finfo(pairs.values.dtype).eps * pairs.values.max().clamp(min=1.0)
-    kept = pairs.values > floor
+    """Drop components without variance; H is known as I - ridge (A + ridge I)^-1, so that its zeros are rounded."""
+    kept = pairs.values > NO_VARIANCE * pairs.values.max().clamp(min=1.0)
     return EigenPairs(pairs.values[kept], pairs.vectors[:, kept])
+
+
+def steady_signs(U: Tensor) -> Tensor:
+    """Return the signs that make the largest entry of each column positive: eigenvectors come with either sign."""
+    return U.gather(0, U.abs().argmax(dim=0, keepdim=True)).sign().reshape(-1)
 
 
 def unit_within(U: Tensor, mu: Tensor) -> Tensor:
