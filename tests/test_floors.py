@@ -16,7 +16,7 @@ FLOORS = [
     ["kernels"],
     ["agop", "landmarks", "nystrom", "selection"],
     ["supervised", "embedding"],
-    ["io", "plots"],
+    ["io", "plots", "datasets"],
     ["cli"],
     ["__main__"],
 ]

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import kernels, linalg, plots
+    from mercer import datasets, kernels, linalg, plots
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
@@ -25,6 +25,7 @@ _HOMES: dict[str, str | None] = {
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
+    "datasets": None,
     "kernels": None,
     "linalg": None,
     "load": "mercer.io",
@@ -32,7 +33,7 @@ _HOMES: dict[str, str | None] = {
     "save": "mercer.io",
 }
 
-__all__ = ["KernelDiscriminant", "Mahalanobis", "Nystrom", "kernels", "linalg", "load", "plots", "save"]
+__all__ = ["KernelDiscriminant", "Mahalanobis", "Nystrom", "datasets", "kernels", "linalg", "load", "plots", "save"]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,7 +17,13 @@ from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 from mercer.nystrom import landmark_features
-from mercer.selection import best, evaluate_matrix, select
+from mercer.supervised.discriminant_choice import (
+    BANDWIDTHS,
+    candidate_ridges,
+    choose_exact,
+    choose_precomputed,
+    choose_with_landmarks,
+)
 from mercer.supervised.discriminant_core import (
     Discriminants,
     Groups,
@@ -27,7 +33,6 @@ from mercer.supervised.discriminant_core import (
     landmark_discriminants,
     left_out_values,
     scores,
-    smoother_gram,
     unregularized_discriminants,
     variance_ratios,
 )
@@ -35,11 +40,6 @@ from mercer.supervised.gaussian_classes import best_temperature, log_joint, squa
 from mercer.supervised.landmark_rows import LandmarkRows
 
 REGULARIZERS = ("identity", "rkhs")
-# The grids of "auto": bandwidths as multiples of the kernel's own, and smallest kernel eigenvalues to be trusted.
-BANDWIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
-CUTOFFS = tuple(10.0 ** (p / 2) for p in range(-8, 4))
-# The search of "auto" is made on at most this many rows.
-SEARCH_ROWS = 2000
 
 
 class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -78,7 +78,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         Probabilities of the classes; None takes their shares among the rows.
     bandwidth : float, "median", "auto" or None, default=None
         Takes the place of the kernel's own bandwidth. "auto" chooses among multiples of the median distance by the same
-        leave-one-out error, on at most 2000 rows.
+        leave-one-out error, on at most 2000 rows, or with landmarks on at most 2000 of them and 20 000 rows.
     landmarks : {"uniform", "kmeans++"}, default="uniform"
         How landmarks are drawn.
     random_state : int, RandomState instance or None, default=None
@@ -175,11 +175,11 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         random = check_random_state(self.random_state)
 
         kernel = self._kernel(X, random)
-        kernel, ridge = self._choose(X, kernel, groups, random)
         if self.n_landmarks is None:
+            kernel, ridge = self._choose(X, kernel, groups, random)
             found = self._fit_exact(X, kernel, groups, ridge)
         else:
-            found, ridge = self._fit_landmarks(X, kernel, groups, ridge, random)
+            kernel, ridge, found = self._fit_landmarks(X, kernel, groups, self.n_landmarks, random)
 
         self.kernel_, self.ridge_ = kernel, ridge
         self.ratios_ = found.ratios.cpu().numpy()
@@ -187,7 +187,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._fit_classes(found, groups)
         return self
 
-    def _fit_exact(self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float | None) -> Discriminants:
+    def _fit_exact(self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float) -> Discriminants:
         x = as_tensor(X, dtype=torch.float64, device=self.device)
         K = x if kernel is None else kernel.matrix(x, working_memory=self.working_memory)
         column_means = K.mean(dim=0)
@@ -204,37 +204,32 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return found
 
     def _fit_landmarks(
-        self,
-        X: np.ndarray,
-        kernel: Kernel | None,
-        groups: Groups,
-        ridge: float | None,
-        random: np.random.RandomState,
-    ) -> tuple[Discriminants, float]:
-        if kernel is None or self.n_landmarks is None:
-            raise invalid_parameter("n_landmarks", self.n_landmarks, "None if kernel='precomputed'")
-        chosen = choose_landmarks(
-            X,
-            self.n_landmarks,
-            self.landmarks,
-            random_state=random,
-            working_memory=self.working_memory,
-        )
-        rows = LandmarkRows(X, X[chosen], kernel, self.center, self.working_memory, self.device)
-        total, sums = rows.sums(groups)
-        basis = landmark_basis(total, sums, groups.counts, rows.regularizer(self.regularizer))
-        if ridge is None:
-            ridge = rows.best_ridge(basis, groups, self._ridges(kernel, X[chosen]))
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, n_landmarks: int, random: np.random.RandomState
+    ) -> tuple[Kernel, float, Discriminants]:
+        if kernel is None:
+            raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
+        memory = self.working_memory
+        chosen = choose_landmarks(X, n_landmarks, self.landmarks, random_state=random, working_memory=memory)
+        Z = X[chosen]
+        if self.bandwidth == "auto":
+            options = (groups, self.regularizer, self.center, memory, random)
+            kernel = choose_with_landmarks(self._kernels(kernel), X, Z, *options)
+        rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
+        basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(self.regularizer))
+        ridges = candidate_ridges(kernel, Z, self.regularizer) if self.ridge == "auto" else [float(self.ridge)]
+        errors, leverages = rows.compare(basis, groups, ridges)
+        best_of = int(errors.argmin())
+        ridge = ridges[best_of]
         wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
         beta, mu = landmark_discriminants(basis, groups.counts, ridge, wanted)
         alpha = basis.V @ beta
         coefficients = alpha - alpha.mean(dim=0) if self.center else alpha
         bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(mu)
-        U, leverage = rows.values(basis, beta, ridge)
-        left_out = left_out_values(scores(U, mu, groups), U, leverage, intercept=True)
+        U = rows.values(basis, alpha)
+        left_out = left_out_values(scores(U, mu, groups), U, leverages[:, best_of], intercept=True)
         offset = 0.0 if self.center else basis.mean @ alpha
         self._keep(rows.landmarks, coefficients, bias, X.dtype)
-        return Discriminants(alpha, U + offset, mu, left_out + offset), ridge
+        return kernel, ridge, Discriminants(alpha, U + offset, mu, left_out + offset)
 
     def _keep(self, basis: np.ndarray | None, coefficients: Tensor, bias: Tensor, dtype: Any) -> None:
         if coefficients.shape[1] == 0:
@@ -283,48 +278,20 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         own = self.bandwidth if self.bandwidth != "auto" else "median"
         return check_kernel(self.kernel, own).resolved(X, random)
 
-    def _ridges(self, kernel: Kernel | None, X: np.ndarray) -> list[float]:
-        """Return the ridges to try: a cut-off c of the eigenvalues of K is the ridge c for R = K, c^2 for R = I."""
-        diagonal = X.diagonal() if kernel is None else kernel.diagonal(X)
-        scale = float(np.mean(diagonal)) or 1.0
-        power = 1 if self.regularizer == "rkhs" else 2
-        return [(cutoff * scale) ** power for cutoff in CUTOFFS]
-
     def _choose(
         self, X: np.ndarray, kernel: Kernel | None, groups: Groups, random: np.random.RandomState
-    ) -> tuple[Kernel | None, float | None]:
-        """Return the kernel and the ridge, both numbers; the ridge is None where landmarks are yet to choose it."""
-        fixed = None if self.ridge == "auto" else float(self.ridge)
-        search_bandwidth = self.bandwidth == "auto"
-        if not search_bandwidth and (fixed is not None or self.n_landmarks is not None):
-            return kernel, fixed
+    ) -> tuple[Kernel | None, float]:
+        """Return the kernel and the ridge of a fit on all rows, both chosen where they are "auto"."""
+        if self.ridge != "auto" and self.bandwidth != "auto":
+            return kernel, float(self.ridge)
+        ridges = [float(self.ridge)] if self.ridge != "auto" else candidate_ridges(kernel, X, self.regularizer)
         if kernel is None:
-            return None, self._choose_precomputed(X, groups, random)
-        kernels = [kernel.rescaled(factor) for factor in BANDWIDTHS] if search_bandwidth else [kernel]
-        ridges = self._ridges(kernel, X[:SEARCH_ROWS]) if fixed is None else [fixed]
-        chosen = select(
-            kernels,
-            ridges,
-            as_tensor(X, dtype=torch.float64, device=self.device),
-            indicators(groups),
-            n_search=SEARCH_ROWS,
-            n_finalists=0,
-            gram=self._gram,
-            intercept=self.center,
-            random_state=random,
-        )
-        return chosen.kernel, fixed if self.n_landmarks is not None else chosen.ridge
+            return None, choose_precomputed(X, ridges, groups, self.regularizer, self.center, random)
+        kernels = self._kernels(kernel)
+        return choose_exact(kernels, ridges, X, groups, self.regularizer, self.center, random)
 
-    def _choose_precomputed(self, X: np.ndarray, groups: Groups, random: np.random.RandomState) -> float:
-        rows = np.arange(len(X))
-        if len(X) > SEARCH_ROWS:
-            rows = np.sort(random.choice(len(X), SEARCH_ROWS, replace=False))
-        K = as_tensor(X[np.ix_(rows, rows)], dtype=torch.float64, device=self.device)
-        part = indicators(groups)[torch.from_numpy(rows).to(self.device)]
-        return best(evaluate_matrix(self._gram(K), self._ridges(None, X), part, intercept=self.center)).ridge
-
-    def _gram(self, K: Tensor) -> Tensor:
-        return smoother_gram(double_centred(K) if self.center else K, self.regularizer)
+    def _kernels(self, kernel: Kernel) -> list[Kernel]:
+        return [kernel.rescaled(factor) for factor in BANDWIDTHS] if self.bandwidth == "auto" else [kernel]
 
     def _n_components(self, groups: Groups, at_most: int, why: str) -> int:
         default = min(len(groups.counts) - 1, at_most)
@@ -455,9 +422,3 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         tags.input_tags.pairwise = self._is_precomputed()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def indicators(groups: Groups) -> Tensor:
-    """Return a column a class, 1 for its rows and 0 for others, centred: what the ridge is chosen on."""
-    Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(torch.float64)
-    return Y - Y.mean(dim=0)

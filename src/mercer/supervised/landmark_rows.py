@@ -33,7 +33,8 @@ class LandmarkRows:
         self.landmarks = landmarks
         self.kernel = kernel
         self.center = center
-        self.working_memory = working_memory
+        # (m, m) matrices are held anyway; blocks of about m rows make the products with them efficient.
+        self.working_memory = max(working_memory, len(landmarks) ** 2 * X.itemsize * (TEMPORARIES + 2) / 2**20)
         self.device = device
 
     def regularizer(self, name: str) -> Tensor | None:
@@ -67,37 +68,41 @@ class LandmarkRows:
 
     def coordinates(self, basis: LandmarkBasis) -> Iterator[tuple[slice, Tensor]]:
         """Yield slices of rows and their coordinates V^T (k - mean), of shape (rows, r)."""
+        V = mean = None
         for rows, k in self.blocks():
-            yield rows, (k - basis.mean.to(k.dtype)) @ basis.V.to(k.dtype)
+            if V is None or mean is None:
+                V, mean = basis.V.to(k.dtype), basis.mean.to(k.dtype)
+            yield rows, (k - mean) @ V
 
-    def best_ridge(self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float]) -> float:
-        """Return the ridge with the smallest squared leave-one-out error of the class indicators, over all rows.
+    def compare(self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float]) -> tuple[Tensor, Tensor]:
+        """Return the mean squared leave-one-out error of the class indicators for each ridge, and all leverages H_ii.
 
-        In the basis the regression is f = F diag(1 / (spread + ridge)) F^T Y, so one pass serves them all.
+        In the basis the regression is f = F diag(1 / (spread + ridge)) F^T Y, so one pass serves all ridges.
+
+        Returns
+        -------
+        errors : tensor of shape (len(ridges),)
+        leverages : tensor of shape (n, len(ridges))
         """
-        n = groups.counts.sum()
-        inverses = [1.0 / (basis.spread + ridge) for ridge in ridges]
+        n = len(self.X)
+        inverses = 1.0 / (basis.spread[:, None] + torch.as_tensor(ridges, dtype=torch.float64, device=self.device))
         # F^T Y for centred indicators Y: the class means times their counts.
         targets = (groups.counts[:, None] * basis.group_means).T
+        coefficients = (inverses[:, :, None] * targets[:, None, :]).flatten(1)
         shares = groups.counts / n
-        weights = torch.stack(inverses, dim=1)
-        coefficients = torch.cat([inverse[:, None] * targets for inverse in inverses], dim=1)
         errors = torch.zeros(len(ridges), dtype=torch.float64, device=self.device)
+        leverages = torch.empty((n, len(ridges)), dtype=torch.float64, device=self.device)
         for rows, F in self.coordinates(basis):
             Y = torch.nn.functional.one_hot(groups.of_row[rows], len(shares)).to(torch.float64) - shares
             fitted = (F @ coefficients.to(F.dtype)).to(torch.float64).reshape(len(F), len(ridges), -1)
-            leverage = (F.square() @ weights.to(F.dtype)).to(torch.float64) + 1.0 / n
-            left_out = (Y[:, None] - fitted) / (1.0 - leverage).clamp(min=1e-12)[:, :, None]
-            errors += left_out.square().sum(dim=(0, 2))
-        return float(ridges[int(errors.argmin())])
+            leverages[rows] = (F.square_() @ inverses.to(F.dtype)).to(torch.float64)
+            rest = (1.0 - 1.0 / n - leverages[rows]).clamp(min=1e-12)
+            errors += ((Y[:, None] - fitted) / rest[:, :, None]).square().sum(dim=(0, 2)) / n
+        return errors, leverages
 
-    def values(self, basis: LandmarkBasis, beta: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-        """Return the components' centred values u of shape (n, k), and the leverage H_ii of each row."""
-        n = len(self.X)
-        U = torch.empty((n, beta.shape[1]), dtype=torch.float64, device=self.device)
-        leverage = torch.empty(n, dtype=torch.float64, device=self.device)
-        inverse = 1.0 / (basis.spread + ridge)
-        for rows, F in self.coordinates(basis):
-            U[rows] = (F @ beta.to(F.dtype)).to(torch.float64)
-            leverage[rows] = (F.square() @ inverse.to(F.dtype)).to(torch.float64)
-        return U, leverage
+    def values(self, basis: LandmarkBasis, alpha: Tensor) -> Tensor:
+        """Return the functionals' centred values u of shape (n, k)."""
+        U = torch.empty((len(self.X), alpha.shape[1]), dtype=torch.float64, device=self.device)
+        for rows, k in self.blocks():
+            U[rows] = ((k - basis.mean.to(k.dtype)) @ alpha.to(k.dtype)).to(torch.float64)
+        return U

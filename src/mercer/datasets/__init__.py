@@ -1,0 +1,97 @@
+"""Data sets of the experiments: from a folder of files if there is one, else from their public homes into a cache."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.checks import check_choice
+
+__all__ = ["NAMES", "Dataset", "load"]
+
+
+class Dataset(NamedTuple):
+    """Rows and targets, split if the set has a split of its own (else the test part is None)."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray | None = None
+    y_test: np.ndarray | None = None
+    categorical: np.ndarray | None = None
+    feature_names: tuple[str, ...] | None = None
+
+
+def load(name: str) -> Dataset:
+    """Return a data set by its name: "mnist", "adult" or "covtype".
+
+    If the environment variable MERCER_DATA names a folder that has the set's file, it is read from there; if not, the
+    set is fetched from its public home through scikit-learn, which keeps it in its own cache.
+    """
+    check_choice("name", name, NAMES)
+    file, from_file, fetch = SOURCES[name]
+    folder = os.environ.get("MERCER_DATA")
+    if folder and (Path(folder) / file).is_file():
+        with np.load(Path(folder) / file) as arrays:
+            return from_file({key: arrays[key] for key in arrays.files})
+    try:
+        return fetch()
+    except OSError as error:
+        where = f"MERCER_DATA={folder!r} has no {file}" if folder else "MERCER_DATA is not set"
+        message = f"the data set {name!r} cannot be had: {where}, and fetching it failed: {error}"
+        raise ConnectionError(message) from error
+
+
+def _mnist_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+    images, test = (arrays[key].reshape(len(arrays[key]), -1).astype(np.float32) / 255.0 for key in ("X", "X_test"))
+    return Dataset(images, arrays["y"].astype(np.int64), test, arrays["y_test"].astype(np.int64))
+
+
+def _mnist_from_home() -> Dataset:
+    from sklearn.datasets import fetch_openml
+
+    X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
+    X, y = X.astype(np.float32) / 255.0, y.astype(np.int64)
+    return Dataset(X[:60000], y[:60000], X[60000:], y[60000:])
+
+
+def _adult_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+    names = tuple(str(name) for name in arrays["feature_names"])
+    return Dataset(
+        arrays["X"].astype(np.float64), arrays["y"], arrays["X_test"].astype(np.float64), arrays["y_test"],
+        arrays["categorical"].astype(bool), names,
+    )  # fmt: skip
+
+
+def _adult_from_home() -> Dataset:
+    from sklearn.datasets import fetch_openml
+
+    frame = fetch_openml("adult", version=2, as_frame=True)
+    categorical = np.array([dtype.name == "category" for dtype in frame.data.dtypes])
+    columns = [frame.data[c].cat.codes if is_codes else frame.data[c]
+               for c, is_codes in zip(frame.data.columns, categorical, strict=True)]  # fmt: skip
+    X = np.column_stack([np.asarray(column, dtype=np.float64) for column in columns])
+    y = (frame.target.astype(str).str.startswith(">50K")).to_numpy().astype(np.int64)
+    # OpenML keeps the order of the original files: 32 561 rows to learn from, then those to test on.
+    return Dataset(X[:32561], y[:32561], X[32561:], y[32561:], categorical, tuple(frame.data.columns))
+
+
+def _covtype_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+    names = tuple(str(name) for name in arrays["feature_names"])
+    return Dataset(arrays["X"].astype(np.float32), arrays["y"].astype(np.int64), feature_names=names)
+
+
+def _covtype_from_home() -> Dataset:
+    from sklearn.datasets import fetch_covtype
+
+    X, y = fetch_covtype(return_X_y=True)
+    return Dataset(X.astype(np.float32), y.astype(np.int64) - 1)
+
+
+SOURCES: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], Dataset], Callable[[], Dataset]]] = {
+    "mnist": ("mnist.npz", _mnist_from_file, _mnist_from_home),
+    "adult": ("adult.npz", _adult_from_file, _adult_from_home),
+    "covtype": ("covtype_93k.npz", _covtype_from_file, _covtype_from_home),
+}
+NAMES = tuple(SOURCES)
