@@ -14,7 +14,7 @@ def test_demo_prints_its_tables_and_writes_its_figures(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "new" / "folder")], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     figures = sorted(path.name for path in (tmp_path / "new" / "folder").iterdir())
-    assert figures == ["embedding-digits.png", "metric-made.png", "metric-wine.png"]
+    assert figures == ["discriminants-digits.png", "embedding-digits.png", "metric-made.png", "metric-wine.png"]
     assert str(tmp_path) in result.output
     plain, learned = map(float, re.search(r"made.*?(0\.\d+).*?(0\.\d+)", result.output, re.DOTALL).groups())
     assert learned < 0.5 * plain

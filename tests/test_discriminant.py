@@ -16,10 +16,13 @@ from mercer.exceptions import DataWarning, NumericalWarning
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.supervised.discriminant_core import (
     Groups,
+    double_centred,
     exact_discriminants,
+    landmark_basis,
     unregularized_discriminants,
     variance_ratios,
 )
+from mercer.supervised.landmark_rows import LandmarkRows
 
 both_regularizers = pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
 centred_or_not = pytest.mark.parametrize("center", [True, False])
@@ -193,6 +196,33 @@ def test_all_rows_as_landmarks_are_exact(regularizer, center):
     np.testing.assert_allclose(landmarks.ratios_, exact.ratios_, rtol=1e-5)
     np.testing.assert_allclose(landmarks.variance_ratios_, exact.variance_ratios_, rtol=1e-4)
     np.testing.assert_allclose(landmarks.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+@both_regularizers
+@centred_or_not
+def test_landmark_errors_equal_n_refits(regularizer, center):
+    """The errors by which landmarks choose the ridge are those of refits of the indicators with an intercept."""
+    X, y = problem(30)
+    groups, Z = groups_of(y), X[:8]
+    rows = LandmarkRows(X, Z, Gaussian(1.5), center, 1.0, None)
+    basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(regularizer))
+    errors, leverages = rows.compare(basis, groups, [0.1, 1.0])
+    k = Gaussian(1.5).matrix(X, Z)
+    R = Gaussian(1.5).matrix(Z)
+    if center:
+        k, R = k - k.mean(axis=1, keepdims=True), double_centred(torch.from_numpy(R)).numpy()
+    R = np.eye(8) if regularizer == "identity" else R
+    Y = np.eye(3)[y] - np.bincount(y) / 30
+    for j, ridge in enumerate([0.1, 1.0]):
+        naive = 0.0
+        for i in range(30):
+            rest = np.arange(30) != i
+            mean, target = k[rest].mean(axis=0), Y[rest].mean(axis=0)
+            centred = k[rest] - mean
+            w = np.linalg.pinv(centred.T @ centred + ridge * R) @ centred.T @ (Y[rest] - target)
+            naive += ((Y[i] - target - (k[i] - mean) @ w) ** 2).sum() / 30
+        assert float(errors[j]) == pytest.approx(naive, rel=1e-6)
+    assert ((leverages > 0) & (leverages < 1)).all()
 
 
 def test_working_memory_changes_nothing():

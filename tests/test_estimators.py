@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
+from mercer import blocks
 from mercer.kernels import Gaussian
 
 # Defaults, but for counts of epochs, starts and iterations.
@@ -158,3 +159,74 @@ def test_defaults_are_documented_at_all():
 def test_every_parameter_is_documented(estimator):
     documented = {p.name for p in NumpyDocString(inspect.getdoc(type(estimator)))["Parameters"]}
     assert set(estimator.get_params(deep=False)) == documented
+
+
+# A value for each parameter under which the fit must come out differently than on the base settings.
+CHANGES = {
+    "KernelDiscriminant": (
+        {"n_landmarks": 20, "bandwidth": 2.0},
+        {
+            "kernel": "laplace",
+            "n_components": 3,
+            "ridge": 5.0,
+            "regularizer": "rkhs",
+            "center": False,
+            "n_landmarks": 30,
+            "priors": np.arange(1.0, 11.0),
+            "bandwidth": 0.5,
+            "landmarks": "kmeans++",
+            "random_state": 7,
+        },
+    ),
+    "Nystrom": (
+        {"n_landmarks": 20, "bandwidth": 2.0},
+        {
+            "kernel": "laplace",
+            "n_landmarks": 30,
+            "n_components": 3,
+            "landmarks": "kmeans++",
+            "bandwidth": 0.5,
+            "random_state": 7,
+        },
+    ),
+}
+# These change where and how the work is done, not what comes out.
+MEANS = {"working_memory", "device"}
+
+
+def outcome(estimator):
+    X, y = digits(100)
+    fitted = estimator.fit(X, y)
+    return fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else fitted.transform(X)
+
+
+@by_name
+def test_no_parameter_is_dead(estimator):
+    base, changes = CHANGES[type(estimator).__name__]
+    assert set(changes) | MEANS == set(estimator.get_params(deep=False))
+    before = outcome(clone(estimator).set_params(**base))
+    for name, value in changes.items():
+        after = outcome(clone(estimator).set_params(**{**base, name: value}))
+        assert after.shape != before.shape or np.abs(after - before).max() > 1e-9, f"{name} changes nothing."
+    if "device" in estimator.get_params():
+        with pytest.raises(RuntimeError, match="no_such_device"):
+            outcome(clone(estimator).set_params(device="no_such_device"))
+
+
+@by_name
+def test_working_memory_sets_the_size_of_the_blocks(estimator, monkeypatch):
+    sizes = []
+    whole = blocks.rows_per_block
+
+    def spy(*args):
+        sizes.append(whole(*args))
+        return sizes[-1]
+
+    monkeypatch.setattr(blocks, "rows_per_block", spy)
+    X, _ = digits(100)
+    fitted = clone(estimator).fit(*digits(100)).set_params(working_memory=0.01)
+    sizes.clear()
+    fitted.transform(X)
+    small = sizes[-1]
+    fitted.set_params(working_memory=64.0).transform(X)
+    assert small < sizes[-1] == 100

@@ -98,3 +98,17 @@ def test_errors():
         choose_landmarks(X, 2, "grid")
     with pytest.raises(ValueError, match="n_landmarks=0 .*at least 1"):
         choose_landmarks(X, 0)
+
+
+@pytest.mark.slow
+def test_two_thousand_of_half_a_million_rows():
+    """Many rows: distinct, and better spread than a uniform draw."""
+    X = np.random.default_rng(0).standard_t(3, size=(500_000, 10)).astype(np.float32)
+    chosen = choose_landmarks(X, 2000, "kmeans++", random_state=0)
+    uniform = choose_landmarks(X, 2000, "uniform", random_state=0)
+    assert len(np.unique(chosen)) == 2000
+    sample = torch.from_numpy(X[::100])
+    far, near = (
+        torch.cdist(sample, torch.from_numpy(X[rows])).amin(dim=1).square().mean() for rows in (uniform, chosen)
+    )
+    assert near < 0.8 * far

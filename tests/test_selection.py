@@ -8,7 +8,7 @@ import torch
 
 from mercer import selection
 from mercer.kernels import Gaussian, Laplace
-from mercer.selection import CRITERIA, best, evaluate, select
+from mercer.selection import CRITERIA, Candidate, best, evaluate, evaluate_matrix, select
 
 
 def problem(n=40, seed=0):
@@ -122,3 +122,38 @@ def test_errors():
         evaluate(Gaussian(1.0), [0.1], X, y, criterion="auc")
     with pytest.raises(ValueError, match="n_search=1 .*at least 2"):
         select([Gaussian(1.0)], [0.1], X, y, n_search=1)
+
+
+def test_an_intercept_leaves_the_row_out_for_real():
+    """Centred kernels: the closed form equals refits with a free intercept; no row is seen through the others."""
+    X, y = problem(25)
+    y = y - y.mean()
+    C = torch.eye(25, dtype=torch.float64) - 1 / 25
+    K = Gaussian(1.5).matrix(X)
+    for ridges in ([0.1], [1e-3, 1e-2, 0.1, 0.3, 1.0, 3.0]):
+        for candidate in evaluate_matrix(C @ K @ C, ridges, y, intercept=True):
+            residuals = torch.zeros(25, dtype=torch.float64)
+            for i in range(25):
+                rest = torch.arange(25) != i
+                A = torch.zeros((25, 25), dtype=torch.float64)
+                A[:24, :24] = K[rest][:, rest] + candidate.ridge * torch.eye(24)
+                A[24, :24] = A[:24, 24] = 1.0
+                solution = torch.linalg.solve(A, torch.cat([y[rest], torch.zeros(1, dtype=torch.float64)]))
+                residuals[i] = y[i] - K[i, rest] @ solution[:24] - solution[24]
+            torch.testing.assert_close(candidate.fitted().residuals, residuals, rtol=1e-6, atol=1e-8)
+
+
+def test_gram_changes_the_matrix_and_no_finalists_keeps_the_winner_of_the_search():
+    X, y = problem(60)
+    squared = evaluate(Gaussian(1.0), [0.1], X, y, gram=lambda K: K @ K)[0]
+    K = Gaussian(1.0).matrix(X)
+    assert squared.score == evaluate_matrix(K @ K, [0.1], y)[0].score
+    chosen = select([Gaussian(1.0), Gaussian(9.0)], [0.1], X, y, n_search=20, n_finalists=0, random_state=0)
+    assert len(chosen.fitted().alpha) == 20
+
+
+def test_candidates_say_what_they_lack():
+    with pytest.raises(ValueError, match="has no solution"):
+        Candidate(Gaussian(1.0), 0.1).fitted()
+    with pytest.raises(ValueError, match="has no kernel"):
+        Candidate(None, 0.1).kernel_used()

@@ -18,7 +18,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")] = Path("mercer-demo"),
     seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 0,
 ) -> None:
-    """A tour on data that scikit-learn ships: a learned metric on a table, an embedding of images."""
+    """A tour on data that scikit-learn ships: a learned metric, an embedding, a map of classes."""
     from mercer.cli.demo import run
 
     run(out, seed)

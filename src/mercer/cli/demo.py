@@ -9,8 +9,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import RidgeClassifierCV
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -18,9 +20,10 @@ from mercer.blocks import as_tensor
 from mercer.embedding.nystrom import Nystrom
 from mercer.kernels import Laplace, median_distance
 from mercer.mahalanobis import Mahalanobis
-from mercer.plots import EmbeddingDisplay, MetricDisplay
+from mercer.plots import DiscriminantDisplay, EmbeddingDisplay, MetricDisplay
 from mercer.plots.style import pyplot
 from mercer.selection import Candidate, best
+from mercer.supervised.discriminant import KernelDiscriminant
 from mercer.supervised.recursion import recursive_features
 
 RIDGES = tuple(10.0**p for p in range(-5, 2))
@@ -43,7 +46,7 @@ def run(out: Path, seed: int = 0) -> None:
     console = Console()
     pyplot().switch_backend("agg")
     out.mkdir(parents=True, exist_ok=True)
-    figures = [*learned_metric(console, out, seed), embedding(console, out, seed)]
+    figures = [*learned_metric(console, out, seed), embedding(console, out, seed), discriminant(console, out, seed)]
     console.print("\nFigures, in the folder", style="bold")
     console.print(f"  {out.resolve()}", soft_wrap=True, highlight=False)
     for path in figures:
@@ -152,5 +155,31 @@ def embedding(console: Console, out: Path, seed: int) -> Path:
     display = EmbeddingDisplay.from_features(nystrom.transform(images), digits.target, components=(1, 2))
     display.ax_.set_title("digits: second and third Nyström component", fontsize=10)
     path = out / "embedding-digits.png"
+    display.figure_.savefig(path, dpi=120)
+    return path
+
+
+def discriminant(console: Console, out: Path, seed: int) -> Path:
+    """Map the digits so that classes come apart, and see whether new images fall where the map says."""
+    console.rule("[bold]Classes: a map on which they come apart")
+    digits = load_digits()
+    train, test, y_train, y_test = train_test_split(
+        digits.data / 16.0, digits.target, test_size=0.5, random_state=seed, stratify=digits.target
+    )
+    model = KernelDiscriminant(bandwidth="auto", random_state=seed)
+    table = Table(title=f"accuracy on {len(test)} images that the fit has not seen")
+    for heading in ("classifier", "accuracy", "log loss"):
+        table.add_column(heading, justify="left" if heading == "classifier" else "right")
+    with progress_bar(console) as bar:
+        task = bar.add_task("discriminants", total=2)
+        contestants = {"scikit-learn LDA": LinearDiscriminantAnalysis(), "Mercer KernelDiscriminant": model}
+        for name, classifier in contestants.items():
+            classifier.fit(train, y_train)
+            loss = log_loss(y_test, classifier.predict_proba(test))
+            table.add_row(name, f"{classifier.score(test, y_test):.1%}", f"{loss:.3f}")
+            bar.advance(task)
+    console.print(table)
+    display = DiscriminantDisplay.from_estimator(model, test, y_test)
+    path = out / "discriminants-digits.png"
     display.figure_.savefig(path, dpi=120)
     return path
