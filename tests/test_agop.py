@@ -97,3 +97,23 @@ def test_errors():
     numpy_kernel = Custom(lambda A, B: A.detach().numpy() @ B.detach().numpy().T)
     with pytest.raises(TypeError, match="not differentiable"):
         agop(numpy_kernel, X, Z, alpha)
+
+
+def test_weights_count_rows_as_often_as_they_say():
+    X, Z, alpha = data(n=8)
+    counts = np.array([1, 2, 0, 3, 1, 1, 2, 1])
+    weighted = agop(Laplace(1.0), X, Z, alpha, weights=counts.astype(float))
+    np.testing.assert_allclose(weighted, agop(Laplace(1.0), np.repeat(X, counts, axis=0), Z, alpha), rtol=1e-10)
+
+
+def test_the_precision_is_that_of_the_finer_input():
+    X, Z, alpha = data()
+    assert predictor_gradients(Gaussian(1.0), X, Z.astype(np.float32), alpha).dtype == np.float64
+    assert predictor_gradients(Gaussian(1.0), X.astype(np.float32), Z.astype(np.float32), alpha).dtype == np.float32
+
+
+def test_outputs_taken_in_turns_change_nothing(monkeypatch):
+    X, Z, alpha = data(outputs=5)
+    whole = predictor_gradients(Gaussian(1.0), X, Z, alpha)
+    monkeypatch.setattr("mercer.kernels.base.MOST_SCALED", 2 * Z.size)
+    np.testing.assert_allclose(predictor_gradients(Gaussian(1.0), X, Z, alpha), whole, rtol=1e-12)

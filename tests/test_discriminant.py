@@ -438,3 +438,73 @@ def test_singular_kernel_matrices_work():
     with pytest.warns(DataWarning, match="n_components=10, but only 3 directions have variance"):
         low = KernelDiscriminant(Linear(), ridge=0.1, n_components=10).fit(X, y)
     assert low.transform(X).shape == (60, 3)
+
+
+# ---- faults found in review ------------------------------------------------------------------------------------
+
+
+def test_the_search_on_a_part_of_the_rows_is_centred_on_that_part(monkeypatch):
+    """Class shares in the drawn rows differ from the whole's; that must not count as an error of small ridges."""
+    from mercer.supervised import discriminant_choice
+
+    X, y = load_digits(return_X_y=True)
+    monkeypatch.setattr(discriminant_choice, "SEARCH_ROWS", 300)
+    searched = KernelDiscriminant(Gaussian(2.0), regularizer="rkhs", random_state=0).fit(X[:900] / 16, y[:900])
+    whole = KernelDiscriminant(Gaussian(2.0), regularizer="rkhs", random_state=0).fit(X[300:600] / 16, y[300:600])
+    assert searched.ridge_ <= 3.2 * whole.ridge_
+    K = Gaussian(2.0).matrix(X[:900] / 16)
+    given = KernelDiscriminant("precomputed", regularizer="rkhs", random_state=0).fit(K, y[:900])
+    assert given.ridge_ <= 3.2 * whole.ridge_
+
+
+def test_no_ridge_is_the_limit_of_small_ones():
+    X, y = problem(90)
+    none, tiny = (KernelDiscriminant(Linear(), ridge=ridge).fit(X, y) for ridge in (0.0, 1e-9))
+    np.testing.assert_allclose(none.covariance_, tiny.covariance_, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(np.abs(none.centroids_), np.abs(tiny.centroids_), rtol=1e-3, atol=1e-3)
+    for options in ({"n_landmarks": 20}, {"bandwidth": "auto"}):
+        with pytest.raises(ValueError, match=r"ridge=0.0 is not allowed: .*above 0 with landmarks"):
+            KernelDiscriminant(ridge=0.0, **options).fit(X, y)
+
+
+def test_as_many_components_as_classes():
+    X, y = problem(400, classes=2)
+    assert KernelDiscriminant(ridge=1e-3, n_components=2).fit(X, y).transform(X).shape == (400, 2)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 50])
+def test_signs_do_not_depend_on_the_order_of_the_rows(n_landmarks):
+    X, y = problem(240, classes=2)
+    first = KernelDiscriminant(ridge=0.1, n_landmarks=n_landmarks, landmarks="kmeans++").fit
+    landmarks = np.arange(240)
+    maps = []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(landmarks)
+        maps.append(first(X[order], y[order]).centroids_[0, 0] > 0)
+    assert len(set(maps)) == 1
+
+
+def test_the_model_keeps_its_own_rows():
+    X, y = problem()
+    model = KernelDiscriminant(ridge=0.1).fit(X, y)
+    before = model.transform(X.copy())
+    rows = X.copy()
+    X -= 5.0
+    np.testing.assert_array_equal(model.transform(rows), before)
+
+
+def test_classes_missing_from_the_search_do_not_matter(monkeypatch):
+    from mercer.supervised import discriminant_choice
+
+    X, y = problem(200)
+    y = y.copy()
+    y[:12] = 3 + np.arange(12) // 2
+    monkeypatch.setattr(discriminant_choice, "SEARCH_ROWS_OF_LANDMARKS", 40)
+    model = KernelDiscriminant(n_landmarks=30, bandwidth="auto", random_state=0).fit(X, y)
+    assert len(model.classes_) == 9
+
+
+def test_kinds_of_new_classes_must_match():
+    X, y = problem()
+    with pytest.raises(ValueError, match=r"y=.*of the kind of the known classes"):
+        KernelDiscriminant(ridge=0.1).fit(X, y).add_classes(X[:4], ["a", "a", "b", "b"])

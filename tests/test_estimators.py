@@ -49,6 +49,7 @@ def public_objects():
 
 
 def test_every_name_is_there_and_no_estimator_is_missing():
+    assert set(mercer.__all__) == set(mercer._HOMES)
     public = {name: getattr(mercer, name) for name in mercer.__all__}
     estimators = {name for name, value in public.items() if inspect.isclass(value) and hasattr(value, "fit")}
     assert estimators == {type(estimator).__name__ for estimator in ESTIMATORS}

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from mercer import Mahalanobis
+from mercer.kernels import Gaussian
 from mercer.mahalanobis import check_metric
 from tests.examples_of import DATA, METRICS, QUICK, numbers, tables
 from tests.naive import distance, metric_matrix
@@ -83,13 +84,14 @@ def test_a_cut_rank_is_the_best_approximation(rank):
     assert_allclose(metric.matrix(), (U[:, :rank] * s[:rank]) @ Vt[:rank], rtol=1e-10, atol=1e-12)
 
 
-def test_negative_eigenvalues_are_clipped_and_asymmetry_averaged():
+def test_rounding_is_clipped_and_averaged():
+    """Small negative eigenvalues and a small asymmetry, as rounding makes them; what is no rounding is an error."""
     Q = np.linalg.qr(numbers(3, 3))[0]
-    M = (Q * [2.0, 1.0, -0.5]) @ Q.T
-    skew = np.array([[0.0, 0.3, 0.0], [-0.3, 0.0, 0.1], [0.0, -0.1, 0.0]])
+    M = (Q * [2.0, 1.0, -5e-8]) @ Q.T
+    skew = 1e-7 * np.array([[0.0, 3.0, 0.0], [-3.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
     for matrix in (M, M + skew, (M + skew).tolist()):
         assert_allclose(Mahalanobis.from_matrix(matrix).matrix(), (Q * [2.0, 1.0, 0.0]) @ Q.T, atol=1e-14)
-    assert Mahalanobis.from_matrix(-np.eye(2)).factor.shape == (2, 0)
+    assert Mahalanobis.from_matrix(np.zeros((2, 2))).factor.shape == (2, 0)
 
 
 def test_from_weights():
@@ -220,3 +222,22 @@ BAD = {
 def test_errors_name_what_is_wrong_and_what_is_allowed(act, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         act()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_wide_column_does_not_hide_the_offset_of_one_that_counts(dtype):
+    """Raw columns differ in scale by orders; the metric looks at one with a large offset and a small spread."""
+    random = np.random.default_rng(0)
+    offset, spread = (1e4, 0.1) if dtype == np.float32 else (1e6, 0.01)
+    X = np.column_stack([1e6 * random.normal(size=40), offset + spread * random.normal(size=40)]).astype(dtype)
+    metric = Mahalanobis.from_weights([0.0, 1.0])
+    expected = Gaussian(spread).matrix(X[:, 1:].astype(float) - offset)
+    assert_allclose(Gaussian(spread, metric=metric).matrix(X), expected, atol=2e-2 if dtype == np.float32 else 1e-6)
+
+
+@pytest.mark.parametrize("matrix", [-np.eye(3), np.array([[0.0, 1.0], [0.0, 0.0]])], ids=["negative", "not symmetric"])
+def test_matrices_that_are_no_metric_are_named(matrix):
+    with pytest.raises(
+        ValueError, match=r"(?s)matrix=.* is not allowed: matrix must be (symmetric|positive semi-definite)"
+    ):
+        Mahalanobis.from_matrix(matrix)

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import datasets, kernels, linalg, plots
+    from mercer import agop, datasets, kernels, landmarks, linalg, plots, selection
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
@@ -25,15 +25,31 @@ _HOMES: dict[str, str | None] = {
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
+    "agop": None,
     "datasets": None,
     "kernels": None,
+    "landmarks": None,
     "linalg": None,
     "load": "mercer.io",
     "plots": None,
     "save": "mercer.io",
+    "selection": None,
 }
 
-__all__ = ["KernelDiscriminant", "Mahalanobis", "Nystrom", "datasets", "kernels", "linalg", "load", "plots", "save"]
+__all__ = [
+    "KernelDiscriminant",
+    "Mahalanobis",
+    "Nystrom",
+    "agop",
+    "datasets",
+    "kernels",
+    "landmarks",
+    "linalg",
+    "load",
+    "plots",
+    "save",
+    "selection",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, sum_over_blocks, walk
 from mercer.kernels import Kernel
-from mercer.kernels.base import TEMPORARIES
+from mercer.kernels.base import block_numbers
 
 
 def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY) -> Any:
@@ -35,8 +35,8 @@ def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_m
     O(nmdc) time, O(nd) memory beside the blocks; no (n, m, d) array is formed. At x = z_j the Laplace kernel has a
     kink; the term of that centre is taken as zero.
     """
-    z, columns, prepared, bytes_per_row = _prepare(kernel, Z, alpha)
     rows = X if hasattr(X, "shape") else as_tensor(X)
+    z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
     gradients = [
         _block_gradients(kernel, x, prepared, columns)
         for _, (x,) in walk(
@@ -54,6 +54,7 @@ def agop(
     alpha: Any,
     *,
     diagonal: bool = False,
+    weights: Any = None,
     working_memory: float = WORKING_MEMORY,
 ) -> Any:
     """Return the average gradient outer product of f(x) = sum_j alpha_j k(z_j, x) over the rows of X.
@@ -67,6 +68,8 @@ def agop(
         As in `predictor_gradients`.
     diagonal : bool, default=False
         Return the diagonal of M alone, of shape (d,).
+    weights : array-like of shape (n,), optional
+        Weights of the rows in the average; equal by default.
 
     Returns
     -------
@@ -74,33 +77,37 @@ def agop(
 
     Notes
     -----
-    O(nmdc + ncd^2) time; memory as `working_memory` says.
+    O(nmdc + ncd^2) time; memory as `working_memory` says, beside O(md) for the centres.
     """
-    z, columns, prepared, bytes_per_row = _prepare(kernel, Z, alpha)
-
-    def outer_products(x: Tensor) -> tuple[Tensor]:
-        G = _block_gradients(kernel, x, prepared, columns).flatten(0, 1)
-        return (G.square().sum(dim=0) if diagonal else G.T @ G,)
-
     rows = X if hasattr(X, "shape") else as_tensor(X)
-    (total,) = sum_over_blocks(
+    mass = np.ones(rows.shape[0]) if weights is None else weights
+    z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
+
+    def outer_products(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        G = _block_gradients(kernel, x, prepared, columns) * w.sqrt()[:, None, None]
+        G = G.flatten(0, 1)
+        return (G.square().sum(dim=0) if diagonal else G.T @ G), w.sum()
+
+    total, total_mass = sum_over_blocks(
         outer_products,
         rows,
+        mass,
         bytes_per_row=bytes_per_row,
         working_memory=working_memory,
         dtype=z.dtype,
         device=z.device,
     )
-    return like_input(total / rows.shape[0], X, Z, alpha)
+    return like_input(total / total_mass, X, Z, alpha)
 
 
-def _prepare(kernel: Kernel, Z: Any, alpha: Any) -> tuple[Tensor, Tensor, Any, int]:
-    z = as_tensor(Z)
+def _prepare(kernel: Kernel, X: Any, Z: Any, alpha: Any) -> tuple[Tensor, Tensor, Any, int]:
+    z = as_tensor(Z, device=X.device if isinstance(X, Tensor) else None)
+    z = z.to(torch.promote_types(as_tensor(X[:0]).dtype, z.dtype))
     columns = as_tensor(alpha, dtype=z.dtype, device=z.device)
     columns = columns[:, None] if columns.ndim == 1 else columns
     if len(columns) != len(z):
         raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient a centre.")
-    bytes_per_row = (TEMPORARIES * len(z) + 2 * columns.shape[1] * z.shape[1]) * z.element_size()
+    bytes_per_row = (block_numbers(*z.shape) + 2 * columns.shape[1] * z.shape[1]) * z.element_size()
     return z, columns, kernel.prepare(z), bytes_per_row
 
 

@@ -17,6 +17,7 @@ from mercer.linalg import squared_distances, squared_norms
 class ProjectedRows(NamedTuple):
     """Rows as they came, and in the coordinates (x - origin) L, the origin near them so that few digits are lost."""
 
+    metric: "Mahalanobis"
     raw: Tensor
     rows: Tensor
     norms: Tensor
@@ -61,7 +62,12 @@ class Mahalanobis(BaseEstimator):
         M = np.asarray(matrix, dtype=np.float64)
         if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.all(np.isfinite(M)):
             raise invalid_parameter("matrix", M, "a square matrix of finite numbers")
+        largest = np.abs(M).max(initial=0.0)
+        if np.abs(M - M.T).max(initial=0.0) > 1e-6 * largest:
+            raise invalid_parameter("matrix", M, "symmetric")
         values, vectors = np.linalg.eigh((M + M.T) / 2)
+        if values.min(initial=0.0) < -1e-6 * np.abs(values).max(initial=0.0):
+            raise invalid_parameter("matrix", M, "positive semi-definite", f"It has the eigenvalue {values.min():.3g}.")
         values, vectors = values[::-1], vectors[:, ::-1]
         kept = values > len(M) * np.finfo(np.float64).eps * max(values.max(initial=0.0), 0.0)
         if rank is not None:
@@ -122,7 +128,7 @@ class Mahalanobis(BaseEstimator):
         # Moved before it is projected: rounding is then relative to the spread of the rows, not to their offset.
         origin = _worthwhile_origin(X) if beside is None else beside.origin
         rows = self.project(X if origin is None else X - origin)
-        return ProjectedRows(X, rows, squared_norms(rows), origin)
+        return ProjectedRows(self, X, rows, squared_norms(rows), origin)
 
     def squared_distances(
         self, x: ProjectedRows, z: ProjectedRows, *, exact_small: bool = True, out: Tensor | None = None
@@ -138,9 +144,10 @@ class Mahalanobis(BaseEstimator):
     def distance(self, X: Any, Z: Any = None) -> Any:
         """Return |x_i - z_j|_M for all pairs; NumPy in, NumPy out."""
         x = as_tensor(X)
-        z = x if Z is None else as_tensor(Z, dtype=x.dtype, device=x.device)
-        prepared = self.prepare(z)
-        r2 = self.squared_distances(self.prepare(x, beside=prepared), prepared)
+        z = x if Z is None else as_tensor(Z, device=x.device)
+        dtype = torch.promote_types(x.dtype, z.dtype)
+        prepared = self.prepare(z.to(dtype))
+        r2 = self.squared_distances(self.prepare(x.to(dtype), beside=prepared), prepared)
         return like_input(r2.sqrt_(), X, Z)
 
     def matrix(self, n_features: int | None = None) -> np.ndarray:
@@ -221,10 +228,12 @@ class Mahalanobis(BaseEstimator):
 
 
 def _worthwhile_origin(X: Tensor) -> Tensor | None:
-    """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy)."""
+    """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy).
+
+    Column by column: the metric may look at a column whose offset a wider one would hide.
+    """
     origin = X.mean(dim=0)
-    offset, squares = origin.square().sum(), X.square().mean(dim=0).sum()
-    return None if offset < 0.9 * squares else origin
+    return origin if bool((origin.square() > 0.9 * X.square().mean(dim=0)).any()) else None
 
 
 def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:
@@ -234,7 +243,7 @@ def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:
     if isinstance(metric, Mahalanobis):
         return metric
     if isinstance(metric, (np.ndarray, list, tuple, torch.Tensor)):
-        array = np.asarray(metric, dtype=np.float64)
+        array = as_tensor(metric).detach().cpu().numpy().astype(np.float64)
         if array.ndim == 1:
             return Mahalanobis.from_weights(array)
         if array.ndim == 2 and array.shape[0] == array.shape[1]:

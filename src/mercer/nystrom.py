@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, rows_per_block, walk
 from mercer.kernels import Kernel
-from mercer.kernels.base import TEMPORARIES
+from mercer.kernels.base import block_numbers
 from mercer.linalg import top_eigenpairs
 
 
@@ -56,7 +56,7 @@ def landmark_features(
     prepared = kernel.prepare(landmarks)
     dtype, device = landmarks.dtype, landmarks.device
     out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
-    bytes_per_row = TEMPORARIES * len(landmarks) * landmarks.element_size()
+    bytes_per_row = block_numbers(*landmarks.shape) * landmarks.element_size()
     # One array serves all blocks: fresh memory for each would cost as much as the exponentials.
     n_rows = rows_per_block(X.shape[0], bytes_per_row, working_memory)
     scratch = torch.empty((n_rows, len(landmarks)), dtype=dtype, device=device)

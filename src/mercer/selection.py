@@ -96,7 +96,7 @@ def evaluate_matrix(
 ) -> list[Candidate]:
     """Fit with one kernel matrix and each ridge, and score each by leave-one-out.
 
-    A score that is not a number counts as the worst. `intercept` says that K is double-centred and y centred.
+    A score that is not a number counts as the worst. `intercept` says that K is double-centred.
     """
     score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
     mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights

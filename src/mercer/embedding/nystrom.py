@@ -15,7 +15,6 @@ from mercer.checks import check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
-from mercer.mahalanobis import Mahalanobis
 from mercer.nystrom import landmark_features, principal_coefficients
 
 # What n_landmarks=None means where the data have more rows.
@@ -123,6 +122,8 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         coefficients = principal_coefficients(
             K_mm.to(torch.float64), self.n_components, precision=as_tensor(X[:0]).dtype
         )
+        if coefficients.shape[1] == 0:
+            raise ValueError("the kernel matrix of the landmarks is zero: X has no row with k(x, x) above 0.")
         if self.n_components is not None and coefficients.shape[1] < self.n_components:
             warnings.warn(
                 f"n_components={self.n_components}, but the kernel matrix of the {len(landmarks)} landmarks has "
@@ -174,7 +175,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return X[indices], indices
 
     def _choose(self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState) -> np.ndarray:
-        metric = None if kernel is None else _common_metric(kernel)
+        metric = None if kernel is None else kernel.common_metric()
         return choose_landmarks(
             X, wanted, self.landmarks, metric=metric, random_state=random, working_memory=self.working_memory
         )
@@ -192,7 +193,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise invalid_parameter(
                 "landmarks", f"array of shape {given.shape}", f"of shape (m, {X.shape[1]}), with the columns of X"
             )
-        return given, None
+        return given.copy(), None
 
     def _check_parameters(self, X: np.ndarray) -> None:
         check_number("working_memory", self.working_memory, above=0.0)
@@ -204,6 +205,8 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.n_components is not None:
             check_count("n_components", self.n_components, at_most=m, why="n_landmarks")
         if self._is_precomputed():
+            if self.bandwidth is not None:
+                raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
                     f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
@@ -226,11 +229,3 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.pairwise = self._is_precomputed()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _common_metric(kernel: Kernel) -> Mahalanobis | None:
-    """Return the metric in which k-means++ measures: the kernel's, or none if its terms have their own."""
-    try:
-        return kernel.single_metric()
-    except ValueError:
-        return None

@@ -15,6 +15,8 @@ from mercer.mahalanobis import Mahalanobis, check_metric
 
 # (n, m) temporaries that evaluating a block holds at once; sets the number of its rows.
 TEMPORARIES = 4
+# Numbers of alpha_c o Z that are held at once: outputs beyond them are taken in turns.
+MOST_SCALED = 2**23
 
 
 class GradientTerm(NamedTuple):
@@ -35,6 +37,9 @@ class GradientTerm(NamedTuple):
         (P o alpha_c^T) Z = P (alpha_c o Z): scaling the rows of Z, not the columns of P, makes one matrix product
         of it for all outputs c.
         """
+        step = max(1, MOST_SCALED // max(1, self.z.numel()))
+        if alpha.shape[1] > step:
+            return torch.cat([self.sums(part) for part in alpha.split(step, dim=1)], dim=1)
         scaled = (alpha[:, :, None] * self.z[:, None, :]).flatten(1)
         pushed: Tensor | None
         if self.Q is self.P:
@@ -118,13 +123,15 @@ class Kernel(BaseEstimator, ABC):
         dtype, device = z.dtype, z.device
         if Z is not None:
             dtype, device = common_type(X, z)
-            z = z.to(dtype)
+            z = z.to(dtype=dtype, device=device)
             check_same_columns(X, z)
         prepared = self.prepare(z)
         source = z if Z is None else X if hasattr(X, "shape") else rows_as_tensor("X", X)
         out = torch.empty((source.shape[0], len(z)), dtype=dtype, device=device)
-        bytes_per_row = TEMPORARIES * len(z) * out.element_size()
-        differentiated = torch.is_grad_enabled() and any(isinstance(V, Tensor) and V.requires_grad for V in (X, Z))
+        bytes_per_row = block_numbers(*z.shape) * out.element_size()
+        factors = [getattr(getattr(leaf, "metric", None), "factor", None) for leaf in self.leaves()]
+        inputs = [value for value in (X, Z, *factors) if isinstance(value, Tensor)]
+        differentiated = torch.is_grad_enabled() and any(value.requires_grad for value in inputs)
         for rows, (x,) in walk(
             [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
         ):
@@ -156,7 +163,7 @@ class Kernel(BaseEstimator, ABC):
         other = x if Z is None else rows_as_tensor("Z", Z)
         check_same_columns(x, other)
         dtype = torch.promote_types(x.dtype, other.dtype)
-        x, z = x.to(dtype), self.prepare(other.to(dtype))
+        x, z = x.to(dtype), self.prepare(other.to(dtype=dtype, device=x.device))
         terms = self.gradient_terms(self.prepare(x, beside=z), z)
         P, Q = torch.zeros_like(terms[0].P), torch.zeros_like(terms[0].P)
         for term in terms:
@@ -184,6 +191,13 @@ class Kernel(BaseEstimator, ABC):
                 "kernel.with_metric(...) gives all terms the same."
             )
         return metrics[0]
+
+    def common_metric(self) -> Mahalanobis | None:
+        """Return the one metric of the kernel, or None if its terms have their own."""
+        try:
+            return self.single_metric()
+        except ValueError:
+            return None
 
     def resolved(self, X: Any, random_state: Any = None) -> "Kernel":
         """Return the kernel with numbers for all its bandwidths: "median" becomes the median distance in X."""
@@ -260,6 +274,11 @@ def replaced(value: Any, params: dict[str, Any]) -> Any:
     for outer, inner_params in nested.items():
         setattr(result, outer, replaced(getattr(result, outer), inner_params))
     return result
+
+
+def block_numbers(m: int, d: int) -> int:
+    """Return how many numbers a row costs in a block: (n, m) temporaries, and copies of the row itself."""
+    return TEMPORARIES * m + 3 * d
 
 
 def rows_as_tensor(name: str, X: Any) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.blocks import as_tensor, row_slices
 from mercer.exceptions import invalid_parameter
 from mercer.kernels.base import GradientTerm, LeafKernel
+from mercer.kernels.inner_product import ProductRows
 from mercer.mahalanobis import check_metric
 
 # The diagonal is cut out of square blocks of this many rows.
@@ -35,10 +36,14 @@ class Custom(LeafKernel):
     def has_closed_form_gradient(self) -> bool:
         return False
 
-    def prepare(self, X: Tensor, beside: Tensor | None = None) -> Tensor:
-        return check_metric(self.metric).project(X)
+    def prepare(self, X: Tensor, beside: ProductRows | None = None) -> ProductRows:
+        metric = check_metric(self.metric) if beside is None else beside.metric
+        return ProductRows(metric, metric.project(X))
 
-    def values(self, x: Tensor, z: Tensor, scratch: Tensor | None = None) -> Tensor:
+    def values(self, x: ProductRows, z: ProductRows, scratch: Tensor | None = None) -> Tensor:
+        return self._matrix(x.rows, z.rows)
+
+    def _matrix(self, x: Tensor, z: Tensor) -> Tensor:
         if not callable(self.function):
             raise invalid_parameter("function", self.function, "a callable of two sets of rows")
         matrix = as_tensor(self.function(x, z), dtype=x.dtype, device=x.device)
@@ -49,9 +54,9 @@ class Custom(LeafKernel):
             )
         return matrix
 
-    def prepared_diagonal(self, x: Tensor) -> Tensor:
-        blocks = [self.values(x[rows], x[rows]).diagonal() for rows in row_slices(len(x), DIAGONAL_ROWS)]
-        return torch.cat(blocks) if blocks else x.new_zeros(0)
+    def prepared_diagonal(self, x: ProductRows) -> Tensor:
+        parts = [x.rows[rows] for rows in row_slices(len(x.rows), DIAGONAL_ROWS)]
+        return torch.cat([self._matrix(part, part).diagonal() for part in parts]) if parts else x.rows.new_zeros(0)
 
-    def gradient_terms(self, x: Tensor, z: Tensor) -> list[GradientTerm]:
+    def gradient_terms(self, x: ProductRows, z: ProductRows) -> list[GradientTerm]:
         raise TypeError("a Custom kernel has no gradient weights: its derivatives come from autograd.")

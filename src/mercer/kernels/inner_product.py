@@ -1,7 +1,7 @@
 """Inner-product kernels, k(x, z) = phi(s) with s = x^T M z: polynomial and linear."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -9,7 +9,14 @@ from torch import Tensor
 from mercer.checks import check_count, check_number
 from mercer.kernels.base import GradientTerm, LeafKernel
 from mercer.linalg import squared_norms
-from mercer.mahalanobis import check_metric
+from mercer.mahalanobis import Mahalanobis, check_metric
+
+
+class ProductRows(NamedTuple):
+    """Rows in the coordinates x L of a metric."""
+
+    metric: Mahalanobis
+    rows: Tensor
 
 
 class InnerProductKernel(LeafKernel):
@@ -23,17 +30,18 @@ class InnerProductKernel(LeafKernel):
     def slope(self, s: Tensor) -> Tensor:
         """Return phi'(s)."""
 
-    def prepare(self, X: Tensor, beside: Tensor | None = None) -> Tensor:
-        return check_metric(self.metric).project(X)
+    def prepare(self, X: Tensor, beside: ProductRows | None = None) -> ProductRows:
+        metric = check_metric(self.metric) if beside is None else beside.metric
+        return ProductRows(metric, metric.project(X))
 
-    def values(self, x: Tensor, z: Tensor, scratch: Tensor | None = None) -> Tensor:
-        return self.profile(torch.mm(x, z.T, out=scratch))
+    def values(self, x: ProductRows, z: ProductRows, scratch: Tensor | None = None) -> Tensor:
+        return self.profile(torch.mm(x.rows, z.rows.T, out=scratch))
 
-    def prepared_diagonal(self, x: Tensor) -> Tensor:
-        return self.profile(squared_norms(x))
+    def prepared_diagonal(self, x: ProductRows) -> Tensor:
+        return self.profile(squared_norms(x.rows))
 
-    def gradient_terms(self, x: Tensor, z: Tensor) -> list[GradientTerm]:
-        return [GradientTerm(check_metric(self.metric), self.slope(x @ z.T), None, x, z)]
+    def gradient_terms(self, x: ProductRows, z: ProductRows) -> list[GradientTerm]:
+        return [GradientTerm(z.metric, self.slope(x.rows @ z.rows.T), None, x.rows, z.rows)]
 
 
 class Polynomial(InnerProductKernel):

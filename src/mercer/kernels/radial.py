@@ -85,10 +85,11 @@ class RadialKernel(LeafKernel):
         return self.with_params(bandwidth=self.scale() * factor)
 
     def prepare(self, X: Tensor, beside: ProjectedRows | None = None) -> ProjectedRows:
-        return check_metric(self.metric).prepare(X, beside)
+        metric = check_metric(self.metric) if beside is None else beside.metric
+        return metric.prepare(X, beside)
 
     def _squared_distances(self, x: ProjectedRows, z: ProjectedRows, out: Tensor | None = None) -> Tensor:
-        return check_metric(self.metric).squared_distances(x, z, exact_small=self.exact_small_distances, out=out)
+        return z.metric.squared_distances(x, z, exact_small=self.exact_small_distances, out=out)
 
     def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
         return self.profile(self._squared_distances(x, z, scratch))
@@ -98,7 +99,7 @@ class RadialKernel(LeafKernel):
 
     def gradient_terms(self, x: ProjectedRows, z: ProjectedRows) -> list[GradientTerm]:
         P = self.slope(self._squared_distances(x, z)).mul_(-2.0)
-        return [GradientTerm(check_metric(self.metric), P, P, x.rows, z.rows)]
+        return [GradientTerm(z.metric, P, P, x.rows, z.rows)]
 
 
 def root(r2: Tensor) -> Tensor:

@@ -93,7 +93,8 @@ def solve_refined(A: Tensor, B: Tensor, *, tolerance: float = 1e-14) -> Tensor:
     A : float64 tensor of shape (n, n)
     B : float64 tensor of shape (n,) or (n, k)
     tolerance : float, default=1e-14
-        For the residual of each column, relative to the column.
+        For the residual of each column, relative to the column, as the recurrence of conjugate gradients carries it;
+        the true one cannot fall below the rounding error times the condition number.
     """
     single = A.to(torch.float32)
     lower, failed = torch.linalg.cholesky_ex(single)

@@ -1,13 +1,16 @@
 """Symmetric-definite generalized eigenproblems, whole and partial, that survive a singular right side."""
 
+import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import torch
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
+
+from mercer.exceptions import ConvergenceWarning
 
 # A partial problem pays when it asks for less than this share of the eigenvectors.
 PARTIAL_SHARE = 0.3
@@ -100,7 +103,7 @@ def lanczos_eigenpairs(
     Parameters
     ----------
     multiply : callable
-        V -> A V for V of shape (n, 1).
+        V -> A V for V of shape (n, k).
     start : tensor of shape (n,)
         The first vector: given, not drawn, so that the result is reproducible. Best near the wanted eigenvectors.
     n_components : int
@@ -114,7 +117,17 @@ def lanczos_eigenpairs(
         return multiply(V).reshape(n).cpu().numpy()
 
     operator = LinearOperator((n, n), matvec=product, dtype=start.cpu().numpy().dtype)
-    values, vectors = eigsh(operator, n_components, which="LA", v0=start.cpu().numpy(), tol=tolerance)
+    try:
+        values, vectors = eigsh(operator, n_components, which="LA", v0=start.cpu().numpy(), tol=tolerance)
+    except ArpackNoConvergence:
+        warnings.warn(
+            f"Lanczos steps did not find {n_components} eigenvectors to tolerance={tolerance:g}: the whole "
+            "decomposition is computed. Fewer components are found more easily.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        A = multiply(torch.eye(n, dtype=start.dtype, device=start.device))
+        return top_eigenpairs((A + A.T) / 2, n_components)
     order = np.argsort(-values)
     return EigenPairs(
         torch.from_numpy(values[order].copy()).to(start), torch.from_numpy(vectors[:, order].copy()).to(start)

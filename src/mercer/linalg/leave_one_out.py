@@ -49,10 +49,11 @@ def ridge_leave_one_out(
     weights : tensor of shape (n,), optional
         Sample weights, all positive.
     intercept : bool, default=False
-        Say that K is double-centred and y centred, as for a model with an intercept: a centred row is the negative sum
-        of the others, so that leaving it out alone would leave nothing out. (A^-1)_ii less 1 / (n ridge) then takes the
-        place of (A^-1)_ii. Not with weights.
+        Say that K is double-centred, as for a model with an intercept; y is centred here. A centred row is the negative
+        sum of the others, so that leaving it out alone would leave nothing out: (A^-1)_ii less 1 / (n ridge) takes the
+        place of (A^-1)_ii. Not with weights, and not with ridge 0.
     """
+    y = _check_intercept(y, weights, intercept)
     A = K.clone()
     A.diagonal().add_(ridge if weights is None else ridge / weights)
     factor = cholesky(A)
@@ -73,6 +74,7 @@ def ridge_path(
         for ridge in ridges:
             yield ridge_leave_one_out(K, y, ridge, weights, intercept=intercept)
         return
+    y = _check_intercept(y, weights, intercept)
     root = torch.ones_like(K[0]) if weights is None else weights.sqrt()
     eigenvalues, U = torch.linalg.eigh(K if weights is None else root[:, None] * K * root)
     eigenvalues.clamp_(min=0.0)
@@ -84,6 +86,12 @@ def ridge_path(
         alpha = root[:, None] * (U @ (inverse[:, None] * targets))
         diagonal = root.square() * (squares @ inverse)
         yield _solution(ridge, alpha.reshape(y.shape), diagonal, intercept)
+
+
+def _check_intercept(y: Tensor, weights: Tensor | None, intercept: bool) -> Tensor:
+    if intercept and weights is not None:
+        raise ValueError("intercept=True cannot be combined with weights: centre by the weighted means instead.")
+    return y - y.mean(dim=0) if intercept else y
 
 
 def _solution(ridge: float, alpha: Tensor, diagonal: Tensor, intercept: bool) -> RidgeSolution:

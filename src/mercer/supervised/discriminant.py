@@ -15,7 +15,7 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import Kernel, check_kernel
-from mercer.landmarks import choose_landmarks
+from mercer.landmarks import METHODS, choose_landmarks
 from mercer.nystrom import landmark_features
 from mercer.supervised.discriminant_choice import (
     BANDWIDTHS,
@@ -72,7 +72,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         Centre the features: K becomes C K C, in the RKHS regulariser too. With landmarks the kernel values of a row are
         centred over the landmarks, and R = C_m K_mm C_m.
     n_landmarks : int or None, default=None
-        None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2)
+        None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2 + n)
         memory and O(n m^2 + m^3) time.
     priors : array-like of shape (n_classes,) or None, default=None
         Probabilities of the classes; None takes their shares among the rows.
@@ -209,7 +209,9 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if kernel is None:
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
         memory = self.working_memory
-        chosen = choose_landmarks(X, n_landmarks, self.landmarks, random_state=random, working_memory=memory)
+        chosen = choose_landmarks(
+            X, n_landmarks, self.landmarks, metric=kernel.common_metric(), random_state=random, working_memory=memory
+        )
         Z = X[chosen]
         if self.bandwidth == "auto":
             options = (groups, self.regularizer, self.center, memory, random)
@@ -235,7 +237,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if coefficients.shape[1] == 0:
             raise ValueError(
                 "all rows are equal under the kernel, so that no direction tells the classes apart: X must have rows "
-                "that differ, and the bandwidth must not be far larger than their distances."
+                "that differ, the bandwidth must not be far larger than their distances, nor the ridge far larger than "
+                "the kernel."
             )
         if self.n_components is not None and coefficients.shape[1] < self.n_components:
             warnings.warn(
@@ -244,7 +247,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 DataWarning,
                 stacklevel=3,
             )
-        self.basis_ = basis
+        # Not the caller's own array, which may change.
+        self.basis_ = None if basis is None else np.array(basis)
         self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
         self.bias_ = bias.cpu().numpy().astype(dtype)
 
@@ -311,6 +315,9 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             if isinstance(self.ridge, str):
                 raise invalid_parameter("ridge", self.ridge, "a finite number at least 0, or 'auto'")
             check_number("ridge", self.ridge, at_least=0.0)
+            if self.ridge == 0 and (self.n_landmarks is not None or self.bandwidth == "auto"):
+                raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or with bandwidth='auto'")
+        check_choice("landmarks", self.landmarks, METHODS)
         if self.n_landmarks is not None:
             check_count("n_landmarks", self.n_landmarks)
         if self.priors is not None:
@@ -321,6 +328,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             raise ValueError(
                 f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
             )
+        if self._is_precomputed() and self.bandwidth is not None:
+            raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
 
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -394,6 +403,8 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if y.ndim != 1 or len(y) != len(values):
             raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
         new, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if (new.dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
+            raise invalid_parameter("y", list(new), f"of the kind of the known classes, {self.classes_.dtype}")
         known = np.intersect1d(new, self.classes_)
         if len(known):
             raise invalid_parameter("y", list(known), "classes that are not known yet")

@@ -107,9 +107,9 @@ def choose_with_landmarks(
     rows = drawn_rows(len(X), SEARCH_ROWS_OF_LANDMARKS, random)
     few = landmarks[drawn_rows(len(landmarks), SEARCH_LANDMARKS, random)]
     device = groups.counts.device
-    part = Groups.from_index(groups.of_row[torch.from_numpy(rows).to(device)], len(groups.counts))
-    # A class that the draw has missed would have no mean.
-    part = part._replace(counts=part.counts.clamp(min=1.0))
+    # Numbered anew: a class that the draw has missed would have no mean.
+    present, index = torch.unique(groups.of_row[torch.from_numpy(rows).to(device)], return_inverse=True)
+    part = Groups.from_index(index, len(present))
     errors = []
     for kernel in kernels:
         seen = LandmarkRows(X[rows], few, kernel, center, working_memory, device)

@@ -142,8 +142,9 @@ def exact_discriminants(
     def apply_inverse(U: Tensor) -> Tensor:
         return H @ U + HJ @ (core @ (HJ.T @ U))
 
-    if n_components <= J.shape[1] and len(K) > DENSE_ROWS:
-        pairs = lanczos_eigenpairs(lambda V: centred(apply_inverse(centred(V))), HJ.sum(dim=1), n_components)
+    if n_components < J.shape[1] and len(K) > DENSE_ROWS:
+        start = HJ @ mixture(J.shape[1], like=HJ)
+        pairs = lanczos_eigenpairs(lambda V: centred(apply_inverse(centred(V))), start, n_components)
     else:
         pairs = top_eigenpairs(double_centred(H + HJ @ core @ HJ.T), n_components)
     mu, W = significant(pairs)
@@ -177,7 +178,7 @@ def unregularized_discriminants(
     mu, alpha = significant(pairs)
     alpha = alpha * len(K) ** 0.5 * steady_signs(K @ alpha)
     U = K @ alpha
-    leverage = (K @ root).square().sum(dim=1)
+    leverage = ((K @ root) * root).sum(dim=1)
     return Discriminants(alpha, U, mu, left_out_values(scores(U, mu, groups), U, leverage, intercept))
 
 
@@ -245,8 +246,8 @@ def landmark_discriminants(
     def product(B: Tensor) -> Tensor:
         return root[:, None] * apply_inverse(root[:, None] * B)
 
-    if n_components <= G.shape[1] and len(root) > DENSE_ROWS:
-        pairs = lanczos_eigenpairs(product, product(G).sum(dim=1), n_components)
+    if n_components < G.shape[1] and len(root) > DENSE_ROWS:
+        pairs = lanczos_eigenpairs(product, root * (G @ mixture(G.shape[1], like=G)), n_components)
     else:
         pairs = top_eigenpairs(product(torch.eye(len(root), dtype=G.dtype, device=G.device)), n_components)
     mu, W = significant(pairs)
@@ -268,13 +269,25 @@ def left_out_values(T: Tensor, U: Tensor, leverage: Tensor, intercept: bool) -> 
 
 def significant(pairs: EigenPairs) -> EigenPairs:
     """Drop components without variance; H is known as I - ridge (A + ridge I)^-1, so that its zeros are rounded."""
+    if not len(pairs.values):
+        return pairs
     kept = pairs.values > NO_VARIANCE * pairs.values.max().clamp(min=1.0)
     return EigenPairs(pairs.values[kept], pairs.vectors[:, kept])
 
 
+def mixture(n: int, like: Tensor) -> Tensor:
+    """Return weights that differ, for a first Lanczos vector: with equal ones, balanced classes would cancel out."""
+    return torch.arange(1, n + 1, dtype=like.dtype, device=like.device)
+
+
 def steady_signs(U: Tensor) -> Tensor:
-    """Return the signs that make the largest entry of each column positive: eigenvectors come with either sign."""
-    return U.gather(0, U.abs().argmax(dim=0, keepdim=True)).sign().reshape(-1)
+    """Return the signs that make the largest entry of each column positive: eigenvectors come with either sign.
+
+    The first of those that are largest up to rounding counts, so that ties are broken the same way each time.
+    """
+    large = U.abs() >= (1.0 - 1e-6) * U.abs().amax(dim=0)
+    first = large & (large.cumsum(dim=0) == 1)
+    return (U * first).sum(dim=0).sign()
 
 
 def unit_within(U: Tensor, mu: Tensor) -> Tensor:

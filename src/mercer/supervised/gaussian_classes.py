@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.spatial.distance import cdist
 
 TEMPERATURES = (1e-2, 1e4)
 
@@ -16,7 +17,7 @@ def squared_class_distances(values: np.ndarray, centroids: np.ndarray, covarianc
     floor = np.finfo(np.float32).eps * max(np.trace(covariance) / k, np.finfo(np.float64).tiny)
     lower = np.linalg.cholesky(covariance + floor * np.eye(k))
     white, centres = (np.linalg.solve(lower, rows.T).T for rows in (values, centroids))
-    return ((white[:, None] - centres[None]) ** 2).sum(axis=2)
+    return cdist(white, centres, "sqeuclidean")
 
 
 def log_joint(squares: np.ndarray, priors: np.ndarray, temperature: float) -> np.ndarray:

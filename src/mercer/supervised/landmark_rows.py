@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mercer.blocks import as_tensor, walk
 from mercer.kernels import Kernel
-from mercer.kernels.base import TEMPORARIES
+from mercer.kernels.base import TEMPORARIES, block_numbers
 from mercer.supervised.discriminant_core import Groups, LandmarkBasis, double_centred
 
 
@@ -49,7 +49,7 @@ class LandmarkRows:
         dtype = as_tensor(self.X[:0]).dtype
         z = as_tensor(self.landmarks, dtype=dtype, device=self.device)
         prepared = self.kernel.prepare(z)
-        bytes_per_row = (TEMPORARIES + 2) * len(z) * z.element_size()
+        bytes_per_row = (block_numbers(*z.shape) + 2 * len(z)) * z.element_size()
         for rows, (x,) in walk(
             [self.X], bytes_per_row=bytes_per_row, working_memory=self.working_memory, dtype=dtype, device=self.device
         ):

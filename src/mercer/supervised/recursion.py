@@ -56,12 +56,14 @@ def recursive_features(
         iterate = best(evaluate(kernel, ridges, X, y, criterion=criterion, weights=weights, about={"iterate": t}))
         yield iterate
         if t < n_iter:
-            kernel = kernel.with_metric(next_metric(kernel, X, iterate.fitted().alpha, metric, working_memory))
+            kernel = kernel.with_metric(next_metric(kernel, X, iterate.fitted().alpha, metric, weights, working_memory))
 
 
-def next_metric(kernel: Kernel, X: Tensor, alpha: Tensor, metric: str, working_memory: float) -> Mahalanobis:
+def next_metric(
+    kernel: Kernel, X: Tensor, alpha: Tensor, metric: str, weights: Tensor | None, working_memory: float
+) -> Mahalanobis:
     """Return the average gradient outer product of the fit, or its diagonal, as a metric of trace d."""
     diagonal = metric == "diagonal"
-    M = agop(kernel, X, X, alpha, diagonal=diagonal, working_memory=working_memory).cpu()
+    M = agop(kernel, X, X, alpha, diagonal=diagonal, weights=weights, working_memory=working_memory).cpu()
     learned = Mahalanobis.from_weights(M) if diagonal else Mahalanobis.from_matrix(M)
     return learned.normalized()
