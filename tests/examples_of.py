@@ -82,3 +82,15 @@ def tables(draw, max_rows=6, max_columns=4):
     X += draw(st.sampled_from([0.0, 1.0, 100.0]))
     X[:, draw(st.lists(st.integers(0, d - 1), max_size=d))] = 1.0
     return X[draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))]
+
+
+def labelled(n=60, classes=3, seed=0):
+    """Rows of three columns in overlapping classes."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    return random.normal(size=(n, 3)) + 1.2 * np.eye(classes, 3)[y], y
+
+
+def same_up_to_signs(A, B, atol=1e-6):
+    """Assert that the columns of A and B are equal or opposite."""
+    np.testing.assert_allclose(A * np.sign((A * B).sum(axis=0)), B, atol=atol * np.abs(B).max())

@@ -15,6 +15,7 @@ FLOORS = [
     ["mahalanobis"],
     ["kernels"],
     ["agop", "landmarks", "nystrom", "selection"],
+    ["kernel_map"],
     ["supervised", "embedding"],
     ["io", "plots", "datasets"],
     ["cli"],

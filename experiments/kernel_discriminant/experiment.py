@@ -17,8 +17,8 @@ FULL = {
     "digits": (None, None, {}, 5),
     "mnist 10 000": (10_000, None, {"regularizer": "rkhs"}, 3),
     "mnist 60 000": (None, None, {"n_landmarks": 7000, "landmarks": "kmeans++"}, 1),
-    "adult": (None, None, {"n_landmarks": 2000}, 3),
-    "covtype": (None, None, {"n_landmarks": 4000, "landmarks": "kmeans++"}, 1),
+    "adult": (None, None, {"n_landmarks": 2000}, 1),
+    "covtype": (30_000, 10_000, {"n_landmarks": 4000, "landmarks": "kmeans++"}, 1),
 }
 QUICK = {
     "digits": (None, None, {}, 3),

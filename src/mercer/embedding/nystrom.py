@@ -5,23 +5,22 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
-from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernel_map import PRECISIONS, KernelMap
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
-from mercer.nystrom import landmark_features, principal_coefficients
+from mercer.nystrom import principal_coefficients
 
 # What n_landmarks=None means where the data have more rows.
 DEFAULT_LANDMARKS = 1000
 
 
-class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystrom(KernelMap):
     """Map rows to features whose inner products approximate a kernel: K ≈ Φ Φ^T with Φ = K_nm U_h Λ_h^-1/2.
 
     U_h Λ_h U_h^T is the leading part of the kernel matrix K_mm of m landmarks, so that the features are the
@@ -108,7 +107,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        X = validate_data(self, X, dtype=PRECISIONS)
         self._check_parameters(X)
         random = check_random_state(self.random_state)
         kernel = None if self._is_precomputed() else check_kernel(self.kernel, self.bandwidth)
@@ -146,18 +145,7 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        coefficients = self._tensor(self.coefficients_)
-        if self.kernel_ is None:
-            return X[:, self.landmark_indices_] @ self.coefficients_
-        features = landmark_features(
-            self.kernel_,
-            X,
-            self._tensor(self.landmarks_),
-            coefficients,
-            working_memory=self.working_memory,
-        )
-        return features.cpu().numpy().astype(X.dtype, copy=False)
+        return self._evaluate(X, self.landmarks_, columns=self.landmark_indices_)
 
     def _landmarks(
         self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
@@ -204,28 +192,6 @@ class Nystrom(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise invalid_parameter("landmarks", self.landmarks, METHODS, "An array of landmarks will do too.")
         if self.n_components is not None:
             check_count("n_components", self.n_components, at_most=m, why="n_landmarks")
-        if self._is_precomputed():
-            if self.bandwidth is not None:
-                raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
-            if X.shape[0] != X.shape[1]:
-                raise ValueError(
-                    f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
-                )
-            if isinstance(self.landmarks, str) and self.landmarks != "uniform":
-                raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return as_tensor(array, device=self.device)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.coefficients_.shape[1]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+        self._check_precomputed(X)
+        if self._is_precomputed() and isinstance(self.landmarks, str) and self.landmarks != "uniform":
+            raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
@@ -14,9 +14,9 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernel_map import PRECISIONS, KernelMap
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
-from mercer.nystrom import landmark_features
 from mercer.supervised.discriminant_choice import (
     BANDWIDTHS,
     candidate_ridges,
@@ -42,7 +42,7 @@ from mercer.supervised.landmark_rows import LandmarkRows
 REGULARIZERS = ("identity", "rkhs")
 
 
-class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):
+class KernelDiscriminant(ClassifierMixin, KernelMap):
     """Find the functions with the largest ratio of total to within-class variance, and classify in their values.
 
     Solves (13) of the note `kernel-discriminant`: for one component after another, each uncorrelated with those before,
@@ -167,7 +167,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         -------
         self
         """
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
+        X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
@@ -324,15 +324,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             priors = np.asarray(self.priors, dtype=np.float64)
             if priors.shape != (n_classes,) or not np.all(np.isfinite(priors)) or priors.min() < 0 or priors.sum() <= 0:
                 raise invalid_parameter("priors", self.priors, f"{n_classes} numbers, none negative, not all zero")
-        if self._is_precomputed() and X.shape[0] != X.shape[1]:
-            raise ValueError(
-                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
-            )
-        if self._is_precomputed() and self.bandwidth is not None:
-            raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
-
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        self._check_precomputed(X)
 
     # ---- use --------------------------------------------------------------------------------------------------
 
@@ -345,15 +337,7 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        if self.kernel_ is None:
-            return X @ self.coefficients_ + self.bias_
-        dtype = as_tensor(X[:0]).dtype
-        basis, coefficients, bias = (
-            as_tensor(part, dtype=dtype, device=self.device) for part in (self.basis_, self.coefficients_, self.bias_)
-        )
-        values = landmark_features(self.kernel_, X, basis, coefficients, bias, working_memory=self.working_memory)
-        return values.cpu().numpy()
+        return self._evaluate(X, self.basis_, bias=self.bias_)
 
     def _log_joint(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -423,13 +407,3 @@ class KernelDiscriminant(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
         self.priors_ = priors / priors.sum()
         return self
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.coefficients_.shape[1]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
