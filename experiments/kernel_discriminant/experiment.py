@@ -2,7 +2,8 @@
 
 The note has no table, so the claims are those of a comparison. Every contestant gets the same rows. The ridge and the
 bandwidth of KernelDiscriminant are chosen by its own leave-one-out; the others run on scikit-learn's defaults (QDA with
-reg_param=0.1, without which it fails on constant pixels). KNN's map is that of the first two principal components.
+reg_param=0.1, without which it fails on constant pixels). KNN's map is that of the first two principal components. Of
+CoverType 30 000 rows are drawn to learn from, so that SVC ends in minutes.
 """
 
 from collections.abc import Callable
@@ -95,12 +96,14 @@ CLAIMS = [
     Claim("mnist, 60 000 rows with landmarks: 97.8 % or more", 0.978, ours("mnist 60 000", "accuracy"),
           lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.978),
     Claim("mnist, 60 000 rows with landmarks: 98.5 % (to reach for)", 0.985, ours("mnist 60 000", "accuracy"),
-          lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.985),
+          lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.985,
+          why="the landmarks: 97.07 with 2000, 97.80 with 6000, 97.95 with 7000 by k-means++; more would not fit SVC's time"),
     Claim("mnist, 60 000 rows: fit no slower than SVC's", 1.0, times_of_svc("mnist 60 000"),
           at_most_times("mnist 60 000", 1.0)),
     Claim("adult: more accurate than LDA, QDA and KNN", None, ours("adult", "accuracy"),
           above("adult", "accuracy", "LDA", "QDA", "KNN")),
-    Claim("adult: more accurate than SVC", None, ours("adult", "accuracy"), above("adult", "accuracy", "SVC")),
+    Claim("adult: more accurate than SVC", None, ours("adult", "accuracy"), above("adult", "accuracy", "SVC"),
+          why="within the noise of 16 281 test rows (0.3 % is one standard error): 85.9 against 86.0"),
     Claim("covtype: more accurate than LDA and QDA", None, ours("covtype", "accuracy"),
           above("covtype", "accuracy", "LDA", "QDA")),
     Claim("covtype: more accurate than SVC", None, ours("covtype", "accuracy"), above("covtype", "accuracy", "SVC")),

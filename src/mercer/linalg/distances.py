@@ -49,8 +49,9 @@ def squared_distances(
     """
     x_norms = squared_norms(X) if x_norms is None else x_norms
     z_norms = squared_norms(Z) if z_norms is None else z_norms
-    r2 = torch.addmm(z_norms, X, Z.T, alpha=-2.0, out=out)
-    r2.add_(x_norms[:, None]).clamp_(min=0.0)
+    # The sum of the norms is written first, for the product to be added onto: one pass less than adding them to it.
+    r2 = torch.add(x_norms[:, None], z_norms, out=out)
+    r2 = r2.addmm_(X, Z.T, alpha=-2.0).clamp_(min=0.0)
     if differences is not None and r2.numel():
         _mend_small(r2, x_norms, z_norms, differences, width=X.shape[1])
     return r2
