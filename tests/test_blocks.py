@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.blocks import as_tensor, like_input, row_slices, rows_per_block, sum_over_blocks, walk
 from mercer.kernels import Gaussian, Linear
+from mercer.kernels.base import block_numbers
 from tests.examples_of import QUICK, numbers
 
 X, Y = numbers(23, 3), numbers(23, 2, seed=1)
@@ -103,7 +104,7 @@ def test_arrays_of_different_lengths_are_an_error():
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(1.0)])
 def test_a_kernel_matrix_asks_for_no_more_rows_than_fit(kernel):
     rows = Recorder(X)
-    K = kernel.matrix(rows, Y @ np.ones((2, 3)), working_memory=5 * 4 * 23 * 8 / 2**20)
+    K = kernel.matrix(rows, Y @ np.ones((2, 3)), working_memory=5 * block_numbers(23, 3) * 8 / 2**20)
     assert rows.most == 5
     assert_allclose(K, kernel(X, Y @ np.ones((2, 3))), rtol=1e-12)
 
