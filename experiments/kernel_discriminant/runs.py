@@ -61,7 +61,10 @@ def contestant(name: str, settings: dict[str, Any], seed: int) -> Any:
     if name == "LDA":
         return LinearDiscriminantAnalysis()
     if name == "QDA":
-        return QuadraticDiscriminantAnalysis(reg_param=0.1)
+        # The default solver needs more rows in each class than columns.
+        if settings["smallest class"] > settings["columns"]:
+            return QuadraticDiscriminantAnalysis(reg_param=0.1)
+        return QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1)
     if name == "KernelPCA + LDA":
         kernel_pca = KernelPCA(100, kernel="rbf", gamma=settings["gamma"], eigen_solver="randomized", random_state=seed)
         return make_pipeline(kernel_pca, LinearDiscriminantAnalysis())
@@ -85,6 +88,8 @@ def run(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
     if settings["contestant"] == "KernelPCA + LDA":
         # scikit-learn's SVC default: one over the number of columns times the variance.
         options["gamma"] = float(1.0 / (X.shape[1] * X.var()))
+    if settings["contestant"] == "QDA":
+        options |= {"columns": X.shape[1], "smallest class": int(np.bincount(y).min())}
     model = contestant(settings["contestant"], options, seed)
     start = time.perf_counter()
     model.fit(X, y)
