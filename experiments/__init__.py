@@ -1,6 +1,6 @@
 """The papers' claims put to the test: one folder a paper, one runner for all of them."""
 
-from experiments.claims import Claim, MissingResult, Results
+from experiments.claims import Claim, MissingResult, Results, Table
 from experiments.runner import Case, Experiment
 
-__all__ = ["Case", "Claim", "Experiment", "MissingResult", "Results"]
+__all__ = ["Case", "Claim", "Experiment", "MissingResult", "Results", "Table"]

@@ -66,6 +66,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class Table:
+    """An overview of an experiment's own, shown after the claims; cells are text."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """A claim with our numbers; `status` is held, not held, not run, reported (nothing decides) or error."""
 

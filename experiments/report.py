@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.claims import BROKEN, HELD, NOT_HELD, NOT_RUN, Verdict, average, judge, spread
+from experiments.claims import BROKEN, HELD, NOT_HELD, NOT_RUN, Table, Verdict, average, judge, spread
 from experiments.runner import Experiment, Outcome, mode
 
 STYLES = {HELD: "green", "reach": "bold green", NOT_HELD: "red", BROKEN: "bold red", NOT_RUN: "yellow"}
@@ -26,12 +26,23 @@ class Report:
     quick: bool
     outcome: Outcome
     verdicts: tuple[Verdict, ...]
+    tables: tuple[Table, ...] = ()
 
 
 def make_report(experiment: Experiment, outcome: Outcome, quick: bool) -> Report:
-    """Judge every claim on the results there are."""
+    """Judge every claim on the results there are, and make the experiment's own tables of them."""
     verdicts = tuple(judge(claim, outcome.results) for claim in experiment.claims)
-    return Report(experiment, quick, outcome, verdicts)
+    return Report(experiment, quick, outcome, verdicts, make_tables(experiment, outcome))
+
+
+def make_tables(experiment: Experiment, outcome: Outcome) -> tuple[Table, ...]:
+    """The experiment's own tables; like a claim, a faulty one must not cost the report."""
+    if experiment.tables is None:
+        return ()
+    try:
+        return tuple(experiment.tables(outcome.results))
+    except Exception as error:
+        return (Table("Tables", ("error",), [(f"{type(error).__name__}: {error}",)]),)
 
 
 def number(value: float | str | None) -> str:
@@ -113,10 +124,12 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 def as_markdown(report: Report) -> str:
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions(report).items())
+    tables = "".join(f"## {t.title}\n\n{markdown_table(t.columns, t.rows)}\n" for t in report.tables)
     return (
         f"# {report.experiment.title}\n\n"
         f"`{report.experiment.name}`, {mode(report.quick)} mode. {libraries}\n\n"
         f"## Claims\n\n{markdown_table(CLAIM_COLUMNS, claim_rows(report))}\n"
+        f"{tables}"
         f"## Cases\n\n{markdown_table(CASE_COLUMNS, case_rows(report))}"
     )
 
@@ -140,6 +153,7 @@ def as_json(report: Report) -> str:
             "title": report.experiment.title,
             "mode": mode(report.quick),
             "claims": claims,
+            "tables": [{"title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables],
             "cases": case_summaries(report),
             "remaining": report.outcome.remaining,
             "versions": versions(report),
@@ -203,6 +217,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def print_report(report: Report) -> None:
-    """The claims, and the cases behind them."""
+    """The claims, the experiment's own tables, and the cases behind them."""
     print_table(f"{report.experiment.title} ({mode(report.quick)})", CLAIM_COLUMNS, claim_rows(report))
+    for table in report.tables:
+        print_table(table.title, table.columns, table.rows)
     print_table("Cases", CASE_COLUMNS, case_rows(report))

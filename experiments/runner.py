@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, TextIO
 
-from experiments.claims import Claim, Results
+from experiments.claims import Claim, Results, Table
 
 try:
     import fcntl
@@ -59,12 +59,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper's experiment: `cases(quick)` lists what to run, `claims` say what should come out."""
+    """A paper's experiment: `cases(quick)` lists what to run, `claims` say what should come out.
+
+    `tables`, if there are any, are made of the results after the claims; what has no result yet stays empty there.
+    """
 
     name: str
     title: str
     cases: Callable[[bool], Sequence[Case]]
     claims: Sequence[Claim] = ()
+    tables: Callable[[Results], Sequence[Table]] | None = None
 
 
 @dataclass(frozen=True)

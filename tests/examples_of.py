@@ -5,7 +5,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from mercer import Mahalanobis
-from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52, Polynomial
+from mercer.kernels import (
+    Custom,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern32,
+    Matern52,
+    Polynomial,
+    ProductLaplace,
+    ProductMatern32,
+)
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -20,6 +30,8 @@ KERNELS = {
     "laplace": Laplace(0.9),
     "matern32": Matern32(1.7),
     "matern52": Matern52(0.8),
+    "product_laplace": ProductLaplace(1.2),
+    "product_matern32": ProductMatern32(1.4),
     "quadratic": Polynomial(degree=2, offset=0.5),
     "cubic": Polynomial(degree=3, offset=1.5, scale=0.7),
     "linear": Linear(),
@@ -30,6 +42,7 @@ KERNELS = {
     "custom": Custom(rational),
 }
 CLOSED_FORM = {name: kernel for name, kernel in KERNELS.items() if name != "custom"}
+ONE_PAIR_OF_WEIGHTS = {name: kernel for name, kernel in CLOSED_FORM.items() if not name.startswith("product_")}
 RADIAL = {name: KERNELS[name] for name in ("gaussian", "laplace", "matern32", "matern52", "scaled", "custom")}
 
 

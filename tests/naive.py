@@ -13,6 +13,8 @@ from mercer.kernels import (
     Matern52,
     Polynomial,
     Product,
+    ProductLaplace,
+    ProductMatern32,
     Scaled,
     Sum,
 )
@@ -56,12 +58,27 @@ def matern52(k, x, z, M):
     return (1 + u + u**2 / 3) * torch.exp(-u)
 
 
+def columns(k, x, z):
+    """|x'_k - z'_k| for the columns of the projected rows, x' = x L."""
+    factor = None if k.metric is None else k.metric.factor
+    L = torch.eye(len(x), dtype=x.dtype) if factor is None else torch.as_tensor(np.asarray(factor))
+    L = torch.diag(L) if L.ndim == 1 else L
+    return ((x - z) @ L).abs() / k.bandwidth
+
+
+def product_matern32(k, x, z, M):
+    v = 3**0.5 * columns(k, x, z)
+    return torch.prod((1 + v) * torch.exp(-v))
+
+
 # kernel class -> k(x, z) for two vectors under the metric matrix M, all of them float64 tensors
 FORMULAS = {
     Gaussian: lambda k, x, z, M: torch.exp(-squared(x, z, M) / (2 * k.bandwidth**2)),
     Laplace: lambda k, x, z, M: torch.exp(-radius(x, z, M) / k.bandwidth),
     Matern32: matern32,
     Matern52: matern52,
+    ProductLaplace: lambda k, x, z, M: torch.prod(torch.exp(-columns(k, x, z))),
+    ProductMatern32: product_matern32,
     Polynomial: lambda k, x, z, M: (k.scale * (x @ M @ z) + k.offset) ** k.degree,
     Linear: lambda k, x, z, M: x @ M @ z,
     Sum: lambda k, x, z, M: value(k.left, x, z) + value(k.right, x, z),

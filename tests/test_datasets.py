@@ -43,3 +43,49 @@ def test_without_a_network_the_error_says_what_to_do(monkeypatch):
 def test_unknown_names_are_named():
     with pytest.raises(ValueError, match=r"name='cifar' .*'mnist', 'adult', 'covtype'"):
         datasets.load("cifar")
+
+
+def test_uci_sets_come_with_their_splits(tmp_path, monkeypatch):
+    X, y, test = np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6, dtype=np.float32), [[5], [0]]
+    np.savez(tmp_path / "uci_regression.npz", yacht_X=X, yacht_y=y, yacht_test_idx=np.array(test, np.int32))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    data = datasets.uci_regression("yacht")
+    assert data.X.dtype == data.y.dtype == np.float64
+    np.testing.assert_array_equal(data.X, X)
+    np.testing.assert_array_equal(data.test_indices, test)
+    with pytest.raises(ValueError, match=r"name='protein' .*'boston', 'concrete'"):
+        datasets.uci_regression("protein")
+
+
+def test_uci_sets_are_fetched_once_with_the_columns_that_their_home_names(tmp_path, monkeypatch):
+    files = {"data": [[1.0, 9.0, 3.0], [4.0, 9.0, 6.0]], "index_features": [0.0, 2.0], "index_target": 1.0}
+    files |= {f"index_test_{i}": [i % 2] for i in range(20)}
+    asked = []
+
+    def loadtxt(address, dtype=float):
+        asked.append(address)
+        return np.array(files[address.rpartition("/")[2].removesuffix(".txt")], dtype)
+
+    monkeypatch.setattr(np, "loadtxt", loadtxt)
+    monkeypatch.setattr(sklearn.datasets, "get_data_home", lambda: str(tmp_path))
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    for _ in range(2):
+        data = datasets.uci_regression("wine_red")
+        np.testing.assert_array_equal(data.X, [[1, 3], [4, 6]])
+        np.testing.assert_array_equal(data.y, [9, 9])
+        assert data.test_indices.shape == (20, 1)
+        assert data.test_indices[:2].tolist() == [[0], [1]]
+    assert len(asked) == len(set(asked)) == 23
+    assert all("/wine-quality-red/data/" in address for address in asked)
+
+
+def test_uci_sets_without_a_network(tmp_path, monkeypatch):
+    def loadtxt(address, dtype=float):
+        raise OSError("no route")
+
+    monkeypatch.setattr(np, "loadtxt", loadtxt)
+    monkeypatch.setattr(sklearn.datasets, "get_data_home", lambda: str(tmp_path))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    with pytest.raises(ConnectionError, match=r"'energy' cannot be had: MERCER_DATA=.* has no uci_regression.npz"):
+        datasets.uci_regression("energy")
+    assert not list(tmp_path.iterdir())

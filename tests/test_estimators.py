@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 from numpydoc.docscrape import NumpyDocString
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import mercer
@@ -23,10 +24,26 @@ from mercer import blocks
 from mercer.kernels import Gaussian
 
 # Defaults, but for counts of epochs, starts and iterations.
-ESTIMATORS = [mercer.KernelDiscriminant(random_state=0), mercer.Nystrom(random_state=0)]
+ESTIMATORS = [
+    mercer.KernelDiscriminant(random_state=0),
+    mercer.Nystrom(random_state=0),
+    mercer.TableEncoder(),
+    mercer.TabularModel(mercer.KernelDiscriminant(random_state=0)),
+]
 TRANSFORMERS = [estimator for estimator in ESTIMATORS if hasattr(estimator, "transform")]
-by_name = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__)
-by_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS, ids=lambda estimator: type(estimator).__name__)
+# Tables have neither a kernel of their own nor blocks of rows; test_tabular.py tests what they have instead.
+ON_TABLES = (mercer.TableEncoder, mercer.TabularModel)
+NOT_ON_TABLES = [estimator for estimator in ESTIMATORS if not isinstance(estimator, ON_TABLES)]
+
+
+def parametrized(estimators):
+    return pytest.mark.parametrize("estimator", estimators, ids=lambda estimator: type(estimator).__name__)
+
+
+by_name = parametrized(ESTIMATORS)
+by_transformer = parametrized(TRANSFORMERS)
+by_transformer_with_kernel = parametrized([estimator for estimator in NOT_ON_TABLES if estimator in TRANSFORMERS])
+by_name_with_blocks = parametrized(NOT_ON_TABLES)
 
 
 def digits(n=60):
@@ -78,7 +95,7 @@ def test_clones_and_pickles(estimator):
     assert clone(fitted).get_params().keys() == estimator.get_params().keys()
 
 
-@by_transformer
+@by_transformer_with_kernel
 def test_grid_search_in_two_processes(estimator):
     X, y = digits(90)
     search = GridSearchCV(
@@ -100,24 +117,32 @@ def test_names_and_pandas_output(estimator):
     out = fitted.transform(frame)
     assert list(fitted.feature_names_in_) == list(frame.columns)
     assert list(out.columns) == list(fitted.get_feature_names_out())
-    assert out.columns[0] == f"{type(estimator).__name__.lower()}0"
+    if isinstance(estimator, ClassNamePrefixFeaturesOutMixin):
+        assert out.columns[0] == f"{type(estimator).__name__.lower()}0"
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.transform(frame.rename(columns={"pixel 0": "other"}))
 
 
-@by_name
+# name -> X, what the error says, and the tag of an estimator that takes it
+BAD_INPUT = {
+    "nan": (np.full((20, 3), np.nan), "NaN", "allow_nan"),
+    "infinity": (np.full((20, 3), np.inf), "infinity", None),
+    "no rows": (np.zeros((0, 3)), "0 sample", None),
+    "no columns": (np.zeros((20, 0)), r"0 feature|at least one", None),
+    "one dimension": (np.zeros(20), "Expected 2D array", None),
+    "strings": (np.array([["a", "b"], ["c", "d"]]), "could not convert|numeric", "string"),
+    "sparse": (sparse.csr_matrix(np.eye(20)), "[Ss]parse", "sparse"),
+}
+
+
 @pytest.mark.parametrize(
-    ("X", "message"),
+    ("estimator", "X", "message"),
     [
-        (np.full((20, 3), np.nan), "NaN"),
-        (np.full((20, 3), np.inf), "infinity"),
-        (np.zeros((0, 3)), "0 sample"),
-        (np.zeros((20, 0)), r"0 feature|at least one"),
-        (np.zeros(20), "Expected 2D array"),
-        (np.array([["a", "b"], ["c", "d"]]), "could not convert|numeric"),
-        (sparse.csr_matrix(np.eye(20)), "[Ss]parse"),
+        pytest.param(estimator, X, message, id=f"{type(estimator).__name__}-{name}")
+        for estimator in ESTIMATORS
+        for name, (X, message, tag) in BAD_INPUT.items()
+        if not (tag and getattr(get_tags(estimator).input_tags, tag))
     ],
-    ids=["nan", "infinity", "no rows", "no columns", "one dimension", "strings", "sparse"],
 )
 def test_bad_input_is_named(estimator, X, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -190,6 +215,14 @@ CHANGES = {
             "random_state": 7,
         },
     ),
+    "TableEncoder": (
+        {},
+        {"kinds": {"pixel": "category"}, "cardinality_threshold": 101, "n_components": 3, "scale": False},
+    ),
+    "TabularModel": (
+        {},
+        {"estimator": mercer.KernelDiscriminant("laplace"), "encoder": mercer.TableEncoder(scale=False)},
+    ),
 }
 # These change where and how the work is done, not what comes out.
 MEANS = {"working_memory", "device"}
@@ -197,6 +230,8 @@ MEANS = {"working_memory", "device"}
 
 def outcome(estimator):
     X, y = digits(100)
+    if isinstance(estimator, ON_TABLES):  # all kinds of columns, so that each parameter has some to act on
+        X = pd.DataFrame({"pixel": 16 * X[:, 20], "brightness": X.sum(axis=1), "text": [str(row[2:6]) for row in X]})
     fitted = estimator.fit(X, y)
     return fitted.predict_proba(X) if hasattr(fitted, "predict_proba") else fitted.transform(X)
 
@@ -204,7 +239,8 @@ def outcome(estimator):
 @by_name
 def test_no_parameter_is_dead(estimator):
     base, changes = CHANGES[type(estimator).__name__]
-    assert set(changes) | MEANS == set(estimator.get_params(deep=False))
+    means = set() if isinstance(estimator, ON_TABLES) else MEANS
+    assert set(changes) | means == set(estimator.get_params(deep=False))
     before = outcome(clone(estimator).set_params(**base))
     for name, value in changes.items():
         after = outcome(clone(estimator).set_params(**{**base, name: value}))
@@ -214,7 +250,7 @@ def test_no_parameter_is_dead(estimator):
             outcome(clone(estimator).set_params(device="no_such_device"))
 
 
-@by_name
+@by_name_with_blocks
 def test_working_memory_sets_the_size_of_the_blocks(estimator, monkeypatch):
     sizes = []
     whole = blocks.rows_per_block

@@ -11,13 +11,13 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 FLOORS = [
     ["exceptions"],
     ["checks", "blocks"],
-    ["linalg"],
+    ["linalg", "metrics"],
     ["mahalanobis"],
     ["kernels"],
     ["agop", "landmarks", "nystrom", "selection"],
     ["kernel_map"],
     ["supervised", "embedding"],
-    ["io", "plots", "datasets"],
+    ["io", "plots", "datasets", "tables"],
     ["cli"],
     ["__main__"],
 ]

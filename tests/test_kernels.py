@@ -17,7 +17,18 @@ from sklearn.svm import SVC
 from mercer import Mahalanobis
 from mercer.exceptions import DataWarning
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52, Polynomial, Scaled, check_kernel
-from tests.examples_of import CLOSED_FORM, DATA, KERNELS, METRICS, QUICK, RADIAL, numbers, rational, tables
+from tests.examples_of import (
+    CLOSED_FORM,
+    DATA,
+    KERNELS,
+    METRICS,
+    ONE_PAIR_OF_WEIGHTS,
+    QUICK,
+    RADIAL,
+    numbers,
+    rational,
+    tables,
+)
 from tests.naive import gradients, kernel_matrix, median_distance, metric_matrix
 
 
@@ -141,7 +152,7 @@ def test_a_radial_kernel_does_not_see_where_the_rows_are(kernel, metric, dtype):
 
 
 @over_metrics
-@over("kernel", CLOSED_FORM)
+@over("kernel", ONE_PAIR_OF_WEIGHTS)
 def test_gradient_weights_give_the_derivative_for_every_pair(kernel, metric):
     kernel = kernel.with_metric(metric(3))
     P, Q = kernel.gradient_weights(X, Z)
@@ -183,6 +194,11 @@ def test_which_kernels_have_closed_form_gradients():
     assert not (Gaussian(1.0) + Custom(rational)).has_closed_form_gradient
     with pytest.raises(TypeError, match="autograd"):
         Custom(rational).gradient_weights(X)
+
+
+def test_products_over_columns_have_weights_a_column_only():
+    with pytest.raises(TypeError, match="ProductLaplace.* weights a column"):
+        KERNELS["product_laplace"].gradient_weights(X)
 
 
 # ---- the digits of small distances -------------------------------------------------------------------------
@@ -369,7 +385,7 @@ def test_laws_hold_for_tables_of_any_kind(X, kernel, metric):
 
 
 @QUICK
-@given(tables(), st.sampled_from([*CLOSED_FORM.values()]), st.sampled_from([*METRICS.values()]))
+@given(tables(), st.sampled_from([*ONE_PAIR_OF_WEIGHTS.values()]), st.sampled_from([*METRICS.values()]))
 def test_gradients_are_right_for_tables_of_any_kind(X, kernel, metric):
     kernel, alpha = kernel.with_metric(metric(X.shape[1])), np.ones((len(X), 1))
     P, Q = kernel.gradient_weights(X)

@@ -9,11 +9,14 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import agop, datasets, kernels, landmarks, linalg, plots, selection
+    from mercer import agop, datasets, kernels, landmarks, linalg, metrics, plots, selection
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
     from mercer.supervised.discriminant import KernelDiscriminant
+    from mercer.supervised.gp import GPRegressor
+    from mercer.tables import TableEncoder, TabularModel, tabular
+    from mercer.warping import ColumnWarp
 
 try:
     __version__ = version("mercer")
@@ -22,33 +25,45 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 # name -> the module that defines it; None for a module of that name
 _HOMES: dict[str, str | None] = {
+    "GPRegressor": "mercer.supervised.gp",
+    "ColumnWarp": "mercer.warping",
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
+    "TableEncoder": "mercer.tables.encoder",
+    "TabularModel": "mercer.tables.model",
     "agop": None,
     "datasets": None,
     "kernels": None,
     "landmarks": None,
     "linalg": None,
     "load": "mercer.io",
+    "metrics": None,
     "plots": None,
     "save": "mercer.io",
     "selection": None,
+    "tabular": "mercer.tables.model",
 }
 
 __all__ = [
+    "ColumnWarp",
+    "GPRegressor",
     "KernelDiscriminant",
     "Mahalanobis",
     "Nystrom",
+    "TableEncoder",
+    "TabularModel",
     "agop",
     "datasets",
     "kernels",
     "landmarks",
     "linalg",
     "load",
+    "metrics",
     "plots",
     "save",
     "selection",
+    "tabular",
 ]
 
 

@@ -115,9 +115,8 @@ def _block_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) ->
     """Return the gradients at the rows x, of shape (n, c, d)."""
     if not kernel.has_closed_form_gradient:
         return _autograd_gradients(kernel, x, prepared, alpha)
-    terms = kernel.gradient_terms(kernel.prepare(x, beside=prepared), prepared)
-    total = terms[0].metric.pull_back(terms[0].sums(alpha))
-    for term in terms[1:]:
+    total = x.new_zeros((len(x), alpha.shape[1], x.shape[1]))
+    for term in kernel.gradient_terms(kernel.prepare(x, beside=prepared), prepared):
         total += term.metric.pull_back(term.sums(alpha))
     return total
 

@@ -189,3 +189,32 @@ def select(
         return best(c for _, c in tried)
     finalists = sorted(tried, key=lambda pair: -pair[1].score)[:n_finalists]
     return best(c for kernel, f in finalists for c in scored(kernel, [f.ridge], X, y, weights=weights, about=f.about))
+
+
+def stacking_weights(log_densities: np.ndarray, weights: np.ndarray | None = None, n_steps: int = 500) -> np.ndarray:
+    """Return the weights of an average of predictive densities under which the rows left out are likeliest.
+
+    Maximises sum_i w_i log sum_c p_c exp(log_densities_ic) over p >= 0 with sum 1, a concave problem, by
+    expectation-maximisation: no step size, and every step goes uphill.
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (n, k)
+        Of each row under each candidate fitted without it.
+    weights : ndarray of shape (n,), optional
+    n_steps : int, default=500
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    mass = np.ones(len(log_densities)) if weights is None else weights
+    densities = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
+    shares = np.full(densities.shape[1], 1.0 / densities.shape[1])
+    for _ in range(n_steps):
+        blamed = densities * shares
+        updated = (mass / mass.sum()) @ (blamed / blamed.sum(axis=1, keepdims=True))
+        if np.abs(updated - shares).max() < 1e-6:
+            break
+        shares = updated
+    return shares / shares.sum()

@@ -1,15 +1,15 @@
 """Data sets of the experiments: from a folder of files if there is one, else from their public homes into a cache."""
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from mercer.checks import check_choice
+from mercer.datasets.sources import read_or_fetch
+from mercer.datasets.uci import UCI_NAMES, FixedSplits, uci_regression
 
-__all__ = ["NAMES", "Dataset", "load"]
+__all__ = ["NAMES", "UCI_NAMES", "Dataset", "FixedSplits", "load", "uci_regression"]
 
 # The experiments use 16 % of Forest CoverType, drawn with the shares of the classes kept.
 COVTYPE_ROWS = 92_962
@@ -33,17 +33,7 @@ def load(name: str) -> Dataset:
     set is fetched from its public home through scikit-learn, which keeps it in its own cache.
     """
     check_choice("name", name, NAMES)
-    file, from_file, fetch = SOURCES[name]
-    folder = os.environ.get("MERCER_DATA")
-    if folder and (Path(folder) / file).is_file():
-        with np.load(Path(folder) / file) as arrays:
-            return from_file({key: arrays[key] for key in arrays.files})
-    try:
-        return fetch()
-    except OSError as error:
-        where = f"MERCER_DATA={folder!r} has no {file}" if folder else "MERCER_DATA is not set"
-        message = f"the data set {name!r} cannot be had: {where}, and fetching it failed: {error}"
-        raise ConnectionError(message) from error
+    return read_or_fetch(name, *SOURCES[name])
 
 
 def _mnist_from_file(arrays: dict[str, np.ndarray]) -> Dataset:

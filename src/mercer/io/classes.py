@@ -18,7 +18,13 @@ SCIKIT_LEARN: dict[str, str] = {}
 
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.
-RESULTS: dict[str, str] = {}
+RESULTS: dict[str, str] = {
+    "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
+    "mercer.tables.Numbers": "mercer.tables.readers:Numbers",
+    "mercer.tables.Dates": "mercer.tables.readers:Dates",
+    "mercer.tables.Categories": "mercer.tables.readers:Categories",
+    "mercer.tables.Texts": "mercer.tables.text:Texts",
+}
 
 
 def addresses() -> dict[str, str]:

@@ -5,14 +5,17 @@ from typing import Any
 from mercer.exceptions import invalid_parameter
 from mercer.kernels.base import GradientTerm, Kernel
 from mercer.kernels.composition import Product, Scaled, Sum
+from mercer.kernels.coordinatewise import CoordinatewiseKernel, ProductLaplace, ProductMatern32
 from mercer.kernels.custom import Custom
 from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.inner_product import InnerProductKernel, Linear, Polynomial
 from mercer.kernels.laplace import Laplace
 from mercer.kernels.matern import Matern32, Matern52
-from mercer.kernels.radial import RadialKernel, median_distance
+from mercer.kernels.radial import BandwidthKernel, RadialKernel, median_distance
 
 __all__ = [
+    "BandwidthKernel",
+    "CoordinatewiseKernel",
     "Custom",
     "Gaussian",
     "GradientTerm",
@@ -24,6 +27,8 @@ __all__ = [
     "Matern52",
     "Polynomial",
     "Product",
+    "ProductLaplace",
+    "ProductMatern32",
     "RadialKernel",
     "Scaled",
     "Sum",
@@ -36,6 +41,8 @@ SHORTHANDS: dict[str, type[Kernel]] = {
     "laplace": Laplace,
     "matern32": Matern32,
     "matern52": Matern52,
+    "product_laplace": ProductLaplace,
+    "product_matern32": ProductMatern32,
     "polynomial": Polynomial,
     "linear": Linear,
 }
@@ -57,5 +64,5 @@ def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
     if bandwidth is None:
         return kernel
     return kernel.map_leaves(
-        lambda leaf: leaf.with_params(bandwidth=bandwidth) if isinstance(leaf, RadialKernel) else leaf
+        lambda leaf: leaf.with_params(bandwidth=bandwidth) if isinstance(leaf, BandwidthKernel) else leaf
     )

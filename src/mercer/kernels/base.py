@@ -2,7 +2,7 @@
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -85,8 +85,8 @@ class Kernel(BaseEstimator, ABC):
         """Return k(x_i, x_i) for a prepared set."""
 
     @abstractmethod
-    def gradient_terms(self, x: Any, z: Any) -> list[GradientTerm]:
-        """Return the terms of dk/dx between two prepared sets."""
+    def gradient_terms(self, x: Any, z: Any) -> Iterable[GradientTerm]:
+        """Return the terms of dk/dx between two prepared sets; one at a time where there are many."""
 
     @abstractmethod
     def map_leaves(self, function: Callable[["Kernel"], "Kernel"]) -> "Kernel":
@@ -164,7 +164,7 @@ class Kernel(BaseEstimator, ABC):
         check_same_columns(x, other)
         dtype = torch.promote_types(x.dtype, other.dtype)
         x, z = x.to(dtype), self.prepare(other.to(dtype=dtype, device=x.device))
-        terms = self.gradient_terms(self.prepare(x, beside=z), z)
+        terms = list(self.gradient_terms(self.prepare(x, beside=z), z))
         P, Q = torch.zeros_like(terms[0].P), torch.zeros_like(terms[0].P)
         for term in terms:
             P += term.P

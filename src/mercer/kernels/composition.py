@@ -1,6 +1,7 @@
 """Sums, products and scalings of kernels; derivatives close under all three."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from torch import Tensor
@@ -41,8 +42,8 @@ class Sum(Pair):
     def prepared_diagonal(self, x: tuple[Any, Any]) -> Tensor:
         return self.left.prepared_diagonal(x[0]) + self.right.prepared_diagonal(x[1])
 
-    def gradient_terms(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> list[GradientTerm]:
-        return self.left.gradient_terms(x[0], z[0]) + self.right.gradient_terms(x[1], z[1])
+    def gradient_terms(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> Iterable[GradientTerm]:
+        return chain(self.left.gradient_terms(x[0], z[0]), self.right.gradient_terms(x[1], z[1]))
 
 
 class Product(Pair):
@@ -59,12 +60,12 @@ class Product(Pair):
     def prepared_diagonal(self, x: tuple[Any, Any]) -> Tensor:
         return self.left.prepared_diagonal(x[0]) * self.right.prepared_diagonal(x[1])
 
-    def gradient_terms(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> list[GradientTerm]:
-        by_left = self.right.values(x[1], z[1])
-        by_right = self.left.values(x[0], z[0])
-        return [term.scaled(by_left) for term in self.left.gradient_terms(x[0], z[0])] + [
-            term.scaled(by_right) for term in self.right.gradient_terms(x[1], z[1])
-        ]
+    def gradient_terms(self, x: tuple[Any, Any], z: tuple[Any, Any]) -> Iterator[GradientTerm]:
+        for side, other in ((0, 1), (1, 0)):
+            kernels = (self.left, self.right)
+            factor = kernels[other].values(x[other], z[other])
+            for term in kernels[side].gradient_terms(x[side], z[side]):
+                yield term.scaled(factor)
 
 
 class Scaled(Kernel):
@@ -93,8 +94,9 @@ class Scaled(Kernel):
     def prepared_diagonal(self, x: Any) -> Tensor:
         return self.kernel.prepared_diagonal(x) * self._scale()
 
-    def gradient_terms(self, x: Any, z: Any) -> list[GradientTerm]:
-        return [term.scaled(self._scale()) for term in self.kernel.gradient_terms(x, z)]
+    def gradient_terms(self, x: Any, z: Any) -> Iterator[GradientTerm]:
+        for term in self.kernel.gradient_terms(x, z):
+            yield term.scaled(self._scale())
 
     def map_leaves(self, function: Callable[[Kernel], Kernel]) -> Kernel:
         return Scaled(self.kernel.map_leaves(function), self.scale)

@@ -18,10 +18,11 @@ from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 MEDIAN_ROWS = 1000
 
 
-def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> float:
+def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, order: int = 2) -> float:
     """Return the median distance between distinct rows, among at most 1000 rows drawn at random.
 
-    If no two rows differ under the metric there is no such distance: a DataWarning, and 1.
+    The distance is Euclidean under the metric, or, with `order` 1, the sum of the absolute differences. If no two rows
+    differ under the metric there is no such distance: a DataWarning, and 1.
     """
     X = rows_as_tensor("X", X) if not hasattr(X, "shape") else X
     if X.shape[0] > MEDIAN_ROWS:
@@ -29,7 +30,8 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> fl
         X = X[np.sort(chosen)]
     x = metric.prepare(rows_as_tensor("X", X).to(torch.float64))
     above = np.triu_indices(len(x.rows), 1)
-    r2 = metric.squared_distances(x, x).cpu().numpy()[above]
+    r2 = metric.squared_distances(x, x) if order == 2 else torch.cdist(x.rows, x.rows, p=1).square_()
+    r2 = r2.cpu().numpy()[above]
     r2 = r2[r2 > 0]
     if not len(r2):
         warnings.warn(
@@ -41,26 +43,12 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None) -> fl
     return float(np.median(np.sqrt(r2)))
 
 
-class RadialKernel(LeafKernel):
-    """k(x, z) = phi(r^2), r = |x - z|_M the distance under the metric.
-
-    A subclass states `profile` (phi) and `slope` (phi'), both of which may overwrite their argument.
-    """
-
-    # Kernels of r, not r^2, need the digits of small distances that the expansion of r^2 loses.
-    exact_small_distances = True
+class BandwidthKernel(LeafKernel):
+    """A kernel of differences between rows: it has a bandwidth, in whose units they are taken, and a metric."""
 
     def __init__(self, bandwidth: float | str = "median", metric: Any = None) -> None:
         self.bandwidth = bandwidth
         self.metric = metric
-
-    @abstractmethod
-    def profile(self, r2: Tensor) -> Tensor:
-        """Return phi(r^2)."""
-
-    @abstractmethod
-    def slope(self, r2: Tensor) -> Tensor:
-        """Return phi'(r^2), the derivative in r^2; zero at r = 0 where it does not exist."""
 
     def scale(self) -> float:
         """Return the bandwidth as a number, or say why it is none."""
@@ -75,18 +63,36 @@ class RadialKernel(LeafKernel):
             raise invalid_parameter("bandwidth", self.bandwidth, "a finite number above 0, or 'median'")
         return check_number("bandwidth", self.bandwidth, above=0.0)
 
-    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
-        if self.bandwidth != "median":
-            self.scale()
-            return self.with_params()
-        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state))
-
     def rescaled(self, factor: float) -> Kernel:
         return self.with_params(bandwidth=self.scale() * factor)
 
     def prepare(self, X: Tensor, beside: ProjectedRows | None = None) -> ProjectedRows:
         metric = check_metric(self.metric) if beside is None else beside.metric
         return metric.prepare(X, beside)
+
+
+class RadialKernel(BandwidthKernel):
+    """k(x, z) = phi(r^2), r = |x - z|_M the distance under the metric.
+
+    A subclass states `profile` (phi) and `slope` (phi'), both of which may overwrite their argument.
+    """
+
+    # Kernels of r, not r^2, need the digits of small distances that the expansion of r^2 loses.
+    exact_small_distances = True
+
+    @abstractmethod
+    def profile(self, r2: Tensor) -> Tensor:
+        """Return phi(r^2)."""
+
+    @abstractmethod
+    def slope(self, r2: Tensor) -> Tensor:
+        """Return phi'(r^2), the derivative in r^2; zero at r = 0 where it does not exist."""
+
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        if self.bandwidth != "median":
+            self.scale()
+            return self.with_params()
+        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state))
 
     def _squared_distances(self, x: ProjectedRows, z: ProjectedRows, out: Tensor | None = None) -> Tensor:
         return z.metric.squared_distances(x, z, exact_small=self.exact_small_distances, out=out)

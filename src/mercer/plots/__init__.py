@@ -1,7 +1,24 @@
 """Displays: one a figure, each with `from_...`, `plot` and the drawn `figure_` and `ax_`, as in scikit-learn."""
 
+from mercer.plots.agreement import AgreementDisplay
+from mercer.plots.correlation import CorrelationDisplay
 from mercer.plots.discriminant import DiscriminantDisplay
 from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.importances import ImportancesDisplay
+from mercer.plots.intervals import IntervalDisplay
 from mercer.plots.metric import MetricDisplay
+from mercer.plots.reliability import ReliabilityDisplay
+from mercer.plots.scores import ScoresDisplay, normalized_scores
 
-__all__ = ["DiscriminantDisplay", "EmbeddingDisplay", "MetricDisplay"]
+__all__ = [
+    "AgreementDisplay",
+    "CorrelationDisplay",
+    "DiscriminantDisplay",
+    "EmbeddingDisplay",
+    "ImportancesDisplay",
+    "IntervalDisplay",
+    "MetricDisplay",
+    "ReliabilityDisplay",
+    "ScoresDisplay",
+    "normalized_scores",
+]

@@ -1,4 +1,4 @@
-"""Predictors whose metric is learned from the targets."""
+"""Regression and classification: recursive feature machines, Gaussian processes, kernel discriminants."""
 
 from mercer.supervised.recursion import recursive_features
 

@@ -1,0 +1,73 @@
+"""The UCI sets as every contestant gets them: one split, capped in rows; and the scales that some of them need."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.datasets import uci_regression
+
+
+class Split(NamedTuple):
+    """Rows to learn from and rows to predict."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+class Prediction(NamedTuple):
+    """Means, their standard deviations with the noise of an observation in them (None: no density), and a note."""
+
+    mean: np.ndarray
+    std: np.ndarray | None = None
+    note: str = ""
+
+
+Predict = Callable[[np.ndarray], Prediction]
+Fit = Callable[[np.ndarray, np.ndarray, int], Predict]  # (X, y, seed)
+
+
+def load_split(name: str, seed: int, *, duplicates: bool = True, most_rows: int = 3000) -> Split:
+    """Return the fixed split number `seed` of a UCI set, without repeated rows and capped as asked."""
+    X, y, test_indices = uci_regression(name)
+    if seed >= len(test_indices):
+        raise ValueError(f"{name} has {len(test_indices)} fixed splits, got number {seed}")
+    train, test = sides(len(X), test_indices[seed], None if duplicates else first_copies(X, y))
+    train = capped(train, most_rows, seed)
+    return Split(X[train], y[train], X[test], y[test])
+
+
+def first_copies(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the indices, in order, of the rows that equal no earlier row in all inputs and the target."""
+    return np.sort(np.unique(np.column_stack([X, y]), axis=0, return_index=True)[1])
+
+
+def sides(n: int, test: np.ndarray, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return training and test indices; of the `kept` rows alone, each on the side that the fixed split puts it."""
+    kept = np.arange(n) if kept is None else kept
+    return kept[~np.isin(kept, test)], test[np.isin(test, kept)]
+
+
+def capped(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
+    """Return at most so many rows, drawn by the split's number: the same for everyone."""
+    return rows if len(rows) <= most else np.random.default_rng(seed).permutation(rows)[:most]
+
+
+def standardised(fit: Fit) -> Fit:
+    """Return `fit` on inputs and targets of mean 0 and deviation 1, as in the paper; it predicts in the units of y."""
+
+    def fit_scaled(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
+        centre, scale = X.mean(axis=0), X.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        level, unit = y.mean(), y.std()
+        predict = fit((X - centre) / scale, (y - level) / unit, seed)
+
+        def predict_scaled(X_test: np.ndarray) -> Prediction:
+            mean, std, note = predict((X_test - centre) / scale)
+            return Prediction(level + unit * mean, None if std is None else unit * std, note)
+
+        return predict_scaled
+
+    return fit_scaled

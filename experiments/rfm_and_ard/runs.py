@@ -1,0 +1,53 @@
+"""One contestant on one split of a UCI set: RMSE, NLL, how many test rows its 90 % intervals hold, time."""
+
+import time
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from mercer.metrics import coverage, negative_log_likelihood
+
+from .contestants import contestant
+from .data import Prediction, load_split
+from .peers import peer
+
+Measures = dict[str, float | str]
+
+
+def run_peer(settings: dict[str, Any], seed: int) -> Measures:
+    """A peer by its name; its library's version goes with the measures."""
+    fit, version = peer(settings["contestant"])
+    return {**run(fit, settings["data"], seed), "library": version}
+
+
+def run_ours(settings: dict[str, Any], seed: int) -> Measures:
+    """One of our estimators by its settings."""
+    return run(contestant(settings), settings["data"], seed)
+
+
+def run(fit: Any, data: dict[str, Any], seed: int) -> Measures:
+    """Fit on the training rows of a split, on one thread, and score on its test rows."""
+    X, y, X_test, y_test = load_split(data["name"], seed, duplicates=data["duplicates"], most_rows=data["most_rows"])
+    with threadpool_limits(1):
+        start = time.perf_counter()
+        predict = fit(X, y, seed)
+        fitted = time.perf_counter()
+        prediction = predict(X_test)
+        done = time.perf_counter()
+    return {**scores(y_test, prediction), "fit seconds": fitted - start, "predict seconds": done - fitted}
+
+
+def scores(y: np.ndarray, prediction: Prediction) -> Measures:
+    """Errors of the means and, where there is a density, its NLL and the count of targets inside 90 % intervals."""
+    mean, std, note = prediction
+    errors = np.abs(y - mean)
+    measures: Measures = {
+        "rmse": float(np.sqrt(np.mean(errors**2))),
+        "median absolute error": float(np.median(errors)),
+        "rows": len(y),
+    }
+    if std is not None:
+        measures["nll"] = negative_log_likelihood(y, mean, std)
+        measures["inside 90 %"] = round(coverage(y, mean, std) * len(y))
+    return measures | ({"chosen": note} if note else {})

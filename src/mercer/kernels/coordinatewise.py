@@ -1,0 +1,129 @@
+"""Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column has its own say, as in a tree."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.kernels.base import GradientTerm, Kernel
+from mercer.kernels.radial import BandwidthKernel, median_distance
+from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
+
+# A difference of this many units of rounding error is none: the projection may round two equal rows differently.
+NOISE_UNITS = 64.0
+
+
+class CoordinatewiseKernel(BandwidthKernel):
+    """k(x, z) = prod_k kappa(u_k), u_k = |x'_k - z'_k| / bandwidth, where x' = x L and M = L L^T is the metric.
+
+    The columns multiply, so that two rows are alike if they are alike in every column that counts: a kink or a jump in
+    one column stays in that column, where a radial kernel smooths over all of them. Under a full metric the "columns"
+    are the principal directions of M. A subclass states `log_factor` (log kappa) and `weight` (-(log kappa)'(u) / u),
+    both of which may overwrite their argument.
+
+    Notes
+    -----
+    O(nmd) time with no matrix product in it: some times slower than a radial kernel where d is large.
+    """
+
+    @abstractmethod
+    def log_factor(self, u: Tensor) -> Tensor:
+        """Return log kappa(u) for u >= 0."""
+
+    @abstractmethod
+    def weight(self, u: Tensor) -> Tensor:
+        """Return -(log kappa)'(u) / u; zero at u = 0 where it does not exist."""
+
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        if self.bandwidth != "median":
+            self.scale()
+            return self.with_params()
+        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state, order=1))
+
+    def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
+        if scratch is None or x.rows.requires_grad or z.rows.requires_grad:
+            total = sum(self.log_factor(u) for u in self._differences(x, z))
+            return torch.exp(total) if isinstance(total, Tensor) else torch.ones_like(x.norms[:, None] + z.norms)
+        scratch.zero_()
+        for u in self._differences(x, z):
+            scratch += self.log_factor(u)
+        return scratch.exp_()
+
+    def prepared_diagonal(self, x: ProjectedRows) -> Tensor:
+        return torch.exp(self.log_factor(torch.zeros_like(x.norms)) * x.rows.shape[1])
+
+    def gradient_terms(self, x: ProjectedRows, z: ProjectedRows) -> Iterator[GradientTerm]:
+        """Yield one term a column: its weights are those of that column alone, P_k = k weight(u_k) / bandwidth^2."""
+        K = self.values(x, z, torch.empty((len(x.rows), len(z.rows)), dtype=z.rows.dtype, device=z.rows.device))
+        K /= self.scale() ** 2
+        noise = NOISE_UNITS * torch.finfo(K.dtype).eps / self.scale() * z.rows.abs().amax(dim=0) if len(z.rows) else 0.0
+        for k, u in enumerate(self._differences(x, z)):
+            u.masked_fill_(u <= noise[k], 0.0)
+            P = self.weight(u).mul_(K)
+            yield GradientTerm(_column(z.metric, k, z.raw.shape[1]), P, P, x.rows[:, k : k + 1], z.rows[:, k : k + 1])
+
+    def gradient_weights(self, X: Any, Z: Any = None) -> tuple[Any, Any]:
+        raise TypeError(
+            f"{self!r} has weights a column, not one pair (P, Q) for all of them: `gradient_terms` yields them."
+        )
+
+    def _differences(self, x: ProjectedRows, z: ProjectedRows) -> Iterator[Tensor]:
+        """Yield u_k for each column."""
+        rate = 1.0 / self.scale()
+        for a, b in zip((x.rows * rate).T, (z.rows * rate).T, strict=True):
+            difference = a[:, None] - b
+            yield difference.abs() if difference.requires_grad else difference.abs_()
+
+
+class ProductLaplace(CoordinatewiseKernel):
+    """k(x, z) = exp(-sum_k |x_k - z_k| / bandwidth), the Laplace kernel of the sum of absolute differences.
+
+    It is the kernel that random forests of Mondrian partitions tend to, and fits what is local in a few columns.
+
+    Parameters
+    ----------
+    bandwidth : float or "median", default="median"
+        "median" is that of the sums of absolute differences.
+    metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
+        None is the identity.
+
+    Notes
+    -----
+    The kernel has a kink where two rows agree in a column; its derivative in that column is taken as zero there.
+    """
+
+    def log_factor(self, u: Tensor) -> Tensor:
+        return u.neg() if u.requires_grad else u.neg_()
+
+    def weight(self, u: Tensor) -> Tensor:
+        return u.masked_fill_(u == 0, float("inf")).reciprocal_()
+
+
+class ProductMatern32(CoordinatewiseKernel):
+    """k(x, z) = prod_k (1 + v_k) exp(-v_k), v_k = sqrt(3) |x_k - z_k| / bandwidth.
+
+    Parameters
+    ----------
+    bandwidth : float or "median", default="median"
+        "median" is that of the sums of absolute differences.
+    metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
+        None is the identity.
+    """
+
+    def log_factor(self, u: Tensor) -> Tensor:
+        v = u * 3**0.5
+        return torch.log1p(v).sub_(v) if not v.requires_grad else torch.log1p(v) - v
+
+    def weight(self, u: Tensor) -> Tensor:
+        return (1.0 + u.mul_(3**0.5)).reciprocal_().mul_(3.0)
+
+
+def _column(metric: Mahalanobis, k: int, d: int) -> Mahalanobis:
+    """Return the metric of the k-th projected column alone."""
+    if metric.factor is None or metric.kind == "diagonal":
+        column = torch.zeros((d, 1), dtype=torch.float64)
+        column[k] = 1.0 if metric.factor is None else float(metric.factor[k])
+        return Mahalanobis(column)
+    return Mahalanobis(metric.factor[:, k : k + 1])

@@ -1,0 +1,172 @@
+"""Predictions with their intervals: along one input, or against what was observed where there are many."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.checks import check_count
+from mercer.exceptions import invalid_parameter
+from mercer.metrics import as_numbers, check_gaussian, check_level, interval_halfwidth
+from mercer.plots.labels import shorten
+from mercer.plots.reliability import predict_mean_and_std
+from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, percent, tidy
+
+# Points at which the curve along one input is drawn.
+GRID = 400
+INSIDE, OUTSIDE = CATEGORIES[0], CATEGORIES[5]
+
+
+class Curve(NamedTuple):
+    """Predictions along one input, x ascending; all of shape (n_points,)."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    std: np.ndarray
+
+
+class IntervalDisplay:
+    """Gaussian predictions with their central intervals, and the targets that fall outside in another colour.
+
+    With one input: the mean as a curve, bands of 50 % and `level` about it, and the targets as points. With many: the
+    prediction of a row against its target, with a vertical bar for the interval, which crosses the diagonal if it
+    holds the target.
+
+    Parameters
+    ----------
+    y_true, mean, std : array-like of shape (n,)
+        Targets and their predictions, the standard deviation with the noise.
+    x : array-like of shape (n,), optional
+        The one input.
+    curve : Curve, optional
+        Predictions at more places than the rows; where not given, the rows make the curve.
+    name : str, optional
+        The name of the model, for the title.
+    x_name : str, default="x"
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        mean: Any,
+        std: Any,
+        x: Any = None,
+        curve: Curve | None = None,
+        name: str | None = None,
+        x_name: str = "x",
+    ) -> None:
+        self.y_true, self.mean, self.std = check_gaussian(y_true, mean, std, "y_true")
+        if self.y_true.ndim != 1:
+            raise invalid_parameter("y_true", self.y_true.shape, "of shape (n,): one target is drawn")
+        self.x = None if x is None else as_numbers("x", x)
+        if self.x is not None and (self.x.shape != self.y_true.shape or not np.all(np.isfinite(self.x))):
+            raise invalid_parameter("x", x, f"finite numbers of the shape of y_true, {self.y_true.shape}")
+        if self.x is None and curve is not None:
+            raise invalid_parameter("curve", curve, "None where x is not given")
+        if self.x is not None and curve is None:
+            order = np.argsort(self.x, kind="stable")
+            curve = Curve(self.x[order], self.mean[order], self.std[order])
+        self.curve = curve
+        self.name = name
+        self.x_name = x_name
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, y: Any, *, level: float = 0.9, name: str | None = None, ax: Any = None
+    ) -> "IntervalDisplay":
+        """Draw a fitted model on the rows X, from `model.predict(X, return_std=True)`; along the input if it is one."""
+        name = type(model).__name__ if name is None else name
+        mean, std = predict_mean_and_std(model, X)
+        if np.ndim(X) != 2 or np.shape(X)[1] != 1:
+            return cls(y, mean, std, name=name).plot(ax=ax, level=level)
+        x = np.asarray(X, dtype=np.float64)[:, 0]
+        margin = 0.05 * np.ptp(x)
+        grid = np.linspace(x.min() - margin, x.max() + margin, GRID)
+        # A model fitted on a data frame wants its column by name.
+        x_name = str(X.columns[0]) if hasattr(X, "columns") else "x"
+        column = type(X)({X.columns[0]: grid}) if hasattr(X, "columns") else grid[:, None]
+        curve = Curve(grid, *predict_mean_and_std(model, column))
+        return cls(y, mean, std, x, curve, name, x_name).plot(ax=ax, level=level)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        mean: Any,
+        std: Any,
+        *,
+        x: Any = None,
+        level: float = 0.9,
+        name: str | None = None,
+        x_name: str = "x",
+        ax: Any = None,
+    ) -> "IntervalDisplay":
+        """Draw predictions, along the input x if it is given."""
+        return cls(y_true, mean, std, x, name=name, x_name=x_name).plot(ax=ax, level=level)
+
+    def outside(self, level: float = 0.9) -> np.ndarray:
+        """Return which rows have their target outside the interval, a boolean array of shape (n,)."""
+        return np.abs(self.y_true - self.mean) > interval_halfwidth(level) * self.std
+
+    def plot(
+        self, ax: Any = None, *, level: float = 0.9, max_rows: int = 200, random_state: Any = 0
+    ) -> "IntervalDisplay":
+        """Draw onto `ax`, or onto a new figure.
+
+        Against the targets at most `max_rows` rows are drawn, taken at random; those outside are counted among all.
+        """
+        check_level(level)
+        check_count("max_rows", max_rows)
+        self.ax_ = ax = axes_or_new(ax, figsize=(5.6, 4.6))
+        self.figure_ = ax.figure
+        outside = self.outside(level)
+        n = len(outside)
+        counted = f"{outside.sum()} of {n} rows outside the {percent(level)} interval ({outside.mean():.1%})"
+        if self.curve is not None and self.x is not None:
+            self._draw_curve(ax, self.curve, self.x, outside, level)
+            drawn = ""
+        else:
+            rows = np.arange(n)
+            if n > max_rows:
+                rows = np.sort(check_random_state(random_state).choice(n, max_rows, replace=False))
+            self._draw_rows(ax, rows, outside, level)
+            drawn = f"\n{len(rows)} of {n} rows drawn" if len(rows) < n else ""
+        title = "" if self.name is None else f"{shorten(self.name, 50)}\n"
+        ax.set_title(f"{title}{counted}{drawn}", fontsize=10)
+        ax.locator_params(axis="x", nbins=5)  # numbers with many digits side by side
+        legend_below(ax)
+        tidy(ax)
+        return self
+
+    def _draw_curve(self, ax: Any, curve: Curve, x: np.ndarray, outside: np.ndarray, level: float) -> None:
+        for share, strength in zip(sorted({0.5, level}, reverse=True), (0.18, 0.35), strict=False):
+            reach = interval_halfwidth(share) * curve.std
+            ax.fill_between(
+                curve.x, curve.mean - reach, curve.mean + reach, color=INSIDE, alpha=strength, linewidth=0,
+                label=f"{percent(share)} interval",
+            )  # fmt: skip
+        ax.plot(curve.x, curve.mean, color=INSIDE, label="mean")
+        size = float(np.clip(6000 / len(x), 3.0, 18.0))
+        ax.scatter(x[~outside], self.y_true[~outside], s=size, color="0.2", linewidths=0, label="inside", zorder=3)
+        ax.scatter(x[outside], self.y_true[outside], s=1.6 * size, color=OUTSIDE, marker="D", linewidths=0,
+                   label="outside", zorder=4)  # fmt: skip
+        ax.set_xlabel(shorten(self.x_name, 50))
+        ax.set_ylabel("target")
+
+    def _draw_rows(self, ax: Any, rows: np.ndarray, outside: np.ndarray, level: float) -> None:
+        reach = interval_halfwidth(level) * self.std
+        for marked, colour, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
+            kept = rows[outside[rows] == marked]
+            ax.errorbar(
+                self.y_true[kept], self.mean[kept], yerr=reach[kept], fmt=marker, color=colour, markersize=3,
+                elinewidth=0.8, alpha=0.75, zorder=2 + marked, label=f"{percent(level)} interval {label} the target",
+            )  # fmt: skip
+        ends = [self.y_true[rows].min(), self.y_true[rows].max()]
+        ax.plot(ends, ends, color="0.3", linewidth=0.9, linestyle="--", zorder=1)
+        ax.set_xlabel("observed target")
+        ax.set_ylabel("predicted target")

@@ -1,0 +1,122 @@
+"""A fitted kernel machine on a table: a kernel on warped columns, centres and coefficients; what can be asked of it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.agop import agop, predictor_gradients
+from mercer.blocks import WORKING_MEMORY, as_tensor, walk
+from mercer.kernels import Kernel
+from mercer.kernels.base import block_numbers
+from mercer.nystrom import landmark_features
+from mercer.warping import ColumnWarp
+
+
+class Component(NamedTuple):
+    """f(x) = sum_j alpha_j k(z_j, w(x)), w the warp of the columns; with the rest of a Gaussian process, or without.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        On warped columns, with the learned metric and a number for the bandwidth.
+    columns : ColumnWarp
+    basis : ndarray of shape (m, d)
+        The centres z_j, warped.
+    alpha : ndarray of shape (m, c)
+    ridge : float
+        The noise variance relative to the output scale.
+    weight : float
+        Its share where several components are averaged.
+    output_scales : ndarray of shape (c,)
+        The variance of the prior, one an output.
+    lower : ndarray of shape (m, m) or None
+        The Cholesky factor of K + ridge W^-1 over the basis; of K_mm with landmarks.
+    gained : ndarray of shape (m, m) or None
+        With landmarks, the Cholesky factor of K_mm + K_mn W K_nm / ridge: what the rows add to the prior.
+    """
+
+    kernel: Kernel
+    columns: ColumnWarp
+    basis: np.ndarray
+    alpha: np.ndarray
+    ridge: float
+    weight: float
+    output_scales: np.ndarray
+    lower: np.ndarray | None = None
+    gained: np.ndarray | None = None
+
+    def mean(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
+        """Return f at the rows of X, of shape (n, c)."""
+        Z, alpha = self._tensors(device)
+        return landmark_features(self.kernel, self._warped(X), Z, alpha, working_memory=working_memory).cpu().numpy()
+
+    def unit_variance(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
+        """Return the variance of f at the rows of X for an output scale of 1, without the noise; of shape (n,)."""
+        Z, _ = self._tensors(device)
+        lower, gained = self._factors(Z)
+        prepared = self.kernel.prepare(Z)
+        parts = []
+        bytes_per_row = (block_numbers(*Z.shape) + 2 * len(Z)) * Z.element_size()
+        for _, (x,) in walk(
+            [self._warped(X)], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=Z.dtype, device=device
+        ):
+            x = self.kernel.prepare(x, beside=prepared)
+            K = self.kernel.values(x, prepared).T
+            variance = self.kernel.prepared_diagonal(x) - _squared_solve(lower, K)
+            parts.append(variance if gained is None else variance + _squared_solve(gained, K))
+        return torch.cat(parts).clamp_(min=0.0).cpu().numpy()
+
+    def unit_covariance(self, X: np.ndarray, device: Any = None) -> np.ndarray:
+        """Return the covariance of f between the rows of X for an output scale of 1, without the noise."""
+        Z, _ = self._tensors(device)
+        lower, gained = self._factors(Z)
+        x = as_tensor(self._warped(X), dtype=Z.dtype, device=device)
+        K = self.kernel.matrix(Z, x)
+        half = torch.linalg.solve_triangular(lower, K, upper=False)
+        covariance = self.kernel.matrix(x) - half.T @ half
+        if gained is not None:
+            half = torch.linalg.solve_triangular(gained, K, upper=False)
+            covariance += half.T @ half
+        return covariance.cpu().numpy()
+
+    def gradients(self, X: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
+        """Return the gradient of f in the units of the columns, of shape (n, c, d)."""
+        G = predictor_gradients(self.kernel, self._warped(X), self.basis, self.alpha, working_memory=working_memory)
+        return G * self.columns.slopes(X)[:, None, :]
+
+    def contributions(self, X: np.ndarray) -> np.ndarray:
+        """Return alpha_j k(z_j, x) for each row and centre, of shape (n, m, c): what each centre adds to f."""
+        return self.kernel.matrix(self._warped(X), self.basis)[:, :, None] * self.alpha
+
+    def importances(self, most_rows: int = 2000) -> np.ndarray:
+        """Return how much each column counts: the diagonal of the metric, summing to 1.
+
+        The identity prefers no column; the average squared gradient of f over the basis then takes its place.
+        """
+        d = self.basis.shape[1]
+        metric = self.kernel.common_metric()
+        if metric is not None and metric.factor is not None:
+            return metric.importances(d)
+        rows = self.basis[:: -(-len(self.basis) // most_rows)]
+        squares = agop(self.kernel, rows, self.basis, self.alpha, diagonal=True)
+        return squares / squares.sum() if squares.sum() > 0 else np.full(d, 1.0 / d)
+
+    def _warped(self, X: np.ndarray) -> np.ndarray:
+        return self.columns.transform(X).astype(self.basis.dtype, copy=False)
+
+    def _tensors(self, device: Any) -> tuple[Tensor, Tensor]:
+        Z = as_tensor(self.basis, device=device)
+        return Z, as_tensor(self.alpha, dtype=Z.dtype, device=device)
+
+    def _factors(self, Z: Tensor) -> tuple[Tensor, Tensor | None]:
+        if self.lower is None:
+            raise ValueError("the component has no Cholesky factor: it predicts means only.")
+        lower = as_tensor(self.lower, dtype=Z.dtype, device=Z.device)
+        return lower, None if self.gained is None else as_tensor(self.gained, dtype=Z.dtype, device=Z.device)
+
+
+def _squared_solve(lower: Tensor, K: Tensor) -> Tensor:
+    """Return |L^-1 k|^2 for each column k of K."""
+    return torch.linalg.solve_triangular(lower, K, upper=False).square_().sum(dim=0)

@@ -1,0 +1,189 @@
+"""The evidence (marginal likelihood) of a Gaussian process, its gradient in closed form, and its maximum."""
+
+import contextlib
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from mercer.kernels import Kernel
+from mercer.mahalanobis import Mahalanobis
+
+# Bounds on the logarithms of the length scales, relative to the spread of a standardised column.
+LOG_SCALE_BOUNDS = (-6.0, 9.0)
+# A noise this many times the output scale leaves nothing to learn.
+MOST_NOISE = 30.0
+
+
+class Evidence(NamedTuple):
+    """Minus the mean log evidence a row and output, and its derivatives in the logarithms of the parameters."""
+
+    value: float
+    by_scales: np.ndarray
+    by_noise: float
+
+
+class Maximum(NamedTuple):
+    """Where the evidence is largest, as far as it was followed.
+
+    Attributes
+    ----------
+    log_scales : ndarray of shape (r,) or (1,)
+        Logarithms of the length scales of the columns, or of the one that all share.
+    log_noise : float
+        Of the noise variance relative to the output scale.
+    value : float
+        Minus the mean log evidence.
+    n_evaluations : int
+    """
+
+    log_scales: np.ndarray
+    log_noise: float
+    value: float
+    n_evaluations: int
+
+
+def length_scale_derivatives(kernel: Kernel, Z: Tensor, G: Tensor) -> Tensor:
+    """Return (1/2) sum_ij G_ij dk(z_i, z_j) / d log l_k for each column k, for a symmetric G.
+
+    Dividing column k of Z by l_k moves the kernel by P_ij (z_ik - z_jk)^2 d log l_k (radial kernels), so that with
+    B = G o P all columns come from one product: sum_i (B 1)_i z_ik^2 - z_k^T B z_k. The weights are those of AGOP, so
+    every kernel that has gradients has this; inner products have no first term.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Under the metric by which Z is to be projected.
+    Z : tensor of shape (n, d)
+    G : tensor of shape (n, n)
+
+    Returns
+    -------
+    tensor of shape (r,), r the number of projected columns
+    """
+    x = kernel.prepare(Z)
+    pieces: list[Tensor] = []
+    for term in kernel.gradient_terms(x, x):
+        B = G * term.P
+        piece = -(term.z * (B @ term.z)).sum(dim=0)
+        if term.Q is not None:
+            mass = B.sum(dim=1) if term.Q is term.P else (G * term.Q).sum(dim=1)
+            piece += mass @ term.x.square()
+        pieces.append(piece)
+    return torch.cat(pieces).reshape(-1, _projected_width(kernel, Z)).sum(dim=0)
+
+
+def _projected_width(kernel: Kernel, Z: Tensor) -> int:
+    factor = kernel.single_metric().factor
+    return Z.shape[1] if factor is None or np.ndim(factor) == 1 else int(np.shape(factor)[1])
+
+
+def negative_log_evidence(
+    kernel: Kernel,
+    Z: Tensor,
+    y: Tensor,
+    log_scales: np.ndarray,
+    log_noise: float,
+    weights: Tensor | None = None,
+    repeats: tuple[int, Tensor] | None = None,
+) -> Evidence:
+    """Return minus the log evidence of y ~ N(0, s A), A = K + noise W^-1, at the best output scale s, with gradients.
+
+    With a = A^-1 y and q = y^T a, the best s is q / n, and what remains is (n log(2 pi e q / n) + log det A) / 2 for
+    each output; its derivative in a parameter of A is tr(G dA) / 2 with G = A^-1 - (n / q) a a^T. The value and the
+    derivatives are divided by the number n of rows and the number of outputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its metric is replaced by the length scales.
+    Z : tensor of shape (n, r)
+        Rows after any metric that is to stay fixed.
+    y : tensor of shape (n, c)
+        Centred; each output has its own s.
+    log_scales : ndarray of shape (r,) or (1,)
+    log_noise : float
+        Of the noise variance relative to s.
+    weights : tensor of shape (n,), optional
+        How many observations the y of a row is the mean of.
+    repeats : (int, tensor of shape (c,)), optional
+        How many measurements there are beyond the n means, and their weighted squared distance from them. They speak of
+        the noise alone: count log noise and scatter / noise are added to log det A and to q, and n + count is the n
+        above.
+
+    Notes
+    -----
+    O(n^3 + n^2 r): a Cholesky factor, its inverse, and one product for all length scales.
+    """
+    outputs = y.shape[1]
+    count, scatter = (0, 0.0) if repeats is None else repeats
+    n = len(y) + count
+    rates = torch.exp(-torch.from_numpy(np.asarray(log_scales, dtype=np.float64))).to(Z)
+    kernel = kernel.with_metric(Mahalanobis(rates.expand(Z.shape[1])))
+    noise = math.exp(log_noise)
+    x = kernel.prepare(Z)
+    A = kernel.values(x, x, torch.empty((len(y), len(y)), dtype=Z.dtype, device=Z.device))
+    A.diagonal().copy_(kernel.prepared_diagonal(x))
+    noises = torch.full_like(y[:, 0], noise) if weights is None else noise / weights
+    A.diagonal().add_(noises)
+    lower, failed = torch.linalg.cholesky_ex(A)
+    if failed:
+        return Evidence(math.inf, np.zeros(len(log_scales)), 0.0)
+    inverse = torch.cholesky_inverse(lower, out=A)
+    a = inverse @ y
+    # A target that is constant has nothing to explain: the smallest number keeps its logarithm finite.
+    q = ((y * a).sum(dim=0) + scatter / noise).clamp(min=torch.finfo(y.dtype).tiny)
+    log_determinant = 2 * lower.diagonal().log().sum() + count * log_noise
+    value = 0.5 * (torch.log(2 * math.pi * math.e * q / n).mean() + log_determinant / n)
+    of_noise = (noises[:, None] * a.square()).sum(dim=0) + scatter / noise
+    by_noise = 0.5 * (((noises * inverse.diagonal()).sum() + count) / n - (of_noise / q).mean())
+    G = inverse.div_(n).addmm_(a / q, a.T, alpha=-1.0 / outputs)
+    by_scales = length_scale_derivatives(kernel, Z, G)
+    by_scales = by_scales.sum(dim=0, keepdim=True) if len(log_scales) == 1 else by_scales
+    return Evidence(float(value), by_scales.cpu().numpy(), float(by_noise))
+
+
+def maximize_evidence(
+    kernel: Kernel,
+    Z: Tensor,
+    y: Tensor,
+    log_scales: np.ndarray,
+    log_noise: float,
+    *,
+    weights: Tensor | None = None,
+    repeats: tuple[int, Tensor] | None = None,
+    noise_floor: float = 1e-6,
+    max_iter: int = 50,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Maximum:
+    """Follow the evidence uphill from a start by L-BFGS-B; the arguments are those of `negative_log_evidence`.
+
+    `log_scales` of length r gives each column its own length scale (ARD), of length 1 one to all. `out_of_time` is
+    asked after each evaluation; where it says so, the best point so far is returned.
+    """
+    start = np.append(np.clip(log_scales, *LOG_SCALE_BOUNDS), np.clip(log_noise, math.log(noise_floor), 0.0))
+    best = Maximum(start[:-1], float(start[-1]), math.inf, 0)
+    count = 0
+
+    def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal best, count
+        count += 1
+        found = negative_log_evidence(kernel, Z, y, theta[:-1], float(theta[-1]), weights, repeats)
+        if found.value < best.value:
+            best = Maximum(theta[:-1].copy(), float(theta[-1]), found.value, count)
+        if out_of_time():
+            raise StopIteration
+        # The line search needs a number to step back from where the matrix cannot be factorised.
+        value = found.value if math.isfinite(found.value) else best.value + 1e3 if count > 1 else 1e10
+        return value, np.append(found.by_scales, found.by_noise)
+
+    bounds = [LOG_SCALE_BOUNDS] * (len(start) - 1) + [(math.log(noise_floor), math.log(MOST_NOISE))]
+    with contextlib.suppress(StopIteration):
+        minimize(
+            evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": max_iter, "ftol": 1e-7}
+        )
+    return best._replace(n_evaluations=count)

@@ -1,0 +1,6 @@
+"""Data frames as they come: an encoder that saves without pickle, and any estimator on top of it."""
+
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.model import TabularModel, tabular
+
+__all__ = ["TableEncoder", "TabularModel", "tabular"]

@@ -1,0 +1,80 @@
+"""From raw numbers to the columns that an estimator sees: missing values filled in and marked, all on one scale."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mercer.tables.readers import Categories, Dates, Numbers
+from mercer.tables.text import Texts
+
+# A spread below this, relative to the numbers, is rounding: 0.1 + 0.2 is not 0.3.
+ROUNDING = 100 * np.finfo(np.float64).eps
+
+Reader = Numbers | Dates | Categories | Texts
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedColumn:
+    """One column of the user's table and how it becomes numbers; plain values only.
+
+    Every column weighs alike, however many numbers it becomes: where it is scaled, its variances sum to 1, so that the
+    mean squared distance of two rows along it is 2. Categories stay 0 and 1, for which it is 2 at most.
+
+    Attributes
+    ----------
+    name : str
+    reader : Numbers, Dates, Categories or Texts
+    kept : ndarray of int
+        Which of the reader's numbers vary over the rows of the fit; the others say nothing.
+    fill, center, factor : ndarray of shape (len(kept),)
+        A missing number becomes `fill`; then numbers are (number - center) * factor.
+    marked : bool
+        Whether one more column marks the missing values: the fit saw some.
+    """
+
+    name: str
+    reader: Reader
+    kept: np.ndarray
+    fill: np.ndarray
+    center: np.ndarray
+    factor: np.ndarray
+    marked: bool
+
+    @classmethod
+    def fit(cls, name: str, reader: Reader, raw: np.ndarray, scale: bool) -> "EncodedColumn":
+        """Work out the fillings and scales from the raw numbers of the fit, some of which are there."""
+        missing = np.isnan(raw[:, 0])
+        present = raw[~missing]
+        # A number that is far out moves the median little. Parts of dates and texts belong together: the mean is
+        # the middle of the circle and of the texts, where the median of a sine is some date that nobody chose.
+        fill = np.median(present, axis=0) if isinstance(reader, Numbers) else present.mean(axis=0)
+        filled = np.where(missing[:, None], fill, raw)
+        center, spread = filled.mean(axis=0), filled.std(axis=0)
+        rounding = ROUNDING * np.abs(filled).max(axis=0)
+        kept = np.flatnonzero((present.min(axis=0) < present.max(axis=0)) & (spread > rounding) & np.isfinite(spread))
+        center, spread = center[kept], spread[kept]
+        if not scale or reader.scaling == "none":
+            center, factor = np.zeros(len(kept)), np.ones(len(kept))
+        elif reader.scaling == "together":  # keeps the shape of the cloud
+            factor = np.full(len(kept), 1.0 / np.sqrt((spread**2).sum()) if len(kept) else 1.0)
+        else:
+            factor = 1.0 / (spread * np.sqrt(len(kept)))
+        return cls(name, reader, kept, fill[kept], center, factor, bool(missing.any()))
+
+    def encode(self, raw: np.ndarray) -> np.ndarray:
+        """Return the columns that the estimator sees, from the reader's raw numbers."""
+        missing = np.isnan(raw[:, :1])
+        columns = (np.where(missing, self.fill, raw[:, self.kept]) - self.center) * self.factor
+        return np.hstack([columns, missing]) if self.marked else columns
+
+    def names(self) -> list[str]:
+        """Return the names of the encoded columns."""
+        every = self.reader.names(self.name)
+        return [every[i] for i in self.kept] + [f"{self.name} is missing"] * self.marked
+
+
+def unreadable_values(column: Any, unreadable: np.ndarray) -> str:
+    """Return for a message how many values of a column could not be read, with one of them."""
+    example = column.iloc[int(np.flatnonzero(unreadable)[0])]
+    return f"{int(unreadable.sum())} in {column.name!r} (such as {example!r})"

@@ -1,0 +1,268 @@
+"""A table as it comes, as a matrix of numbers: an encoder whose fitted state is plain values."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.checks import check_count
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.tables.columns import EncodedColumn, unreadable_values
+from mercer.tables.frames import as_frame, column_names, listed, optional, positions
+from mercer.tables.kinds import KINDS, find_readers
+from mercer.tables.readers import Numbers, without_null_strings
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn numbers, categories, dates and text with missing values into a matrix that kernels can measure distances in.
+
+    The dtype of a column tells its kind, or skrub finds it in the values. Numbers stay numbers, in strings too.
+    Categories get a column a value. Dates become year, month, day, weekday, time of day and the seconds since 1970,
+    with months, weekdays and the time of day on a circle. Text becomes coordinates along the leading singular
+    directions of its character n-grams. Missing numbers become the median, and where the fit saw some, one more column
+    marks them; a missing category is a category. Each column of the table weighs alike at the start: see `scale`.
+
+    Parameters
+    ----------
+    kinds : dict of str or None, default=None
+        The kind of columns for which it should not be found: "number", "date", "category" or "text". Post codes are
+        categories, for instance, and look like numbers.
+    cardinality_threshold : int, default=40
+        Strings with fewer different values are categories, others are text.
+    n_components : int, default=30
+        How many numbers a text becomes, at most.
+    scale : bool, default=True
+        Centre and scale, so that the variances of what a column becomes sum to 1; text keeps its shape. Categories and
+        marks of missing values stay 0 and 1: two rows that differ are then sqrt(2) apart. False leaves numbers in their
+        units, for estimators that scale themselves.
+
+    Attributes
+    ----------
+    columns_ : list of EncodedColumn
+        What became of each column of the table, but for those that were dropped.
+    kinds_ : dict of str
+        The kind of each column of the table; "constant" and "missing" ones were dropped.
+    origins_ : ndarray of shape (n_encoded,)
+        Which column of the table each encoded one comes from.
+    variances_ : ndarray of shape (n_encoded,)
+        Of the encoded columns over the rows of the fit.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
+
+    Notes
+    -----
+    Columns are found by name, in any order, and columns that the fit did not see are ignored. A value that the fit did
+    not see is in no category. Strings such as "N/A" and "?" are missing values, and so, with a warning, is what cannot
+    be read as the column's kind. Once fitted, only pandas is needed; arrays of numbers need neither pandas nor skrub.
+    Time and memory are O(n) for each encoded column, and the fit of text needs a sparse decomposition of its distinct
+    values.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mercer import TableEncoder
+    >>> table = pd.DataFrame({"age": [31.0, None, 52.0, 47.0], "city": ["Oslo", "Rome", "Oslo", "N/A"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.kinds_
+    {'age': 'number', 'city': 'category'}
+    >>> list(encoder.get_feature_names_out())
+    ['age', 'age is missing', 'city=Oslo', 'city=Rome', 'city is missing']
+    """
+
+    def __init__(
+        self,
+        *,
+        kinds: Mapping[str, str] | None = None,
+        cardinality_threshold: int = 40,
+        n_components: int = 30,
+        scale: bool = True,
+    ) -> None:
+        self.kinds = kinds
+        self.cardinality_threshold = cardinality_threshold
+        self.n_components = n_components
+        self.scale = scale
+
+    def fit(self, X: Any, y: Any = None) -> "TableEncoder":
+        """Find out what each column is and how it becomes numbers.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit and return the encoded rows, reading the table once.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n, d)
+        y : ignored
+        """
+        return self._fit(X)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the encoded rows, of shape (n, n_encoded).
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n, d)
+            With the columns of the fit, in any order if they have names.
+        """
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        blocks, unreadable = [], []
+        for encoded in self.columns_:
+            raw, lost = encoded.reader.read(columns[encoded.name])
+            if lost.any():
+                unreadable.append(unreadable_values(columns[encoded.name], lost))
+            blocks.append(encoded.encode(raw))
+        _warn_unreadable(unreadable, stacklevel=3)
+        return np.hstack(blocks)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the encoded columns: `age`, `age is missing`, `city=Oslo`, `joined: year`.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn: the names are those of the fit.
+        """
+        check_is_fitted(self)
+        names: dict[str, None] = {}
+        for name in (name for encoded in self.columns_ for name in encoded.names()):
+            unique, count = name, 1
+            while unique in names:  # a column of the table may be called "city=Oslo"
+                count += 1
+                unique = f"{name} ({count})"
+            names[unique] = None
+        return np.array(list(names), dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+    # ---- fit ---------------------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any) -> np.ndarray:
+        columns = self._columns(X, reset=True)
+        given = self._check_parameters(columns)
+        present = {name: column for name, column in columns.items() if _has_values(column)}
+        readers = find_readers(present, given, self.cardinality_threshold, self.n_components)
+        fitted, blocks, unreadable = [], [], []
+        kinds = dict.fromkeys(columns, "missing")
+        for name, reader in readers.items():
+            raw, lost = reader.read(columns[name])
+            if lost.any():
+                unreadable.append(unreadable_values(columns[name], lost))
+            if np.isnan(raw).all():
+                continue
+            encoded = EncodedColumn.fit(name, reader, raw, self.scale)
+            varies = len(encoded.kept) > 0 or encoded.marked
+            kinds[name] = reader.kind if varies else "constant"
+            if varies:
+                fitted.append(encoded)
+                blocks.append(encoded.encode(raw))
+        self._check_outcome(kinds, fitted, unreadable, n_rows=len(next(iter(columns.values()))))
+        self.columns_, self.kinds_ = fitted, kinds
+        place = {name: i for i, name in enumerate(columns)}
+        widths = [block.shape[1] for block in blocks]
+        self.origins_ = np.repeat([place[encoded.name] for encoded in fitted], widths)
+        values = np.hstack(blocks)
+        self.variances_ = values.var(axis=0)
+        return values
+
+    def _check_parameters(self, columns: Mapping[str, Any]) -> Mapping[str, str]:
+        check_count("cardinality_threshold", self.cardinality_threshold)
+        check_count("n_components", self.n_components)
+        if not isinstance(self.scale, (bool, np.bool_)):
+            raise invalid_parameter("scale", self.scale, "True or False")
+        if self.kinds is None:
+            return {}
+        if not isinstance(self.kinds, Mapping):
+            raise invalid_parameter("kinds", self.kinds, "None or a dictionary of column names and kinds")
+        for name, kind in self.kinds.items():
+            if name not in columns:
+                raise invalid_parameter("kinds", self.kinds, f"about columns of X: {listed(list(columns))}")
+            if kind not in KINDS:
+                raise invalid_parameter(f"kinds[{name!r}]", kind, KINDS)
+        return self.kinds
+
+    @staticmethod
+    def _check_outcome(
+        kinds: Mapping[str, str], fitted: list[EncodedColumn], unreadable: list[str], n_rows: int
+    ) -> None:
+        if not fitted:
+            raise ValueError(
+                f"no column of X varies (n_samples={n_rows}): all are constant or missing, so nothing can be learned."
+            )
+        _warn_unreadable(unreadable, stacklevel=5)
+        missing = [name for name, kind in kinds.items() if kind == "missing"]
+        if missing:
+            warnings.warn(f"X has no value in {listed(missing)}: dropped.", DataWarning, stacklevel=4)
+
+    # ---- the table ---------------------------------------------------------------------------------------------
+
+    def _columns(self, X: Any, reset: bool) -> dict[str, Any]:
+        """Return the columns of X by name, in the order of the fit: Series, or arrays if X is an array of numbers."""
+        frame = as_frame(X)
+        if frame is not None:
+            return self._columns_of_frame(frame, reset)
+        array = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        names = [f"x{i}" for i in range(array.shape[1])] if reset else self._names()
+        plain = array.dtype.kind in "biuf"
+        if plain and (not self.kinds if reset else all(isinstance(c.reader, Numbers) for c in self.columns_)):
+            return dict(zip(names, array.T, strict=True))
+        frame = optional("pandas", "an array of strings or objects").DataFrame(array, columns=names)
+        return {name: frame[name].infer_objects() for name in names}
+
+    def _columns_of_frame(self, frame: Any, reset: bool) -> dict[str, Any]:
+        names = column_names(frame)
+        if 0 in frame.shape:
+            what = "sample" if frame.shape[0] == 0 else "feature"
+            raise ValueError(f"Found table with 0 {what}(s) (shape={frame.shape}) while a minimum of 1 is required.")
+        if reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+            self.n_features_in_ = len(names)
+        if hasattr(self, "feature_names_in_"):
+            places = positions(names, self._names())
+        elif len(names) == self.n_features_in_:
+            places = list(range(len(names)))  # the fit saw an array
+        else:
+            raise ValueError(
+                f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
+                "as input."
+            )
+        return {name: frame.iloc[:, place].rename(name) for name, place in zip(self._names(), places, strict=True)}
+
+    def _names(self) -> list[str]:
+        known = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if known is None else list(known)
+
+
+def _has_values(column: Any) -> bool:
+    if isinstance(column, np.ndarray):
+        return not np.isnan(column.astype(np.float64)).all()
+    return bool((column if column.dtype.kind in "biufcmM" else without_null_strings(column)).notna().any())
+
+
+def _warn_unreadable(unreadable: list[str], stacklevel: int) -> None:
+    if unreadable:
+        warnings.warn(
+            f"X has values that cannot be read as the kind of their column and count as missing: "
+            f"{', '.join(unreadable)}.",
+            DataWarning,
+            stacklevel=stacklevel,
+        )

@@ -1,0 +1,65 @@
+"""How a table comes in: a data frame of any library, its columns by name, and what to say where they differ."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+INSTALL = 'pip install "mercer[tables]"'
+
+
+def optional(module: str, what: str) -> Any:
+    """Return pandas or skrub, or say how to get them: the plain install has neither."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{what} needs {module}: {INSTALL}") from error
+
+
+def as_frame(X: Any) -> Any:
+    """Return X as a pandas data frame, or None if it is not a data frame of any library.
+
+    Polars, Arrow and others hand themselves over by `to_pandas`.
+    """
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    return X if hasattr(X, "columns") and hasattr(X, "iloc") else None
+
+
+def column_names(frame: Any) -> list[str]:
+    """Return the columns' names as strings; each must stand for one column, or nothing can be told by name."""
+    names = [str(name) for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ValueError(f"X has more than one column of the name {listed(repeated)}: give each a name of its own.")
+    return names
+
+
+def positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return where each of the wanted columns is among `names`; an error tells which are not there.
+
+    The order does not matter, and columns that nobody asks for are passed over: a table at prediction often has an
+    identifier or the target beside the inputs, and by name nothing can be mistaken.
+    """
+    place = {name: i for i, name in enumerate(names)}
+    missing = [name for name in wanted if name not in place]
+    if missing:
+        unused = [name for name in names if name not in set(wanted)]
+        raise ValueError(
+            "The feature names should match those that were passed during fit. X lacks "
+            + ", ".join(repr(name) + _nearest(name, unused) for name in missing[:10])
+            + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
+            + f"; it has {listed(names)}."
+        )
+    return [place[name] for name in wanted]
+
+
+def _nearest(name: str, unused: Sequence[str]) -> str:
+    folded = {other.casefold(): other for other in unused}
+    close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
+    return f" (nearest: {', '.join(repr(folded[other]) for other in close)})" if close else ""
+
+
+def listed(names: Sequence[str], at_most: int = 10) -> str:
+    """Return names for a message, the first few of many."""
+    shown = ", ".join(repr(name) for name in names[:at_most])
+    return shown + (f" and {len(names) - at_most} more" if len(names) > at_most else "")

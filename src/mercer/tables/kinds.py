@@ -1,0 +1,86 @@
+"""What kind of column each is: numbers, dates, categories or text. The dtype tells, or skrub looks at the values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import invalid_parameter
+from mercer.tables.columns import Reader
+from mercer.tables.frames import optional
+from mercer.tables.readers import Categories, Dates, Numbers, as_texts, without_null_strings
+from mercer.tables.text import Texts
+
+KINDS = ("number", "date", "category", "text")
+# skrub's names -> ours
+SKRUB_KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
+
+
+def find_readers(
+    columns: Mapping[str, Any], given: Mapping[str, str], cardinality_threshold: int, n_components: int
+) -> dict[str, Reader]:
+    """Return a reader for each column that has values.
+
+    Parameters
+    ----------
+    columns : dict of names and pandas Series or ndarray
+    given : dict of names and kinds
+        The user's own word on some columns.
+    cardinality_threshold : int
+        From how many different values on strings are text.
+    n_components : int
+        How many numbers a text becomes.
+    """
+    told = {name: kind_of_dtype(column, cardinality_threshold) for name, column in columns.items()}
+    unknown = {}
+    for name, column in columns.items():
+        if given.get(name) == "date" != told[name]:  # as it is written: 20240131 may be a number
+            unknown[name] = optional("pandas", "a table").Series(as_texts(column), index=column.index)
+        elif name not in given and told[name] is None:
+            unknown[name] = without_null_strings(column)
+    found = look_at(unknown, cardinality_threshold)
+    readers: dict[str, Reader] = {}
+    for name, column in columns.items():
+        seen, form = found.get(name, (told[name], None))
+        kind = given.get(name, seen)
+        if kind == "number":
+            readers[name] = Numbers()
+        elif kind == "date" != seen:
+            raise invalid_parameter(f"kinds[{name!r}]", kind, [k for k in KINDS if k != "date"], "It holds no dates.")
+        elif kind == "date":
+            readers[name] = Dates.fit(column, form)
+        elif kind == "category":
+            readers[name] = Categories.fit(column)
+        else:
+            readers[name] = Texts.fit(column, n_components)
+    return readers
+
+
+def kind_of_dtype(column: Any, cardinality_threshold: int) -> str | None:
+    """Return the kind of a column whose dtype tells it, or None for objects and strings."""
+    if isinstance(column, np.ndarray) or column.dtype.kind in "biufcm":
+        return "number"
+    if column.dtype.kind == "M" or str(column.dtype).startswith("period"):
+        return "date"
+    if str(column.dtype) == "category":
+        return "category" if len(set(as_texts(column)) - {None}) < cardinality_threshold else "text"
+    return None
+
+
+def look_at(columns: Mapping[str, Any], cardinality_threshold: int) -> dict[str, tuple[str, str | None]]:
+    """Return the kind that skrub finds for each column, and the format of dates in strings.
+
+    Only what is found is taken over, not skrub's fitted objects, which need pickle. The values are then read by the
+    readers here, in the fit as at prediction.
+    """
+    if not columns:
+        return {}
+    skrub = optional("skrub", "a table with columns of strings")
+    vectorizer = skrub.TableVectorizer(
+        cardinality_threshold=cardinality_threshold, **dict.fromkeys(SKRUB_KINDS, "passthrough")
+    ).fit(optional("pandas", "a table").DataFrame(columns))
+    formats = {
+        name: next((step.format_ for step in steps if isinstance(step, skrub.ToDatetime)), None)
+        for name, steps in vectorizer.all_processing_steps_.items()
+    }
+    return {name: (SKRUB_KINDS[kind], formats[name]) for name, kind in vectorizer.column_to_kind_.items()}

@@ -1,0 +1,255 @@
+"""Any estimator on a table as it comes: `tabular(estimator)`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.utils import Tags, TransformerTags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.exceptions import invalid_parameter
+from mercer.mahalanobis import Mahalanobis
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.frames import as_frame, optional
+from mercer.tables.target import check_target
+
+
+def tabular(estimator: Any, **options: Any) -> "TabularModel":
+    """Let an estimator learn from a data frame as it comes: numbers, categories, dates, text, missing values.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of Mercer or of scikit-learn; it is cloned, not changed.
+    **options : of TableEncoder
+        `kinds`, `cardinality_threshold`, `n_components` and `scale`.
+
+    Returns
+    -------
+    model : TabularModel
+        With the methods of the estimator, and importances under the names of the table's columns.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mercer
+    >>> table = pd.DataFrame({"age": [31, None, 52, 47, 29], "city": ["Oslo", "Rome", "Oslo", None, "Rome"]})
+    >>> model = mercer.tabular(mercer.KernelDiscriminant()).fit(table, ["no", "no", "yes", "yes", "no"])
+    >>> model.predict(pd.DataFrame({"city": ["Paris"], "age": [58]})).tolist()
+    ['yes']
+    """
+    return TabularModel(estimator, encoder=TableEncoder(**options))
+
+
+def _has(method: str) -> Callable[["TabularModel"], bool]:
+    """Return a check that the estimator has a method: the model has those of its estimator and no others."""
+    return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
+
+
+class TabularModel(MetaEstimatorMixin, BaseEstimator):
+    """Encode a table, fit an estimator on the encoded columns, and answer in the columns of the table.
+
+    `tabular(estimator)` is a shorter way to make one. It predicts, transforms and scores as its estimator does, which
+    then sees a matrix of numbers without missing values.
+
+    Parameters
+    ----------
+    estimator : estimator
+        What learns from the encoded table.
+    encoder : TableEncoder or None, default=None
+        None is TableEncoder().
+
+    Attributes
+    ----------
+    encoder_ : TableEncoder
+    estimator_ : estimator
+        Fitted on the encoded columns, with their names if the table had names.
+    classes_ : ndarray of shape (n_classes,), where the estimator has it
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where the table had names
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import Ridge
+    >>> from mercer import TabularModel
+    >>> table = pd.DataFrame({"day": ["2024-01-01", "2024-01-02", "2024-01-03"], "rain": [0.0, 2.0, None]})
+    >>> TabularModel(Ridge()).fit(table, [1.0, 2.0, 3.0]).predict(table).shape
+    (3,)
+    """
+
+    def __init__(self, estimator: Any, *, encoder: TableEncoder | None = None) -> None:
+        self.estimator = estimator
+        self.encoder = encoder
+
+    # ---- fit and use ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> "TabularModel":
+        """Fit the encoder on X, then the estimator on the encoded rows.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n, d)
+        y : array-like of shape (n,) or (n, n_outputs), optional
+            A Series of any dtype will do, as will none where the estimator needs none.
+        **fit_params
+            For the estimator, such as `sample_weight`. The encoder does not weigh rows.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        target = check_target(y)
+        encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+        # The estimator gets a data frame if the table had names: it then knows the encoded names, and rows their index.
+        encoder.set_output(transform="default" if as_frame(X) is None else "pandas")
+        encoded = encoder.fit_transform(X)
+        self.estimator_ = clone(self.estimator).fit(encoded, target, **fit_params)
+        self.encoder_ = encoder
+        self.n_features_in_ = encoder.n_features_in_
+        if hasattr(encoder, "feature_names_in_"):
+            self.feature_names_in_ = encoder.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        return self
+
+    def _ask(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.estimator_, method)(self.encoder_.transform(X), *args, **options)
+
+    @available_if(_has("predict"))
+    def predict(self, X: Any, **options: Any) -> Any:
+        """Return the estimator's predictions; options, such as `return_std=True`, are its own."""
+        return self._ask("predict", X, **options)
+
+    @available_if(_has("predict_proba"))
+    def predict_proba(self, X: Any, **options: Any) -> Any:
+        """Return the probability of each class, of shape (n, n_classes)."""
+        return self._ask("predict_proba", X, **options)
+
+    @available_if(_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any, **options: Any) -> Any:
+        """Return the logarithms of `predict_proba`."""
+        return self._ask("predict_log_proba", X, **options)
+
+    @available_if(_has("decision_function"))
+    def decision_function(self, X: Any, **options: Any) -> Any:
+        """Return the estimator's decision function."""
+        return self._ask("decision_function", X, **options)
+
+    @available_if(_has("score"))
+    def score(self, X: Any, y: Any = None, **options: Any) -> float:
+        """Return the estimator's score: accuracy, R^2, or whatever it has."""
+        return self._ask("score", X, check_target(y), **options)
+
+    @available_if(_has("transform"))
+    def transform(self, X: Any, **options: Any) -> Any:
+        """Return the estimator's map of the encoded rows."""
+        return self._ask("transform", X, **options)
+
+    @available_if(_has("transform"))
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit, and return the estimator's map of the encoded rows."""
+        return self.fit(X, y, **fit_params).transform(X)
+
+    @available_if(_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of what `transform` gives.
+
+        Parameters
+        ----------
+        input_features : ignored
+            There for scikit-learn: the names are those of the fit.
+        """
+        check_is_fitted(self)
+        return self.estimator_.get_feature_names_out()
+
+    @available_if(_has("set_output"))
+    def set_output(self, *, transform: str | None = None) -> "TabularModel":
+        """Set what `transform` gives: "default", "pandas" or "polars"; None leaves it.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+        """
+        # On a copy: the estimator is the caller's.
+        self.estimator = clone(self.estimator).set_output(transform=transform)
+        if hasattr(self, "estimator_"):
+            self.estimator_.set_output(transform=transform)
+        return self
+
+    # ---- why -----------------------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, where the estimator has them."""
+        return self._fitted().classes_
+
+    @property
+    def metric_(self) -> Mahalanobis:
+        """The learned metric on the encoded columns, where the estimator has one."""
+        return self._fitted().metric_
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much each column of the table counts, in its order, of shape (n_features_in_,); they sum to 1.
+
+        A column counts what its encoded columns count together. With a learned metric M, an encoded column j counts
+        M_jj times its variance, which is its share in the mean squared distance of two rows: M alone would say that a
+        column counts more because it varies less, such as that of a rare category. An estimator that standardises its
+        columns has an M for variances of 1. Dropped columns count 0.
+        """
+        estimator = self._fitted()
+        encoded = np.asarray(estimator.feature_importances_, dtype=np.float64)
+        if isinstance(getattr(estimator, "metric_", None), Mahalanobis) and not getattr(
+            estimator, "standardize", False
+        ):
+            encoded = encoded * self.encoder_.variances_
+        summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)
+        total = summed.sum()
+        return summed / total if total > 0 else summed
+
+    @property
+    def importances_(self) -> Any:
+        """`feature_importances_` as a pandas Series under the names of the columns, the largest first."""
+        values = self.feature_importances_
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(len(values))])
+        series = optional("pandas", "importances_").Series(values, index=names, name="importance")
+        return series.sort_values(ascending=False, kind="stable")
+
+    def metric_of_columns(self) -> Any:
+        """Return the learned metric M as a data frame with the encoded names on both sides, as a heat map wants it."""
+        names = self.encoder_.get_feature_names_out() if hasattr(self, "encoder_") else ()
+        M = self.metric_.matrix(len(names))
+        return optional("pandas", "metric_of_columns").DataFrame(M, index=names, columns=names)
+
+    def _fitted(self) -> Any:
+        # Before the fit there is no such attribute, and hasattr is to say so.
+        if not hasattr(self, "estimator_"):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit first.")
+        return self.estimator_
+
+    # ---- scikit-learn --------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise invalid_parameter("estimator", self.estimator, "an estimator, such as mercer.KernelDiscriminant()")
+        if self.encoder is not None and not isinstance(self.encoder, TableEncoder):
+            raise invalid_parameter("encoder", self.encoder, "a TableEncoder or None")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            own = get_tags(self.estimator)
+            tags.estimator_type = own.estimator_type
+            tags.target_tags = own.target_tags
+            tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
+            if own.transformer_tags is not None:  # what it transforms is in double precision
+                tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
+            tags.non_deterministic = own.non_deterministic
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
