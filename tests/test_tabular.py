@@ -164,13 +164,24 @@ def test_the_metric_comes_with_the_encoded_names():
         tabular(Learned()).metric_of_columns()
 
 
-@pytest.mark.skipif("RFMRegressor" not in mercer.__all__, reason="not there yet")
-def test_recursive_feature_machines_find_the_columns():
+@pytest.mark.parametrize("name", ["RFMRegressor", "GPRegressor"])
+def test_learned_metrics_find_the_columns_whether_or_not_they_are_standardised(name):
     table, _ = houses(300)
-    target = table["age"].fillna(40.0) + 30.0 * (table["city"] == "Oslo")
-    model = tabular(mercer.RFMRegressor(random_state=0)).fit(table, target)
-    assert set(model.importances_.index[:2]) == {"age", "city"}
-    assert model.metric_of_columns().shape[0] == len(model.encoder_.origins_)
+    noise = np.random.default_rng(1).normal(scale=5.0, size=300)
+    target = table["age"].fillna(40.0) + 30.0 * (table["city"] == "Oslo") + noise
+    found = []
+    for standardize in (True, False):
+        options = {"metric": "diagonal", "warp": "none", "standardize": standardize, "random_state": 0}
+        model = tabular(getattr(mercer, name)(kernel="gaussian", **options)).fit(table[:200], target[:200])
+        assert model.score(table[200:], target[200:]) > 0.9
+        assert list(model.importances_.index[:2]) == ["age", "city"]
+        assert model.metric_of_columns().shape == (len(model.encoder_.origins_),) * 2
+        found.append(model.feature_importances_)
+    # The units in which the estimator sees a column do not change what the column counts.
+    np.testing.assert_allclose(found[0], found[1], atol=0.05)
+    if name == "GPRegressor":
+        mean, std = model.predict(table, return_std=True)
+        assert mean.shape == std.shape == (300,)
 
 
 def test_clones_and_searches():
@@ -178,6 +189,7 @@ def test_clones_and_searches():
     discriminant = KernelDiscriminant(random_state=0)
     model = tabular(discriminant, n_components=4)
     copy = clone(model.fit(table, y))
+    assert np.sum(model.encoder_.origins_ == list(table).index("description")) == 4 + 1  # and the mark of missing ones
     assert not hasattr(copy, "estimator_")
     assert copy.get_params()["encoder__n_components"] == 4
     assert not hasattr(discriminant, "classes_")

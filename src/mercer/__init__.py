@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mercer.mahalanobis import Mahalanobis
     from mercer.supervised.discriminant import KernelDiscriminant
     from mercer.supervised.gp import GPRegressor
+    from mercer.supervised.rfm import RFMClassifier, RFMRegressor
     from mercer.tables import TableEncoder, TabularModel, tabular
     from mercer.warping import ColumnWarp
 
@@ -30,6 +31,8 @@ _HOMES: dict[str, str | None] = {
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
+    "RFMClassifier": "mercer.supervised.rfm",
+    "RFMRegressor": "mercer.supervised.rfm",
     "TableEncoder": "mercer.tables.encoder",
     "TabularModel": "mercer.tables.model",
     "agop": None,
@@ -51,6 +54,8 @@ __all__ = [
     "KernelDiscriminant",
     "Mahalanobis",
     "Nystrom",
+    "RFMClassifier",
+    "RFMRegressor",
     "TableEncoder",
     "TabularModel",
     "agop",

@@ -33,6 +33,8 @@ class Component(NamedTuple):
         The variance of the prior, one an output.
     lower : ndarray of shape (m, m) or None
         The Cholesky factor of K + ridge W^-1 over the basis; of K_mm with landmarks.
+    shared_noise : float
+        The part of the ridge that identical rows share: what is noise to its neighbours, but not to a copy of it.
     gained : ndarray of shape (m, m) or None
         With landmarks, the Cholesky factor of K_mm + K_mn W K_nm / ridge: what the rows add to the prior.
     """
@@ -44,38 +46,61 @@ class Component(NamedTuple):
     ridge: float
     weight: float
     output_scales: np.ndarray
+    shared_noise: float = 0.0
     lower: np.ndarray | None = None
     gained: np.ndarray | None = None
+
+    @property
+    def measurement_noise(self) -> float:
+        """The part of the ridge that every observation has for itself."""
+        return self.ridge - self.shared_noise
 
     def mean(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
         """Return f at the rows of X, of shape (n, c)."""
         Z, alpha = self._tensors(device)
-        return landmark_features(self.kernel, self._warped(X), Z, alpha, working_memory=working_memory).cpu().numpy()
+        x = self._warped(X)
+        values = landmark_features(self.kernel, x, Z, alpha, working_memory=working_memory).cpu().numpy()
+        rows, centres = self._copies(x)
+        values[rows] += self.shared_noise * self.alpha[centres]
+        return values
 
     def unit_variance(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
-        """Return the variance of f at the rows of X for an output scale of 1, without the noise; of shape (n,)."""
+        """Return the variance at the rows of X for an output scale of 1, without the noise of an observation."""
         Z, _ = self._tensors(device)
         lower, gained = self._factors(Z)
         prepared = self.kernel.prepare(Z)
         parts = []
+        warped = self._warped(X)
+        place = np.full(len(X), -1)
+        rows, centres = self._copies(warped)
+        place[rows] = centres
         bytes_per_row = (block_numbers(*Z.shape) + 2 * len(Z)) * Z.element_size()
-        for _, (x,) in walk(
-            [self._warped(X)], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=Z.dtype, device=device
+        for block, (x,) in walk(
+            [warped], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=Z.dtype, device=device
         ):
             x = self.kernel.prepare(x, beside=prepared)
-            K = self.kernel.values(x, prepared).T
-            variance = self.kernel.prepared_diagonal(x) - _squared_solve(lower, K)
+            K = self.kernel.values(x, prepared)
+            copies = np.flatnonzero(place[block] >= 0)
+            K[copies, place[block][copies]] += self.shared_noise
+            K = K.T
+            variance = self.kernel.prepared_diagonal(x) + self.shared_noise - _squared_solve(lower, K)
             parts.append(variance if gained is None else variance + _squared_solve(gained, K))
         return torch.cat(parts).clamp_(min=0.0).cpu().numpy()
 
     def unit_covariance(self, X: np.ndarray, device: Any = None) -> np.ndarray:
-        """Return the covariance of f between the rows of X for an output scale of 1, without the noise."""
+        """Return the covariance between the rows of X for an output scale of 1, without the noise of an observation."""
         Z, _ = self._tensors(device)
         lower, gained = self._factors(Z)
-        x = as_tensor(self._warped(X), dtype=Z.dtype, device=device)
-        K = self.kernel.matrix(Z, x)
+        warped = self._warped(X)
+        x = as_tensor(warped, dtype=Z.dtype, device=device)
+        K, prior = self.kernel.matrix(Z, x), self.kernel.matrix(x)
+        if self.shared_noise:
+            rows, centres = self._copies(warped)
+            K[centres, rows] += self.shared_noise
+            _, same = np.unique(warped, axis=0, return_inverse=True)
+            prior += self.shared_noise * as_tensor(same.ravel()[:, None] == same.ravel(), dtype=Z.dtype, device=device)
         half = torch.linalg.solve_triangular(lower, K, upper=False)
-        covariance = self.kernel.matrix(x) - half.T @ half
+        covariance = prior - half.T @ half
         if gained is not None:
             half = torch.linalg.solve_triangular(gained, K, upper=False)
             covariance += half.T @ half
@@ -102,6 +127,15 @@ class Component(NamedTuple):
         rows = self.basis[:: -(-len(self.basis) // most_rows)]
         squares = agop(self.kernel, rows, self.basis, self.alpha, diagonal=True)
         return squares / squares.sum() if squares.sum() > 0 else np.full(d, 1.0 / d)
+
+    def _copies(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of the warped rows are equal to which centre; none where identical rows share no noise."""
+        if not self.shared_noise:
+            return np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+        known = {row.tobytes(): j for j, row in enumerate(self.basis + 0.0)}
+        found = [known.get(row.tobytes(), -1) for row in x + 0.0]
+        rows = np.flatnonzero(np.array(found) >= 0)
+        return rows, np.array(found, dtype=int)[rows]
 
     def _warped(self, X: np.ndarray) -> np.ndarray:
         return self.columns.transform(X).astype(self.basis.dtype, copy=False)

@@ -392,13 +392,13 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if return_std:
             variance = np.zeros_like(mean)
             for c, m in zip(self.components_, means, strict=True):
-                unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.ridge
+                unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.measurement_noise
                 variance += c.weight * (unit * c.output_scales + (m - mean) ** 2)
             return answer, self._like_y(np.sqrt(variance))
         if return_cov:
             covariance = np.zeros((len(X), len(X), mean.shape[1]))
             for c, m in zip(self.components_, means, strict=True):
-                unit = c.unit_covariance(X, self.device) + c.ridge * np.eye(len(X))
+                unit = c.unit_covariance(X, self.device) + c.measurement_noise * np.eye(len(X))
                 apart = m - mean
                 covariance += c.weight * (unit[:, :, None] * c.output_scales + apart[:, None] * apart[None, :])
             return answer, self._like_y(covariance)
@@ -429,7 +429,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
                 values, vectors = np.linalg.eigh(c.unit_covariance(X, self.device))
                 root = vectors * np.sqrt(np.maximum(values, 0.0))
                 smooth = np.einsum("ij,jcs->ics", root, random.normal(size=(len(X), len(self.center_), len(columns))))
-                noise = math.sqrt(c.ridge) * random.normal(size=smooth.shape)
+                noise = math.sqrt(c.measurement_noise) * random.normal(size=smooth.shape)
                 mean = c.mean(X, self.working_memory, self.device) + self.center_
                 result[:, :, columns] = mean[:, :, None] + np.sqrt(c.output_scales)[:, None] * (smooth + noise)
         return result[:, 0] if self._single else result
@@ -447,7 +447,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         y = np.asarray(y, dtype=np.float64).reshape(len(X), -1) - self.center_
         terms = []
         for c in self.components_:
-            unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.ridge
+            unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.measurement_noise
             variance = unit * c.output_scales
             squares = (y - c.mean(X, self.working_memory, self.device)) ** 2 / variance
             terms.append(math.log(c.weight) - 0.5 * (np.log(2 * math.pi * variance) + squares).sum(axis=1))

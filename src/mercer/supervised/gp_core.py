@@ -210,9 +210,10 @@ def exact_component(candidate: Candidate, table: Table, warp: Any, given_scales:
     s = ((q + scatter / ridge) / n).clamp(min=torch.finfo(y.dtype).tiny)
     log_determinant = log_determinant + count * math.log(ridge)
     log_evidence = -0.5 * float((n * torch.log(2 * math.pi * math.e * s)).sum() + outputs * log_determinant)
+    shared = 0.0 if given_scales is not None else ridge * table.shared_noise(ridge * scales)
     component = Component(
         kernel, table.columns(warp), Z.cpu().numpy(), alpha.cpu().numpy(), ridge, 1.0,
-        scales if given_scales is None else given_scales, factor.lower.cpu().numpy(),
+        scales if given_scales is None else given_scales, shared, factor.lower.cpu().numpy(),
     )  # fmt: skip
     return Fitted(
         component, np.arange(len(Z)), log_densities, table.observations.weights, log_evidence, s.cpu().numpy()
@@ -255,7 +256,7 @@ def landmark_component(
     lower, gained = landmark_factors(sums, kernel, landmarks, ridge)
     component = Component(
         kernel, columns, landmarks.cpu().numpy().astype(np.float64), solution.alpha.cpu().numpy(), ridge, 1.0, scales,
-        lower.cpu().numpy(), gained.cpu().numpy(),
+        0.0, lower.cpu().numpy(), gained.cpu().numpy(),
     )  # fmt: skip
     s = output_scales(sums, ridge).cpu().numpy()
     return Fitted(

@@ -13,6 +13,9 @@ from mercer.blocks import as_tensor
 from mercer.grouped_rows import GroupedRows
 from mercer.warping import ColumnWarp
 
+# What is believed before rows repeat: that noise is an error of measurement, as if so many repeats had shown it.
+PRIOR_REPEATS = 5.0
+
 
 class Observations(NamedTuple):
     """Every row of the table as it came: its target (centred), which of the distinct rows it is, and its weight."""
@@ -122,6 +125,22 @@ class Table:
         apart = y - (self.rows.y - self.center)[group]
         scatter = as_tensor(weights @ apart**2, dtype=self.dtype, device=self.device)
         return Repeats(count, scatter) if count else None
+
+    def shared_noise(self, noise: np.ndarray) -> float:
+        """Return which share of the noise, of variance `noise` an output, identical rows have in common.
+
+        Noise is what a function of the columns cannot explain. If a row that comes again has its old target again, that
+        is not an error of measurement, and a further copy of it will have it too. The variance of the measurement is
+        the scatter of repeated rows (a row of weight 2 is a row that came twice), and of `PRIOR_REPEATS` more that
+        scatter as the noise does, so that a few repeats prove nothing.
+        """
+        y, group, weights = self.observations
+        count = float(weights.sum()) - len(self)
+        if count <= 0 or not np.all(noise > 0):
+            return 0.0
+        apart = y - (self.rows.y - self.center)[group]
+        scatter = float(np.mean(weights @ apart**2 / noise))
+        return max(0.0, 1.0 - (scatter + PRIOR_REPEATS) / (count + PRIOR_REPEATS))
 
     def sample(self, n_rows: int, random: np.random.RandomState) -> "Table":
         """Return a table of at most `n_rows` of the rows, drawn at random, under the same warps."""

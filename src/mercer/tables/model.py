@@ -204,9 +204,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         """
         estimator = self._fitted()
         encoded = np.asarray(estimator.feature_importances_, dtype=np.float64)
-        if isinstance(getattr(estimator, "metric_", None), Mahalanobis) and not getattr(
-            estimator, "standardize", False
-        ):
+        learned = isinstance(getattr(estimator, "metric_", None), Mahalanobis)
+        if learned and not getattr(estimator, "standardize", False):
             encoded = encoded * self.encoder_.variances_
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)
         total = summed.sum()

@@ -79,9 +79,7 @@ class Numbers:
         elif kind == "m":
             numbers = column.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan)
             unreadable = np.zeros(len(numbers), dtype=bool)
-        elif kind == "M":  # pandas would read nanoseconds since 1970
-            numbers, unreadable = np.full(len(column), np.nan), column.notna().to_numpy(dtype=bool)
-        else:
+        else:  # as objects, of which dates are no numbers: of a column of dates pandas would count nanoseconds
             values = without_null_strings(column)
             converted = optional("pandas", "a table").to_numeric(values, errors="coerce")
             if converted.dtype.kind == "c":

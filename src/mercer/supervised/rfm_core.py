@@ -1,0 +1,126 @@
+"""Recursive feature machines: bandwidth and ridge by leave-one-out errors, exact or on landmarks."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from mercer.kernels import Kernel
+from mercer.landmarks import choose_landmarks
+from mercer.linalg import RidgeSolution, ridge_path
+from mercer.selection import Candidate, best
+from mercer.supervised.component import Component
+from mercer.supervised.landmark_ridge import landmark_path, landmark_sums
+from mercer.supervised.search import climb
+from mercer.supervised.table import Table
+
+# Bandwidth and ridge are chosen on at most this many rows, where a whole path of ridges costs one decomposition.
+PATH_ROWS = 800
+RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
+NEIGHBOURS = (1.0, 0.3, 3.0)
+# Leave-one-out errors of a fit on landmarks are taken at no more rows than this.
+MOST_LEFT_OUT = 20_000
+
+
+class RidgeFit:
+    """The `Fit` of an RFM: bandwidth and ridge of the smallest squared leave-one-out error.
+
+    With more than `PATH_ROWS` rows the two are chosen on that many of them; the fit is on all, with the ridge and its
+    neighbours, since more rows may bear another.
+
+    Parameters
+    ----------
+    ridges : sequence of float
+    tune_bandwidth : bool
+        Whether to climb over multiples of the kernel's bandwidth.
+    random_state : int
+        Draws the rows on which the choice is made: the same for every kernel.
+    """
+
+    def __init__(self, ridges: Sequence[float], tune_bandwidth: bool, random_state: int) -> None:
+        self.ridges, self.tune_bandwidth, self.random_state = ridges, tune_bandwidth, random_state
+
+    def __call__(self, kernel: Kernel, table: Table, warp: Any) -> Candidate:
+        """Return the kernel with its bandwidth and ridge at their best, fitted and scored on the table."""
+        few = table.sample(PATH_ROWS, np.random.RandomState(self.random_state))
+        if self.tune_bandwidth:
+            chosen = climb(lambda factor: at(kernel.rescaled(factor), few, warp, self.ridges))
+        elif few is table or len(self.ridges) > 1:
+            chosen = at(kernel, few, warp, self.ridges)
+        else:
+            return at(kernel, table, warp, self.ridges)
+        if few is table:
+            return chosen
+        near = [chosen.ridge * factor for factor in NEIGHBOURS] if len(self.ridges) > 1 else self.ridges
+        return at(chosen.kernel_used(), table, warp, near)
+
+
+def at(kernel: Kernel, table: Table, warp: Any, ridges: Sequence[float]) -> Candidate:
+    """Return the best of the ridges for one kernel, fitted and scored on all rows of the table."""
+    K = kernel.matrix(table.warped(warp))
+    return best(judged(kernel, solution, table) for solution in ridge_path(K, table.y, ridges, table.weights))
+
+
+def judged(kernel: Kernel, solution: RidgeSolution, table: Table) -> Candidate:
+    """Return a solution as a candidate: its score is minus the mean squared leave-one-out error of the observations."""
+    y, group, weights = table.observations
+    means = (table.y.to(solution.residuals) - solution.residuals).cpu().numpy()
+    row_scores = -np.mean((y - means[group]) ** 2, axis=1)
+    score = float(weights @ row_scores / weights.sum())
+    score = score if math.isfinite(score) else -math.inf
+    return Candidate(kernel, solution.ridge, {"row_scores": row_scores}, score, solution)
+
+
+class FittedRFM(NamedTuple):
+    """A component on all rows, which rows its centres are, and the rows at which errors were left out."""
+
+    component: Component
+    basis_index: np.ndarray
+    candidate: Candidate
+    rows: Table
+
+
+def exact_rfm(candidate: Candidate, table: Table) -> FittedRFM:
+    """Return the component of a candidate that was fitted on all rows of the table."""
+    warp, solution = candidate.about["recipe"].warp, candidate.fitted()
+    scales = ((table.y * solution.alpha).sum(dim=0) / len(table)).clamp(min=0.0).cpu().numpy()
+    shared = solution.ridge * table.shared_noise(solution.ridge * scales)
+    component = Component(
+        candidate.kernel_used(), table.columns(warp), table.warped(warp).cpu().numpy(), solution.alpha.cpu().numpy(),
+        solution.ridge, 1.0, scales, shared,
+    )  # fmt: skip
+    return FittedRFM(component, np.arange(len(table)), candidate, table)
+
+
+def landmark_rfm(
+    candidate: Candidate,
+    table: Table,
+    ridges: Sequence[float],
+    n_landmarks: int,
+    method: str,
+    random: np.random.RandomState,
+    working_memory: float,
+) -> FittedRFM:
+    """Return the component of a candidate on m landmarks, by one pass over the rows; the ridge by leave-one-out."""
+    kernel, warp = candidate.kernel_used(), candidate.about["recipe"].warp
+    pool = table.sample(max(MOST_LEFT_OUT, 2 * n_landmarks), random)
+    Z, metric = pool.warped(warp), kernel.common_metric()
+    chosen = choose_landmarks(Z, n_landmarks, method, metric=metric, random_state=random, working_memory=working_memory)
+    landmarks = Z[torch.from_numpy(chosen)]
+    sums = landmark_sums(
+        kernel, table.X, landmarks, table.y, table.weights,
+        warp=table.columns(warp).transform, working_memory=working_memory,
+    )  # fmt: skip
+    rows = pool.sample(MOST_LEFT_OUT, random)
+    solutions = landmark_path(
+        sums, kernel, rows.warped(warp), landmarks, rows.y, ridges, rows.weights, working_memory=working_memory
+    )
+    final = best(judged(kernel, solution, rows) for solution in solutions)
+    final.about.update(recipe=candidate.about["recipe"], iterate=candidate.about.get("iterate", 0))
+    component = Component(
+        kernel, table.columns(warp), landmarks.cpu().numpy(), final.fitted().alpha.cpu().numpy(), final.ridge, 1.0,
+        np.ones(table.y.shape[1]),
+    )  # fmt: skip
+    return FittedRFM(component, pool.index[chosen], final, rows)
