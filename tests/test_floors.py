@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 # From the ground up. Where a floor has steps, the later may stand on the earlier.
 FLOORS = [
     ["exceptions"],
-    ["checks", "blocks"],
-    ["linalg", "metrics"],
+    ["checks", "blocks", "grouped_rows"],
+    ["linalg", "metrics", "warping"],
     ["mahalanobis"],
     ["kernels"],
     ["agop", "landmarks", "nystrom", "selection"],

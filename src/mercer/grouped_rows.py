@@ -11,7 +11,8 @@ class GroupedRows(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        The distinct rows, in the order in which they first occur.
+        The distinct rows, in an order that depends on their numbers alone: what is fitted to them does not depend, not
+        even by rounding, on the order of the table, nor on whether a row came twice or with a weight of 2.
     y : ndarray of shape (n,) or (n, c)
         The weighted mean of the targets of each.
     weights : ndarray of shape (n,)
@@ -48,14 +49,11 @@ def collapse(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = No
     keys = np.ascontiguousarray(rows + 0.0)
     packed = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
     _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    inverse, first = place[inverse.ravel()], first[order]
+    inverse = inverse.ravel()
     group = np.full(len(X), -1)
     group[used] = inverse
     if len(first) == len(rows):
-        return GroupedRows(rows, targets, w, group)
+        return GroupedRows(rows[first], targets[first], w[first], group)
     total = np.bincount(inverse, weights=w)
     columns = targets.reshape(len(targets), -1)
     means = np.stack([np.bincount(inverse, weights=w * column) / total for column in columns.T], axis=1)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from mercer.checks import check_choice
 from mercer.exceptions import invalid_parameter
@@ -99,7 +99,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
-            Weights of the rows in the mean and the standard deviation.
+                Weights of the rows in the mean and the standard deviation.
 
         Returns
         -------
@@ -114,13 +114,14 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             check_choice("warp", name, WARPS)
             kept = "none" if len(np.unique(x)) <= 2 else name
             self.warps_.append(kept)
-            made = {"none": tuple, "log": lambda x=x: log_parameters(x), "rank": lambda x=x: rank_knots(x)}[kept]()
+            made = log_parameters(x) if kept == "log" else rank_knots(x) if kept == "rank" else ()
             self.parameters_.append(np.array(made, dtype=np.float64))
         self.mean_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
             warped = self._warp(X)
-            self.mean_ = np.average(warped, axis=0, weights=sample_weight)
-            spread = np.sqrt(np.average((warped - self.mean_) ** 2, axis=0, weights=sample_weight))
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+            self.mean_ = np.average(warped, axis=0, weights=weights)
+            spread = np.sqrt(np.average((warped - self.mean_) ** 2, axis=0, weights=weights))
             # A constant column's spread is rounding, not signal.
             self.scale_ = np.where(spread > 1e-12 * (1.0 + np.abs(self.mean_)), spread, 1.0)
         return self

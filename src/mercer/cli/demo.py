@@ -22,7 +22,7 @@ from mercer.kernels import Laplace, median_distance
 from mercer.mahalanobis import Mahalanobis
 from mercer.plots import DiscriminantDisplay, EmbeddingDisplay, MetricDisplay
 from mercer.plots.style import pyplot
-from mercer.selection import Candidate, best
+from mercer.selection import Candidate, best, evaluate
 from mercer.supervised.discriminant import KernelDiscriminant
 from mercer.supervised.recursion import recursive_features
 
@@ -84,7 +84,8 @@ def fit_iterates(bar: Progress, problem: Problem) -> list[Candidate]:
     X, y = as_tensor(problem.X), as_tensor(problem.y)
     task = bar.add_task(problem.name, total=N_ITER + 1)
     iterates = []
-    for iterate in recursive_features(Laplace().resolved(X, random_state=0), X, y, RIDGES, n_iter=N_ITER):
+    start = Laplace().resolved(X, random_state=0)
+    for iterate in recursive_features(start, X, lambda kernel: best(evaluate(kernel, RIDGES, X, y)), n_iter=N_ITER):
         iterates.append(iterate)
         bar.advance(task)
     return iterates

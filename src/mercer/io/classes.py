@@ -19,6 +19,8 @@ SCIKIT_LEARN: dict[str, str] = {}
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.
 RESULTS: dict[str, str] = {
+    "mercer.supervised.Calibration": "mercer.supervised.calibration:Calibration",
+    "mercer.supervised.Component": "mercer.supervised.component:Component",
     "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
     "mercer.tables.Numbers": "mercer.tables.readers:Numbers",
     "mercer.tables.Dates": "mercer.tables.readers:Dates",

@@ -88,6 +88,10 @@ class Kernel(BaseEstimator, ABC):
     def gradient_terms(self, x: Any, z: Any) -> Iterable[GradientTerm]:
         """Return the terms of dk/dx between two prepared sets; one at a time where there are many."""
 
+    def values_and_terms(self, x: Any, z: Any) -> tuple[Tensor, Iterable[GradientTerm]]:
+        """Return k and the terms of dk/dx between two prepared sets; kernels may share work between the two."""
+        return self.values(x, z), self.gradient_terms(x, z)
+
     @abstractmethod
     def map_leaves(self, function: Callable[["Kernel"], "Kernel"]) -> "Kernel":
         """Return the kernel with `function` applied to each kernel that it is composed of."""

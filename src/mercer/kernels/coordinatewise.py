@@ -58,7 +58,12 @@ class CoordinatewiseKernel(BandwidthKernel):
         """Yield one term a column: its weights are those of that column alone, P_k = k weight(u_k) / bandwidth^2."""
         K = self.values(x, z, torch.empty((len(x.rows), len(z.rows)), dtype=z.rows.dtype, device=z.rows.device))
         K /= self.scale() ** 2
-        noise = NOISE_UNITS * torch.finfo(K.dtype).eps / self.scale() * z.rows.abs().amax(dim=0) if len(z.rows) else 0.0
+        unit = NOISE_UNITS * torch.finfo(K.dtype).eps / self.scale()
+        noise = (
+            unit * torch.linalg.vector_norm(z.rows, ord=float("inf"), dim=0)
+            if len(z.rows)
+            else K.new_zeros(z.rows.shape[1])
+        )
         for k, u in enumerate(self._differences(x, z)):
             u.masked_fill_(u <= noise[k], 0.0)
             P = self.weight(u).mul_(K)

@@ -28,3 +28,6 @@ class Gaussian(RadialKernel):
 
     def slope(self, r2: Tensor) -> Tensor:
         return self.profile(r2).mul_(-0.5 / self.scale() ** 2)
+
+    def slope_beside(self, r2: Tensor, K: Tensor) -> Tensor:
+        return K * (-0.5 / self.scale() ** 2)

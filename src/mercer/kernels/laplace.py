@@ -26,3 +26,7 @@ class Laplace(RadialKernel):
         # -exp(-r / b) / (2 b r). An infinite r stands in for r = 0: exp(-inf) / inf is the zero that is wanted.
         r = r2.masked_fill_(r2 == 0, float("inf")).sqrt_()
         return (r * (-1.0 / self.scale())).exp_().div_(r.mul_(-2.0 * self.scale()))
+
+    def slope_beside(self, r2: Tensor, K: Tensor) -> Tensor:
+        r = r2.masked_fill_(r2 == 0, float("inf")).sqrt_()
+        return K / r.mul_(-2.0 * self.scale())

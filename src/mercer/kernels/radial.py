@@ -30,8 +30,8 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
         X = X[np.sort(chosen)]
     x = metric.prepare(rows_as_tensor("X", X).to(torch.float64))
     above = np.triu_indices(len(x.rows), 1)
-    r2 = metric.squared_distances(x, x) if order == 2 else torch.cdist(x.rows, x.rows, p=1).square_()
-    r2 = r2.cpu().numpy()[above]
+    squares = metric.squared_distances(x, x) if order == 2 else torch.cdist(x.rows, x.rows, p=1).square_()
+    r2 = squares.cpu().numpy()[above]
     r2 = r2[r2 > 0]
     if not len(r2):
         warnings.warn(
@@ -106,6 +106,16 @@ class RadialKernel(BandwidthKernel):
     def gradient_terms(self, x: ProjectedRows, z: ProjectedRows) -> list[GradientTerm]:
         P = self.slope(self._squared_distances(x, z)).mul_(-2.0)
         return [GradientTerm(z.metric, P, P, x.rows, z.rows)]
+
+    def values_and_terms(self, x: ProjectedRows, z: ProjectedRows) -> tuple[Tensor, list[GradientTerm]]:
+        r2 = self._squared_distances(x, z)
+        K = self.profile(r2.clone())
+        P = self.slope_beside(r2, K).mul_(-2.0)
+        return K, [GradientTerm(z.metric, P, P, x.rows, z.rows)]
+
+    def slope_beside(self, r2: Tensor, K: Tensor) -> Tensor:
+        """Return phi'(r^2) in a new array, where phi(r^2) = K is known."""
+        return self.slope(r2)
 
 
 def root(r2: Tensor) -> Tensor:

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from mercer.kernels import Kernel
+from mercer.kernels import GradientTerm, Kernel
 from mercer.mahalanobis import Mahalanobis
 
 # Bounds on the logarithms of the length scales, relative to the spread of a standardised column.
@@ -47,7 +47,7 @@ class Maximum(NamedTuple):
     n_evaluations: int
 
 
-def length_scale_derivatives(kernel: Kernel, Z: Tensor, G: Tensor) -> Tensor:
+def length_scale_derivatives(terms: Iterable[GradientTerm], G: Tensor, width: int) -> Tensor:
     """Return (1/2) sum_ij G_ij dk(z_i, z_j) / d log l_k for each column k, for a symmetric G.
 
     Dividing column k of Z by l_k moves the kernel by P_ij (z_ik - z_jk)^2 d log l_k (radial kernels), so that with
@@ -56,30 +56,25 @@ def length_scale_derivatives(kernel: Kernel, Z: Tensor, G: Tensor) -> Tensor:
 
     Parameters
     ----------
-    kernel : Kernel
-        Under the metric by which Z is to be projected.
-    Z : tensor of shape (n, d)
+    terms : iterable of GradientTerm
+        Of the kernel between the rows and themselves.
     G : tensor of shape (n, n)
+    width : int
+        The number r of projected columns.
 
     Returns
     -------
-    tensor of shape (r,), r the number of projected columns
+    tensor of shape (r,)
     """
-    x = kernel.prepare(Z)
     pieces: list[Tensor] = []
-    for term in kernel.gradient_terms(x, x):
+    for term in terms:
         B = G * term.P
         piece = -(term.z * (B @ term.z)).sum(dim=0)
         if term.Q is not None:
             mass = B.sum(dim=1) if term.Q is term.P else (G * term.Q).sum(dim=1)
             piece += mass @ term.x.square()
         pieces.append(piece)
-    return torch.cat(pieces).reshape(-1, _projected_width(kernel, Z)).sum(dim=0)
-
-
-def _projected_width(kernel: Kernel, Z: Tensor) -> int:
-    factor = kernel.single_metric().factor
-    return Z.shape[1] if factor is None or np.ndim(factor) == 1 else int(np.shape(factor)[1])
+    return torch.cat(pieces).reshape(-1, width).sum(dim=0)
 
 
 def negative_log_evidence(
@@ -126,7 +121,7 @@ def negative_log_evidence(
     kernel = kernel.with_metric(Mahalanobis(rates.expand(Z.shape[1])))
     noise = math.exp(log_noise)
     x = kernel.prepare(Z)
-    A = kernel.values(x, x, torch.empty((len(y), len(y)), dtype=Z.dtype, device=Z.device))
+    A, terms = kernel.values_and_terms(x, x)
     A.diagonal().copy_(kernel.prepared_diagonal(x))
     noises = torch.full_like(y[:, 0], noise) if weights is None else noise / weights
     A.diagonal().add_(noises)
@@ -142,7 +137,7 @@ def negative_log_evidence(
     of_noise = (noises[:, None] * a.square()).sum(dim=0) + scatter / noise
     by_noise = 0.5 * (((noises * inverse.diagonal()).sum() + count) / n - (of_noise / q).mean())
     G = inverse.div_(n).addmm_(a / q, a.T, alpha=-1.0 / outputs)
-    by_scales = length_scale_derivatives(kernel, Z, G)
+    by_scales = length_scale_derivatives(terms, G, Z.shape[1])
     by_scales = by_scales.sum(dim=0, keepdim=True) if len(log_scales) == 1 else by_scales
     return Evidence(float(value), by_scales.cpu().numpy(), float(by_noise))
 

@@ -206,7 +206,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self._clock, self._random = Clock(self.time_limit), check_random_state(self.random_state)
         table = self._table(X, y, sample_weight)
         self._single = y.ndim == 1
-        self.history_ = []
+        self.history_: list[dict[str, Any]] = []
         chosen = self._search(table)
         self._fit_all_rows(chosen, table)
         self._warn_about_bounds()
@@ -227,7 +227,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         else:
             leaders = [Candidate(None, 0.0, {"recipe": recipe}) for recipe in todo]
         rows = table.sample(TUNE_ROWS, self._random)
-        tuned = []
+        tuned: list[Candidate] = []
         for leader in leaders:
             if tuned and self._clock.is_over():
                 break
@@ -387,7 +387,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         X = self._validated(X)
         means = [c.mean(X, self.working_memory, self.device) for c in self.components_]
         shares = [c.weight for c in self.components_]
-        mean = sum(share * m for share, m in zip(shares, means, strict=True))
+        mean = np.sum([share * m for share, m in zip(shares, means, strict=True)], axis=0)
         answer = self._like_y(mean + self.center_)
         if return_std:
             variance = np.zeros_like(mean)

@@ -24,6 +24,7 @@ from mercer.supervised.landmark_ridge import (
     output_scales,
 )
 from mercer.supervised.recursion import next_metric
+from mercer.supervised.search import SCREEN_ROWS
 from mercer.supervised.table import Clock, Table
 
 # Where the search for the noise begins, relative to the output scale.
@@ -69,21 +70,21 @@ class EvidenceFit:
         self.ard, self.noise_floor, self.n_starts, self.max_iter = ard, noise_floor, n_starts, max_iter
         self.clock, self.random, self.tune_bandwidth, self.log_noise = clock, random, tune_bandwidth, log_noise
 
-    def __call__(self, kernel: Kernel, table: Table, warp: Any, log_noise: float | None = None) -> Candidate:
+    def __call__(self, kernel: Kernel, table: Table, warp: Any) -> Candidate:
         """Return the kernel with its length scales and noise at their best, fitted and scored on the table."""
-        Z = table.warped(warp)
-        begin = math.log(FIRST_NOISE) if log_noise is None else log_noise
-        if self.ard and kernel.single_metric().kind == "diagonal":
-            maximum = self._climb_ard(kernel, Z, table, begin)
-            return scored(
-                _with_scales(kernel, maximum.log_scales, Z.shape[1]), math.exp(maximum.log_noise), table, warp
-            )
-        maximum = self._climb_shared(kernel, Z, table, begin)
-        kernel = kernel.rescaled(math.exp(maximum.log_scales[0])) if self.tune_bandwidth else kernel
+        log_noise = self.log_noise
+        if not self.ard or log_noise is None:
+            # A length scale a column begins from the best one for all of them, for which few rows will do.
+            rows = table.sample(SCREEN_ROWS, self.random) if self.ard else table
+            begin = math.log(FIRST_NOISE) if log_noise is None else log_noise
+            maximum = self._climb_shared(kernel, rows.warped(warp), rows, begin)
+            log_noise = maximum.log_noise
+            kernel = kernel.rescaled(math.exp(maximum.log_scales[0])) if self.tune_bandwidth else kernel
         if self.ard:
-            maximum = self._climb_ard(kernel, Z, table, maximum.log_noise)
-            kernel = _with_scales(kernel, maximum.log_scales, Z.shape[1])
-        return scored(kernel, math.exp(maximum.log_noise), table, warp)
+            maximum = self._climb_ard(kernel, table.warped(warp), table, log_noise)
+            log_noise = maximum.log_noise
+            kernel = _with_scales(kernel, maximum.log_scales, table.X.shape[1])
+        return scored(kernel, math.exp(log_noise), table, warp)
 
     def _climb_shared(self, kernel: Kernel, Z: Tensor, table: Table, log_noise: float) -> Maximum:
         projected = kernel.single_metric().project(Z)

@@ -358,11 +358,13 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        return self.classes_[self._log_probabilities(X).argmax(axis=1)]
+        most_probable = self._log_probabilities(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def _log_probabilities(self, X: Any) -> np.ndarray:
+        outputs = self._mean(self._validated(X)) - self.center_
         calibration: Calibration = self.calibration_
-        return calibration.log_probabilities(self._mean(self._validated(X)) - self.center_)
+        return calibration.log_probabilities(outputs)
 
     def _is_single_output(self) -> bool:
         return False

@@ -33,13 +33,13 @@ class Repeats(NamedTuple):
 
     Attributes
     ----------
-    count : int
+    further : int
         Measurements beyond the first of each distinct row.
     scatter : tensor of shape (c,)
         The weighted sum of their squared differences from the mean of their row.
     """
 
-    count: int
+    further: int
     scatter: Tensor
 
 

@@ -16,7 +16,6 @@ from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
 from mercer.supervised.component import Component
-from mercer.supervised.recursion import METRICS
 from mercer.supervised.search import Recipe, distinct_warps, recipes
 from mercer.supervised.table import Clock, Observations, Table
 from mercer.warping import WARPS
@@ -143,7 +142,7 @@ class TableModel(BaseEstimator):
         self.kernel_, self.columns_, self.ridge_ = leader.kernel, leader.columns, leader.ridge
         self.metric_ = leader.kernel.common_metric()
         self.center_ = table.center
-        self.feature_importances_ = sum(c.weight * c.importances() for c in components)
+        self.feature_importances_ = np.sum([c.weight * c.importances() for c in components], axis=0)
         metric = check_metric(self.metric_)
         self.directions_, self.direction_shares_ = metric.directions(n_features=table.X.shape[1])
 
@@ -170,7 +169,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n, d), or (n, c, d) for c targets or classes
         """
         X = self._validated(X)
-        total = sum(c.weight * c.gradients(X, self.working_memory) for c in self.components_)
+        total = np.sum([c.weight * c.gradients(X, self.working_memory) for c in self.components_], axis=0)
         return total[:, 0] if self._is_single_output() else total
 
     def contributions(self, X: Any) -> np.ndarray:
@@ -201,6 +200,3 @@ def auto_metrics_with(diagonal: str) -> dict[str, Sequence[str]]:
     A product over columns has a meaning for the columns as they are; turned by a full metric it would not.
     """
     return {"radial": ("full", diagonal), "product": (diagonal,)}
-
-
-ALL_METRICS = METRICS

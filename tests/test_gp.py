@@ -1,0 +1,386 @@
+"""GPRegressor against the formula, scikit-learn and differences; weights, bad input, and what it learns."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import norm
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+
+from mercer import GPRegressor
+from mercer.exceptions import ConvergenceWarning, DataWarning
+from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace
+from tests import naive
+from tests.examples_of import numbers, rational
+
+QUICK = {"metric": "identity", "warp": "none", "random_state": 0}
+GIVEN = {**QUICK, "bandwidth": None, "noise": 0.1, "output_scale": 2.0, "standardize": False, "average": False}
+
+
+def rows(n=40, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 3))
+    return X, np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1] + 5.0 + 0.1 * random.normal(size=n)
+
+
+# ---- given parameters --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(1.3), Laplace(0.9), ProductLaplace(1.2), Gaussian(1.0) + Linear()])
+def test_given_parameters_give_the_posterior_of_the_formula(kernel):
+    X, y = rows(25)
+    at = np.concatenate([numbers(4, 3, seed=5), X[:2]])
+    model = GPRegressor(kernel, **GIVEN).fit(X, y)
+    A = 2.0 * naive.kernel_matrix(kernel, X, X) + 0.1 * np.eye(25)
+    K = 2.0 * naive.kernel_matrix(kernel, at, X)
+    covariance = 2.0 * naive.kernel_matrix(kernel, at, at) - K @ np.linalg.solve(A, K.T) + 0.1 * np.eye(6)
+    mean, found = model.predict(at, return_cov=True)
+    assert_allclose(mean, y.mean() + K @ np.linalg.solve(A, y - y.mean()), atol=1e-8)
+    assert_allclose(found, covariance, atol=1e-8)
+    assert_allclose(model.predict(at, return_std=True)[1], np.sqrt(covariance.diagonal()), atol=1e-8)
+    assert (model.noise_, model.output_scale_, model.kernel_) == (pytest.approx(0.1), 2.0, kernel)
+
+
+def test_it_agrees_with_scikit_learn():
+    X, y = rows(25)
+    y = y - y.mean()
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y)
+    peer = GaussianProcessRegressor(ConstantKernel(2.0) * RBF(1.3), alpha=0.1, optimizer=None).fit(X, y)
+    at = numbers(6, 3, seed=5)
+    mean, std = peer.predict(at, return_std=True)
+    assert_allclose(model.predict(at), mean, atol=1e-8)
+    assert_allclose(model.predict(at, return_std=True)[1], np.sqrt(std**2 + 0.1), atol=1e-8)
+    # at the output scale of largest evidence, which is the one that log_marginal_likelihood_ is at
+    learned = GPRegressor("gaussian", calibrate=False, **QUICK).fit(X, y)
+    kernel = ConstantKernel(learned.output_scale_) * RBF(learned.kernel_.bandwidth)
+    Z = learned.columns_.transform(X)
+    peer = GaussianProcessRegressor(kernel, alpha=learned.noise_, optimizer=None).fit(Z, y)
+    assert learned.log_marginal_likelihood_ == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-6)
+    nearby = GaussianProcessRegressor(kernel, alpha=1.3 * learned.noise_, optimizer=None).fit(Z, y)
+    assert nearby.log_marginal_likelihood_value_ < peer.log_marginal_likelihood_value_
+
+
+def test_calibration_takes_the_scale_of_rows_left_out():
+    X, y = rows()
+    own, calibrated = (GPRegressor("laplace", calibrate=c, **QUICK).fit(X, y) for c in (False, True))
+    assert own.ridge_ == calibrated.ridge_
+    assert_allclose(own.predict(X), calibrated.predict(X))
+    assert own.output_scale_ != pytest.approx(calibrated.output_scale_, rel=1e-3)
+
+
+# ---- weights -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [GIVEN, {**QUICK, "warp": "log"}, {**QUICK, "metric": "diagonal", "n_iter": 1}])
+def test_weights_equal_repeated_rows_and_no_weight_equals_removal(options):
+    X, y = rows(20)
+    w = np.random.default_rng(1).integers(0, 3, size=20)
+    model = GPRegressor(Gaussian(1.3), **options).fit(X, y, sample_weight=w)
+    repeated = GPRegressor(Gaussian(1.3), **options).fit(np.repeat(X, w, axis=0), np.repeat(y, w))
+    for a, b in zip(model.predict(X, return_std=True), repeated.predict(X, return_std=True), strict=True):
+        assert_allclose(a, b, rtol=1e-5)
+    removed = GPRegressor(Gaussian(1.3), **options).fit(X[w > 0], y[w > 0], sample_weight=w[w > 0])
+    assert_allclose(model.predict(X), removed.predict(X))
+    assert_array_equal(np.sort(model.row_index_), np.flatnonzero(w > 0))
+    plain = GPRegressor(Gaussian(1.3), **options).fit(X, y)
+    assert np.abs(plain.predict(X) - model.predict(X)).max() > 1e-3
+
+
+def test_the_mean_of_repeated_measurements_is_what_is_fitted():
+    X, y = rows(15)
+    at = numbers(4, 3, seed=5)
+    noisy = np.concatenate([y + 0.4, y - 0.4])
+    twice = GPRegressor(Gaussian(1.3), **GIVEN).fit(np.tile(X, (2, 1)), noisy)
+    A = 2.0 * naive.kernel_matrix(Gaussian(1.3), np.tile(X, (2, 1)), np.tile(X, (2, 1))) + 0.1 * np.eye(30)
+    K = 2.0 * naive.kernel_matrix(Gaussian(1.3), at, np.tile(X, (2, 1)))
+    mean, covariance = twice.predict(at, return_cov=True)
+    assert_allclose(mean, y.mean() + K @ np.linalg.solve(A, noisy - y.mean()), atol=1e-7)
+    prior = 2.0 * naive.kernel_matrix(Gaussian(1.3), at, at) + 0.1 * np.eye(4)
+    assert_allclose(covariance, prior - K @ np.linalg.solve(A, K.T), atol=1e-7)
+
+
+# ---- what can be asked -------------------------------------------------------------------------------------
+
+
+def averaged(y_of=lambda X, y: y, **options):
+    X, y = rows(40)
+    X = np.exp(X)
+    model = GPRegressor(warp="log", kernel="auto", metric="identity", random_state=0, **options).fit(X, y_of(X, y))
+    return model, X, y
+
+
+def test_several_components_keep_the_laws_of_a_mixture():
+    model, X, _ = averaged()
+    assert len(model.components_) > 1
+    assert sum(c.weight for c in model.components_) == pytest.approx(1.0)
+    assert [c.weight for c in model.components_] == sorted((c.weight for c in model.components_), reverse=True)
+    at = np.concatenate([np.exp(numbers(4, 3, seed=5)), X[:2]])
+    mean, covariance = model.predict(at, return_cov=True)
+    assert_allclose(model.predict(at, return_std=True)[1], np.sqrt(covariance.diagonal()), rtol=1e-9)
+    samples = model.sample_y(at, 20_000, random_state=1)
+    assert samples.shape == (6, 20_000)
+    size = np.sqrt(np.outer(covariance.diagonal(), covariance.diagonal()))
+    assert_allclose(samples.mean(axis=1), mean, atol=0.04 * np.sqrt(covariance.diagonal().max()))
+    assert_allclose(np.cov(samples) / size, covariance / size, atol=0.05)
+    grid = np.linspace(mean[0] - 4, mean[0] + 4, 2001)
+    density = np.exp(model.log_density(np.repeat(at[:1], 2001, axis=0), grid))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-3)
+    assert np.trapezoid(grid * density, grid) == pytest.approx(mean[0], abs=1e-3)
+    assert np.trapezoid((grid - mean[0]) ** 2 * density, grid) == pytest.approx(covariance[0, 0], rel=1e-2)
+
+
+def test_one_component_is_normal():
+    X, y = rows(25)
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y)
+    mean, std = model.predict(X + 0.3, return_std=True)
+    assert_allclose(model.log_density(X + 0.3, y), norm.logpdf(y, mean, std))
+    assert_array_equal(model.sample_y(X, 3, random_state=5), model.sample_y(X, 3, random_state=5))
+
+
+def test_left_out_density_is_that_of_refits():
+    X, y = rows(12)
+    model = GPRegressor(Gaussian(1.3), **{**QUICK, "standardize": False, "bandwidth": None}).fit(X, y)
+    K = naive.kernel_matrix(Gaussian(1.3), X, X)
+    misses, variances = naive.ridge_leave_one_out(K, y - y.mean(), model.ridge_, np.ones(12))
+    assert model.output_scale_ == pytest.approx(np.mean(misses**2 / variances))
+    densities = norm.logpdf(misses, 0.0, np.sqrt(model.output_scale_ * variances))
+    assert model.loo_log_density_ == pytest.approx(densities.mean())
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_several_targets_have_their_own_scales(average):
+    model, X, y = averaged(lambda X, y: np.column_stack([y, 10 * y + X[:, 2]]), average=average, n_iter=1)
+    at = X[:5] * 1.1
+    mean, std = model.predict(at, return_std=True)
+    _, covariance = model.predict(at, return_cov=True)
+    assert mean.shape == std.shape == (5, 2)
+    assert covariance.shape == (5, 5, 2)
+    assert_allclose(std**2, np.einsum("iic->ic", covariance))
+    assert model.noise_.shape == model.output_scale_.shape == (2,)
+    assert model.sample_y(at, 3).shape == (5, 2, 3)
+    assert model.gradients(at).shape == (5, 2, 3)
+    assert model.output_scale_[1] > 20 * model.output_scale_[0]
+    if not average:
+        assert_allclose(model.log_density(at, mean), norm.logpdf(0, 0, std).sum(axis=1))
+    one = GPRegressor(warp="log", kernel="laplace", metric="identity").fit(X, np.column_stack([y, y]))
+    assert_allclose(
+        one.predict(at)[:, 0], GPRegressor(warp="log", kernel="laplace", metric="identity").fit(X, y).predict(at)
+    )
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "product_matern32"])
+@pytest.mark.parametrize("warp", ["none", "log", "rank"])
+def test_gradients_equal_finite_differences_in_the_units_of_the_columns(warp, kernel):
+    X, y = rows(30)
+    X = np.exp(X) * np.array([1.0, 100.0, 1e-3])
+    model = GPRegressor(kernel, **{**QUICK, "warp": warp, "metric": "diagonal", "n_iter": 1}).fit(X, y)
+    at = 0.43 * np.sort(X, axis=0)[8:12] + 0.57 * np.sort(X, axis=0)[9:13]
+    for k in range(3):
+        step = 1e-6 * X[:, k].std() * (np.arange(3) == k)
+        expected = (model.predict(at + step) - model.predict(at - step)) / (2 * step[k])
+        assert_allclose(model.gradients(at)[:, k], expected, rtol=1e-3, atol=1e-6 * np.abs(expected).max())
+
+
+def test_contributions_sum_to_the_prediction_beside_the_mean():
+    model, _, _ = averaged()
+    at = np.exp(numbers(4, 3, seed=5))
+    parts = model.contributions(at)
+    assert parts.shape == (4, len(model.row_index_))
+    assert_allclose(parts.sum(axis=1) + model.center_, model.predict(at), atol=1e-8)
+    assert_array_equal(np.sort(model.row_index_), np.arange(40))
+
+
+# ---- what it learns ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["full", "ard", "diagonal"])
+def test_it_finds_the_directions_that_count(metric):
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    y = np.sin(2 * (X[:, 0] + X[:, 1])) + 0.1 * numbers(60, seed=1)
+    model = GPRegressor("gaussian", metric, warp="none", random_state=0, n_starts=1).fit(X, y)
+    assert model.feature_importances_[:2].sum() > 0.9
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    if metric == "full":
+        assert_allclose(np.abs(model.directions_[0, :2]), 0.5**0.5, atol=0.1)
+        assert model.direction_shares_[0] > 0.9
+    plain = GPRegressor("gaussian", **QUICK).fit(X, y)
+    assert model.loo_log_density_ > plain.loo_log_density_ + 0.2
+
+
+def test_history_has_every_iterate():
+    X, y = rows()
+    model = GPRegressor("gaussian", "full", warp="none", n_iter=2, random_state=0).fit(X, y)
+    assert [entry["iterate"] for entry in model.history_] == [0, 1, 2]
+    assert {entry["rows"] for entry in model.history_} == {40}
+    assert max(entry["score"] for entry in model.history_) == pytest.approx(model.loo_log_density_)
+    assert set(model.history_[0]) == {"kernel", "warp", "metric", "iterate", "bandwidth", "ridge", "score", "rows"}
+
+
+@pytest.mark.parametrize("landmarks", ["uniform", "kmeans++"])
+def test_landmarks_come_close_to_the_exact_process(landmarks):
+    X = np.linspace(0, 6, 60)[:, None]
+    y = np.sin(X[:, 0]) + 0.1 * numbers(60)
+    exact = GPRegressor("gaussian", **QUICK).fit(X, y)
+    few = GPRegressor("gaussian", n_landmarks=25, landmarks=landmarks, **QUICK).fit(X, y)
+    for a, b in zip(few.predict(X, return_std=True), exact.predict(X, return_std=True), strict=True):
+        assert_allclose(a, b, atol=0.02)
+    assert len(few.row_index_) == 25
+    assert_array_equal(few.components_[0].basis, few.columns_.transform(X)[few.row_index_])
+    assert few.contributions(X).shape == (60, 25)
+    assert_allclose(few.contributions(X).sum(axis=1) + few.center_, few.predict(X))
+    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+
+
+def test_single_precision_is_close_to_double():
+    X, y = rows(30)
+    X = X.astype(np.float32)
+    single, double = (GPRegressor("laplace", **QUICK).fit(Z, y) for Z in (X, X.astype(np.float64)))
+    for a, b in zip(single.predict(X, return_std=True), double.predict(X, return_std=True), strict=True):
+        assert_allclose(a, b, atol=1e-3)
+
+
+def test_the_same_random_state_gives_the_same_model():
+    X, y = rows(30)
+    options = {"metric": "ard", "n_starts": 3, "warp": "none", "n_landmarks": 12}
+    a, b, c = (GPRegressor("gaussian", random_state=s, **options).fit(X, y).predict(X) for s in (3, 3, 4))
+    assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+def test_all_defaults_predict_well():
+    X, y = rows(60)
+    model = GPRegressor(random_state=3).fit(X, y)
+    fresh, truth = rows(60, seed=1)
+    mean, std = model.predict(fresh, return_std=True)
+    assert np.mean((mean - truth) ** 2) < 0.1 * truth.var()
+    assert 0.8 < np.mean(np.abs(truth - mean) < 1.96 * std) <= 1.0
+
+
+# ---- bad input ---------------------------------------------------------------------------------------------
+
+
+def test_a_time_limit_warns_and_predicts():
+    X, y = rows()
+    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.001 s was reached"):
+        model = GPRegressor(time_limit=1e-3, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict(X, return_std=True)).all()
+    assert len(model.history_) < 5
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DataWarning")
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_a_constant_target_is_predicted(outputs):
+    X, _ = rows(20)
+    y = np.full((20, outputs), 3.0)
+    model = GPRegressor("gaussian", **QUICK).fit(X, y if outputs > 1 else y[:, 0])
+    mean, std = model.predict(X, return_std=True)
+    assert_allclose(mean, 3.0)
+    assert (std < 1e-3).all()
+
+
+def test_rows_that_are_all_equal_have_the_mean_predicted():
+    with pytest.warns(DataWarning, match="all 6 rows of X are equal"):
+        model = GPRegressor("gaussian", **QUICK, bandwidth=1.0).fit(np.ones((6, 2)), np.arange(6.0))
+    assert_allclose(model.predict([[1.0, 1.0], [5.0, 5.0]])[1:], 2.5, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DataWarning")
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_few_rows_and_more_columns_than_rows_do(n):
+    X, y = numbers(n, 6), numbers(n, seed=1)
+    for options in ({"metric": "full"}, {"metric": "ard"}):
+        model = GPRegressor("laplace", warp="rank", random_state=0, **options).fit(X, y)
+        assert np.isfinite(model.predict(X, return_std=True)).all()
+
+
+def test_a_target_without_noise_is_pointed_out():
+    X, _ = rows()
+    with pytest.warns(DataWarning, match="noise_floor=1e-06"):
+        GPRegressor("gaussian", **QUICK).fit(X, X[:, 0])
+
+
+WRONG = {
+    "kernel": ("rbf", "kernel='rbf' .*'gaussian'"),
+    "metric": ("agop", "metric='agop' .*'ard'"),
+    "warp": ("sqrt", "warp='sqrt' .*'none', 'log', 'rank'"),
+    "bandwidth": (-1.0, "bandwidth=-1.0 .*above 0"),
+    "noise": (0.1, "noise=0.1 .*output_scale='auto'"),
+    "output_scale": (-2.0, "output_scale=-2.0 .*above 0"),
+    "noise_floor": (0.0, "noise_floor=0.0 "),
+    "n_iter": (-1, "n_iter=-1 "),
+    "n_starts": (0, "n_starts=0 "),
+    "standardize": ("yes", "standardize='yes' "),
+    "n_landmarks": (0, "n_landmarks=0 .*at least 1"),
+    "landmarks": ("random", "landmarks='random' "),
+    "time_limit": (-1, "time_limit=-1 .*above 0"),
+    "working_memory": (0, "working_memory=0 "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_named(name):
+    value, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        GPRegressor(**{"kernel": "gaussian", **QUICK, name: value}).fit(*rows(10))
+
+
+def test_other_errors_say_what_is_wrong():
+    X, y = rows(10)
+    with pytest.raises(ValueError, match="bandwidth='wide' .*'median', 'auto' or None"):
+        GPRegressor(bandwidth="wide").fit(X, y)
+    with pytest.raises(ValueError, match="[Ss]ample.weight"):
+        GPRegressor("gaussian", **QUICK).fit(X, y, sample_weight=np.zeros(10))
+    with pytest.raises(ValueError, match="return_cov=True .*return_std"):
+        GPRegressor("gaussian", **QUICK).fit(X, y).predict(X, return_std=True, return_cov=True)
+
+
+# ---- bugs that are known -----------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(strict=True, reason="the output scale of no target is 2e-308, not 0")
+def test_a_constant_target_is_not_said_to_be_without_noise():
+    GPRegressor("gaussian", **QUICK).fit(rows(20)[0], np.full(20, 3.0))
+
+
+@pytest.mark.xfail(strict=True, reason="given noise and output scale are ignored with landmarks")
+def test_given_parameters_are_kept_with_landmarks():
+    X, y = rows(30)
+    model = GPRegressor(Gaussian(1.3), **GIVEN, n_landmarks=29).fit(X, y)
+    assert (model.noise_, model.output_scale_) == (pytest.approx(0.1), 2.0)
+
+
+@pytest.mark.xfail(strict=True, reason="a list of warps is used as a key")
+def test_a_warp_a_column_is_taken():
+    X, y = rows(30)
+    model = GPRegressor("gaussian", "identity", warp=["log", "none", "rank"]).fit(X, y)
+    assert model.columns_.warps_ == ["log", "none", "rank"]
+
+
+@pytest.mark.xfail(strict=True, raises=TypeError, reason="the evidence of a Custom kernel asks for gradient weights")
+def test_a_callable_kernel_is_taken():
+    X, y = rows(30)
+    assert GPRegressor(rational, **QUICK).fit(X, y).kernel_ == Custom(rational)
+
+
+@pytest.mark.xfail(strict=True, reason="the evidence at the best output scale is published, not at the given one")
+def test_the_evidence_of_given_parameters_is_that_of_scikit_learn():
+    X, y = rows(25)
+    model = GPRegressor(Gaussian(1.3), **GIVEN, calibrate=False).fit(X, y - y.mean())
+    peer = GaussianProcessRegressor(ConstantKernel(2.0) * RBF(1.3), alpha=0.1, optimizer=None).fit(X, y - y.mean())
+    assert model.log_marginal_likelihood_ == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-6)
+
+
+@pytest.mark.xfail(strict=True, reason="the bound is a mean over outputs, the exact evidence a sum")
+def test_the_evidence_of_several_targets_is_a_sum_with_landmarks_too():
+    X = np.linspace(0, 6, 60)[:, None]
+    Y = np.column_stack([np.sin(X[:, 0]), np.cos(X[:, 0])]) + 0.1 * numbers(60, 2)
+    exact, few = (GPRegressor("gaussian", n_landmarks=m, **QUICK).fit(X, Y) for m in (None, 40))
+    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+
+
+@pytest.mark.xfail(strict=True, reason="the floor is relative to an output scale that is large where y is smooth")
+@pytest.mark.parametrize("metric", ["ard"])
+def test_noise_that_is_there_is_not_said_to_be_missing(metric):
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    y = (X[:, 0] + X[:, 1]) ** 2 + 0.2 * numbers(80, seed=1)
+    GPRegressor("gaussian", metric, warp="none", random_state=0, n_starts=1).fit(X, y)
