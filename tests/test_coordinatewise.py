@@ -30,6 +30,13 @@ def test_where_rows_agree_in_a_column_the_derivative_in_it_is_zero(kernel, kind,
     assert (gradient[[0, 2]] != 0).all()
 
 
+def test_rows_that_a_projection_rounds_apart_agree():
+    X, Z = np.array([[0.1, 0.2]]), np.array([[0.3, 0.0]])
+    metric = Mahalanobis([[1.0], [1.0]])
+    assert metric.project(torch.from_numpy(X)) != metric.project(torch.from_numpy(Z))
+    assert_array_equal(predictor_gradients(ProductLaplace(1.0, metric=metric), X, Z, np.ones(1)), [[0.0, 0.0]])
+
+
 @pytest.mark.parametrize("kind", METRICS)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 def test_the_median_is_that_of_sums_of_absolute_differences(kernel, kind):

@@ -148,11 +148,30 @@ def test_out_of_time_keeps_the_best_so_far():
     assert at_once.n_evaluations == 1
     assert_allclose(at_once.log_scales, np.zeros(3))
     assert at_once.value == start.value
-    answers = iter([False] * 6 + [True] * 99)
-    later = maximize_evidence(Gaussian(1.0), Z, y, np.zeros(3), -1.0, out_of_time=lambda: next(answers))
-    assert later.n_evaluations == 7
-    assert later.value < start.value
-    assert later.value == negative_log_evidence(Gaussian(1.0), Z, y, later.log_scales, later.log_noise).value
+
+
+def test_the_best_point_is_kept_where_a_step_goes_too_far(monkeypatch):
+    Z, y = problem(20)
+    seen = []
+
+    def spy(*args):
+        seen.append(negative_log_evidence(*args))
+        return seen[-1]
+
+    monkeypatch.setattr("mercer.supervised.evidence.negative_log_evidence", spy)
+    went_too_far = 0
+    for start in (-1.0, 0.0, 3.0):
+        for most in (2, 4, 6):
+            seen.clear()
+            found = maximize_evidence(
+                Gaussian(1.0), Z, y, np.full(3, start), -1.0, out_of_time=lambda most=most: len(seen) >= most
+            )
+            values = [evidence.value for evidence in seen]
+            assert found.n_evaluations == len(values) <= most
+            assert found.value == min(values)
+            assert found.value == negative_log_evidence(Gaussian(1.0), Z, y, found.log_scales, found.log_noise).value
+            went_too_far += values[-1] > min(values)
+    assert went_too_far
 
 
 def test_weights_and_repeats_reach_the_climb():

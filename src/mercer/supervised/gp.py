@@ -35,7 +35,7 @@ from mercer.supervised.search import (
     try_recipe,
 )
 from mercer.supervised.table import Clock, Table
-from mercer.supervised.table_model import TableModel, auto_metrics_with
+from mercer.supervised.table_model import AUTO_METRICS_OF_PROCESSES, TableModel
 from mercer.warping import WARPS
 
 # Candidates that are fitted on all rows and averaged; fewer where each costs a factorisation of many rows.
@@ -61,7 +61,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any kernel object, or
         "auto" to choose among these six.
     metric : {"auto", "identity", "diagonal", "full", "ard"}, default="auto"
-        How the metric is learned; "auto" tries "full" and "ard", and the identity as the start of both.
+        How the metric is learned; "auto" tries "full" ("diagonal" for products over columns) and "ard", and the
+        identity as the start of both.
     warp : {"auto", "none", "log", "rank"} or sequence of these, default="auto"
         How columns are bent before they are standardised (see `ColumnWarp`): one for all, or one a column. "auto"
         chooses, for each column in the end.
@@ -217,7 +218,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     def _search(self, table: Table) -> list[Candidate]:
         """Return the candidates to be averaged: all recipes on few rows, the best of them on more."""
         self._begun: dict[Any, Candidate] = {}
-        todo = self._recipes(table, auto_metrics_with("ard"))
+        todo = self._recipes(table, AUTO_METRICS_OF_PROCESSES)
         if self._is_given():
             return [self._given(recipe, table) for recipe in todo]
         if len(todo) > 1:

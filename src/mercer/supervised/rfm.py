@@ -27,7 +27,7 @@ from mercer.supervised.search import (
     try_recipe,
 )
 from mercer.supervised.table import Clock, Table
-from mercer.supervised.table_model import TableModel, auto_metrics_with
+from mercer.supervised.table_model import AUTO_METRICS, TableModel
 from mercer.warping import WARPS
 
 # Recipes that are tried on more rows than the screen's.
@@ -136,7 +136,7 @@ class RecursiveFeatureMachine(TableModel):
         return fitted
 
     def _search(self, table: Table, rows: Table, random: np.random.RandomState, clock: Clock) -> Candidate:
-        todo = self._recipes(table, auto_metrics_with("diagonal"))
+        todo = self._recipes(table, AUTO_METRICS)
         if len(todo) > 1:
             few = table.sample(SCREEN_ROWS, random)
             tried: list[Candidate] = []

@@ -194,9 +194,7 @@ class TableModel(BaseEstimator):
         return len(self.center_) == 1
 
 
-def auto_metrics_with(diagonal: str) -> dict[str, Sequence[str]]:
-    """Return the metrics that "auto" tries: "full" (t = 0 is the identity) and one length scale a column.
-
-    A product over columns has a meaning for the columns as they are; turned by a full metric it would not.
-    """
-    return {"radial": ("full", diagonal), "product": (diagonal,)}
+# The metrics that "auto" tries; t = 0 of a recursion is the identity. A product over columns has a meaning for the
+# columns as they are: turned by a full metric it would not.
+AUTO_METRICS: dict[str, Sequence[str]] = {"radial": ("full", "diagonal"), "product": ("diagonal",)}
+AUTO_METRICS_OF_PROCESSES: dict[str, Sequence[str]] = {"radial": ("full", "ard"), "product": ("diagonal", "ard")}
