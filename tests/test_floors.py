@@ -17,7 +17,7 @@ FLOORS = [
     ["agop", "landmarks", "nystrom", "selection"],
     ["kernel_map"],
     ["supervised", "embedding"],
-    ["io", "plots", "datasets", "tables"],
+    ["io", "plots", "datasets", "tables", "explain"],
     ["cli"],
     ["__main__"],
 ]

@@ -139,6 +139,7 @@ def test_a_length_scale_a_column_beats_a_shared_one_and_finds_the_columns_that_c
         fit_by_evidence(ard=True, n_starts=n_starts)(kernel, table, "none"),
     )
     assert evidence_of(ard, table).value < evidence_of(shared, table).value - 0.05
+    assert abs(evidence_of(ard, table).by_scales[0]) < 5e-3
     metric = ard.kernel.single_metric()
     assert np.trace(metric.matrix()) == pytest.approx(3.0)
     assert_array_equal(np.argsort(-metric.importances()), [0, 1, 2])

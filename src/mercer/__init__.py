@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import agop, datasets, kernels, landmarks, linalg, metrics, plots, selection
+    from mercer import agop, datasets, explain, kernels, landmarks, linalg, metrics, plots, selection
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
@@ -37,6 +37,7 @@ _HOMES: dict[str, str | None] = {
     "TabularModel": "mercer.tables.model",
     "agop": None,
     "datasets": None,
+    "explain": None,
     "kernels": None,
     "landmarks": None,
     "linalg": None,
@@ -60,6 +61,7 @@ __all__ = [
     "TabularModel",
     "agop",
     "datasets",
+    "explain",
     "kernels",
     "landmarks",
     "linalg",

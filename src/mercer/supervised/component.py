@@ -113,7 +113,11 @@ class Component(NamedTuple):
 
     def contributions(self, X: np.ndarray) -> np.ndarray:
         """Return alpha_j k(z_j, x) for each row and centre, of shape (n, m, c): what each centre adds to f."""
-        return self.kernel.matrix(self._warped(X), self.basis)[:, :, None] * self.alpha
+        x = self._warped(X)
+        K = self.kernel.matrix(x, self.basis)
+        rows, centres = self._copies(x)
+        K[rows, centres] += self.shared_noise
+        return K[:, :, None] * self.alpha
 
     def importances(self, most_rows: int = 2000) -> np.ndarray:
         """Return how much each column counts: the diagonal of the metric, summing to 1.
