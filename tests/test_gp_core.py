@@ -216,7 +216,6 @@ def test_a_landmark_component_comes_close_to_the_exact_one(method):
 # ---- bugs that are known -----------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="kernels without a bandwidth are not rescaled with their length scales")
 @pytest.mark.parametrize(("kernel", "ard"), [(Linear(), False), (Linear(), True), (Gaussian(2.0) + Linear(), True)])
 def test_inner_products_end_at_the_top_of_the_evidence_too(kernel, ard):
     table = table_of(*smooth_rows())
@@ -226,7 +225,6 @@ def test_inner_products_end_at_the_top_of_the_evidence_too(kernel, ard):
     assert abs(found.by_noise) < 5e-3
 
 
-@pytest.mark.xfail(strict=True, reason="the noise to begin from is not read")
 def test_the_climb_begins_from_the_noise_that_is_given(monkeypatch):
     asked = []
 

@@ -297,7 +297,6 @@ def test_callables_and_kernels_without_a_bandwidth_are_taken(model):
 # ---- bugs that are known -----------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="the shared noise of a copy of a training row is in predict alone")
 def test_contributions_at_copies_of_training_rows_sum_to_the_prediction():
     X, _ = rows(40)
     model = RFMRegressor("laplace", **QUICK).fit(np.repeat(X, 2, axis=0), np.repeat(numbers(40), 2))
@@ -305,7 +304,6 @@ def test_contributions_at_copies_of_training_rows_sum_to_the_prediction():
     assert_allclose(model.contributions(X).sum(axis=1) + model.center_, model.predict(X), atol=1e-8)
 
 
-@pytest.mark.xfail(strict=True, reason="copies are known by their bytes after a warp in the precision of the question")
 def test_a_copy_in_another_precision_is_a_copy():
     X = rows(40)[0].astype(np.float32)
     model = RFMRegressor("laplace", **QUICK).fit(np.repeat(X, 2, axis=0), np.repeat(numbers(40), 2))
@@ -313,7 +311,6 @@ def test_a_copy_in_another_precision_is_a_copy():
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.xfail(strict=True, reason="the log share of a class without weight is minus infinity")
 def test_a_class_without_weight_equals_its_removal():
     X, y = labelled(60)
     kept = y < 2

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from mercer.kernels import Gaussian, Laplace
 from mercer.selection import Candidate, stacking_weights
 from mercer.supervised.gp_core import scored
+from mercer.supervised.recursion import next_metric
 from mercer.supervised.search import (
     Recipe,
     climb,
@@ -143,16 +144,13 @@ def test_a_recipe_yields_every_iterate_or_one_fit():
 
 
 def test_weights_reach_the_recursion():
-    X, y = numbers(20, 2), numbers(20, 2)[:, 0] ** 2
-    w = np.linspace(0.1, 5.0, 20)
-    recipe, options = Recipe(Laplace(1.0), "none", "full"), {"n_iter": 1, "working_memory": 64.0, "clock": Clock(None)}
-    weighted = try_recipe(recipe, table_of(X, y, w), fixed, **options)[1]
-    doubled = try_recipe(recipe, table_of(X, y, 2 * w), lambda k, t, p: scored(k, 0.2, t, p), **options)[1]
-    assert_allclose(weighted.kernel.single_metric().matrix(), doubled.kernel.single_metric().matrix(), atol=1e-8)
-    G = weighted.kernel.single_metric().matrix()
-    assert (
-        np.abs(G - try_recipe(recipe, table_of(X, y), fixed, **options)[1].kernel.single_metric().matrix()).max() > 0.01
-    )
+    table = table_of(numbers(20, 2), numbers(20, 2)[:, 0] ** 2, np.linspace(0.1, 5.0, 20))
+    options = {"n_iter": 1, "working_memory": 64.0, "clock": Clock(None)}
+    first, second = try_recipe(Recipe(Laplace(1.0), "none", "full"), table, fixed, **options)
+    Z, alpha = table.warped("none"), first.solution.alpha
+    weighted, plain = (next_metric(first.kernel, Z, Z, alpha, "full", w).matrix() for w in (table.weights, None))
+    assert_allclose(second.kernel.single_metric().matrix(), weighted, atol=1e-10)
+    assert np.abs(weighted - plain).max() > 0.01
 
 
 def candidate(score, recipe, iterate=0):
@@ -182,8 +180,15 @@ def test_climb_finds_the_peak_of_one_hill(peak, step):
     assert climb(evaluate, step, most=2).ridge == pytest.approx(step ** max(-2, min(2, peak)))
 
 
-def test_a_flat_hill_stays_where_it_is():
-    assert climb(lambda factor: Candidate(None, factor, {}, 1.0)).ridge == 1.0
+def test_a_flat_hill_is_left_at_once():
+    asked = []
+
+    def evaluate(factor):
+        asked.append(factor)
+        return Candidate(None, factor, {}, 1.0)
+
+    assert climb(evaluate).ridge == 1.0
+    assert asked == [1.0, 2.0, 0.5]
 
 
 def test_better_means_by_more_than_the_standard_error():

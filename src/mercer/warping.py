@@ -84,7 +84,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> from mercer import ColumnWarp
     >>> ColumnWarp("log").fit_transform(np.array([[0.0], [1.0], [10.0], [1000.0]])).round(2).ravel()
-    array([-0.93, -0.88, -0.55,  1.58])
+    array([-0.71, -0.66, -0.35,  1.72])
     """
 
     def __init__(self, warp: str | Sequence[str] = "none", *, standardize: bool = True) -> None:
@@ -123,7 +123,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.mean_ = np.average(warped, axis=0, weights=weights)
             spread = np.sqrt(np.average((warped - self.mean_) ** 2, axis=0, weights=weights))
             # A constant column's spread is rounding, not signal.
-            self.scale_ = np.where(spread > 1e-12 * (1.0 + np.abs(self.mean_)), spread, 1.0)
+            self.scale_ = np.where(spread > 1e-13 * np.abs(warped).max(axis=0), spread, 1.0)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

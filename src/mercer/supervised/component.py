@@ -142,7 +142,8 @@ class Component(NamedTuple):
         return rows, np.array(found, dtype=int)[rows]
 
     def _warped(self, X: np.ndarray) -> np.ndarray:
-        return self.columns.transform(X).astype(self.basis.dtype, copy=False)
+        # In float64 whatever the precision of X, so that a copy of a row is warped to the same numbers.
+        return self.columns.transform(X.astype(np.float64, copy=False)).astype(self.basis.dtype, copy=False)
 
     def _tensors(self, device: Any) -> tuple[Tensor, Tensor]:
         Z = as_tensor(self.basis, device=device)

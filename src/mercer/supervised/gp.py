@@ -210,7 +210,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.history_: list[dict[str, Any]] = []
         chosen = self._search(table)
         self._fit_all_rows(chosen, table)
-        self._warn_about_bounds()
+        self._warn_about_bounds(table.y.square().mean(dim=0).cpu().numpy())
         self._warn_if_cut_short(self._clock)
         del self._clock, self._random, self._begun
         return self
@@ -323,7 +323,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if n_landmarks is None:
             fitted = exact_component(candidate, table, warp, self._given_scales(table))
         else:
-            options = (self.landmarks, self.noise_floor, self._random, self.working_memory)
+            options = (self.landmarks, self.noise_floor, self._random, self.working_memory, self._given_scales(table))
             fitted = landmark_component(candidate, table, warp, n_landmarks, *options)
         if not self.calibrate and not self._is_given():
             fitted = fitted._replace(component=fitted.component._replace(output_scales=fitted.evidence_scales))
@@ -355,9 +355,11 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     def _given_scales(self, table: Table) -> np.ndarray | None:
         return np.full(table.y.shape[1], float(self.output_scale)) if self._is_given() else None
 
-    def _warn_about_bounds(self) -> None:
+    def _warn_about_bounds(self, spread: np.ndarray) -> None:
         leader = self.components_[0]
-        if not self._is_given() and leader.ridge <= 1.001 * self.noise_floor and np.any(leader.output_scales > 0):
+        # Where y is smooth the output scale is far above its variance, and so may be the floor: that is no news.
+        without_noise = np.any(leader.ridge * leader.output_scales < 1e-4 * spread) and np.all(spread > 0)
+        if not self._is_given() and leader.ridge <= 1.001 * self.noise_floor and without_noise:
             warnings.warn(
                 f"the noise is at its floor, noise_floor={self.noise_floor} of the output scale: y looks like a "
                 "function of X without noise. If it has noise, look for rows that are copies of others.",

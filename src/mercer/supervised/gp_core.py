@@ -15,7 +15,7 @@ from mercer.linalg import RidgeSolution, cholesky, ridge_leave_one_out
 from mercer.mahalanobis import Mahalanobis
 from mercer.selection import Candidate
 from mercer.supervised.component import Component
-from mercer.supervised.evidence import Maximum, maximize_evidence
+from mercer.supervised.evidence import Maximum, matrix_evidence, maximize_evidence
 from mercer.supervised.landmark_ridge import (
     evidence_bound,
     landmark_factors,
@@ -79,7 +79,7 @@ class EvidenceFit:
             begin = math.log(FIRST_NOISE) if log_noise is None else log_noise
             maximum = self._climb_shared(kernel, rows.warped(warp), rows, begin)
             log_noise = maximum.log_noise
-            kernel = kernel.rescaled(math.exp(maximum.log_scales[0])) if self.tune_bandwidth else kernel
+            kernel = _with_shared_scale(kernel, float(maximum.log_scales[0]), table.X.shape[1])
         if self.ard:
             maximum = self._climb_ard(kernel, table.warped(warp), table, log_noise)
             log_noise = maximum.log_noise
@@ -121,13 +121,11 @@ class EvidenceFit:
 
 
 def _best_noise(kernel: Kernel, projected: Tensor, table: Table, noise_floor: float) -> Maximum:
-    """Return the noise of largest evidence at the kernel's own bandwidth: one eigendecomposition serves all."""
-    from mercer.supervised.evidence import negative_log_evidence
+    """Return the noise of largest evidence at the kernel's own bandwidth."""
+    K = kernel.with_metric(None).matrix(projected)
 
     def value(log_noise: float) -> float:
-        return negative_log_evidence(
-            kernel, projected, table.y, np.zeros(1), log_noise, table.weights, table.repeats
-        ).value
+        return matrix_evidence(K, table.y, log_noise, table.weights, table.repeats)
 
     found = minimize_scalar(value, bounds=(math.log(noise_floor), 3.0), method="bounded", options={"xatol": 0.01})
     return Maximum(np.zeros(1), float(found.x), float(found.fun), int(found.nfev))
@@ -136,8 +134,24 @@ def _best_noise(kernel: Kernel, projected: Tensor, table: Table, noise_floor: fl
 def _with_scales(kernel: Kernel, log_scales: np.ndarray, d: int) -> Kernel:
     """Return the kernel with a length scale a column as its metric, of trace d; the bandwidth takes their size."""
     metric = Mahalanobis(np.exp(-np.broadcast_to(log_scales, (d,))))
+    if not _size_is_in_bandwidths(kernel):
+        return kernel.with_metric(metric)
     size = float(np.sqrt(d / np.sum(np.asarray(metric.factor) ** 2)))
     return kernel.with_metric(metric.normalized()).rescaled(size)
+
+
+def _with_shared_scale(kernel: Kernel, log_scale: float, d: int) -> Kernel:
+    """Return the kernel with all its differences divided by one scale: in its bandwidths, or else in its metric."""
+    if log_scale == 0.0 or _size_is_in_bandwidths(kernel):
+        return kernel.rescaled(math.exp(log_scale)) if log_scale else kernel
+    factor = kernel.single_metric().factor
+    factor = np.ones(d) if factor is None else as_tensor(factor).cpu().numpy()
+    return kernel.with_metric(Mahalanobis(factor * math.exp(-log_scale)))
+
+
+def _size_is_in_bandwidths(kernel: Kernel) -> bool:
+    """Whether every term of the kernel has a bandwidth, so that the size of the metric can stay what it is."""
+    return all(isinstance(leaf, BandwidthKernel) for leaf in kernel.leaves())
 
 
 def scored(kernel: Kernel, ridge: float, table: Table, warp: Any) -> Candidate:
@@ -210,7 +224,10 @@ def exact_component(candidate: Candidate, table: Table, warp: Any, given_scales:
     n, outputs = len(y) + count, y.shape[1]
     s = ((q + scatter / ridge) / n).clamp(min=torch.finfo(y.dtype).tiny)
     log_determinant = log_determinant + count * math.log(ridge)
-    log_evidence = -0.5 * float((n * torch.log(2 * math.pi * math.e * s)).sum() + outputs * log_determinant)
+    if given_scales is not None:
+        s = torch.as_tensor(given_scales).to(s)
+    quadratic = (q + scatter / ridge) / s
+    log_evidence = -0.5 * float((n * torch.log(2 * math.pi * s) + quadratic).sum() + outputs * log_determinant)
     shared = 0.0 if given_scales is not None else ridge * table.shared_noise(ridge * scales)
     component = Component(
         kernel, table.columns(warp), Z.cpu().numpy(), alpha.cpu().numpy(), ridge, 1.0,
@@ -230,8 +247,11 @@ def landmark_component(
     noise_floor: float,
     random: np.random.RandomState,
     working_memory: float,
+    given_scales: np.ndarray | None = None,
 ) -> Fitted:
     """Return the component of a candidate on m landmarks: the noise of the largest bound on the evidence, by one pass.
+
+    With `given_scales`, the candidate's own noise and these output scales are kept.
 
     O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
@@ -248,21 +268,21 @@ def landmark_component(
         lambda log_noise: evidence_bound(sums, math.exp(log_noise)),
         bounds=(math.log(noise_floor), 3.0), method="bounded", options={"xatol": 0.01},
     )  # fmt: skip
-    ridge = math.exp(found.x)
+    ridge = math.exp(found.x) if given_scales is None else candidate.ridge
     some = pool.sample(MOST_LEFT_OUT, random)
     (solution,) = landmark_path(
         sums, kernel, some.warped(warp), landmarks, some.y, [ridge], some.weights, working_memory=working_memory
     )
     log_densities, scales = left_out_densities(solution, some)
+    scales = scales if given_scales is None else given_scales
     lower, gained = landmark_factors(sums, kernel, landmarks, ridge)
     component = Component(
         kernel, columns, landmarks.cpu().numpy().astype(np.float64), solution.alpha.cpu().numpy(), ridge, 1.0, scales,
         0.0, lower.cpu().numpy(), gained.cpu().numpy(),
     )  # fmt: skip
     s = output_scales(sums, ridge).cpu().numpy()
-    return Fitted(
-        component, pool.index[chosen], log_densities, some.observations.weights, -len(table) * float(found.fun), s
-    )
+    bound = -len(table) * table.y.shape[1] * evidence_bound(sums, ridge)
+    return Fitted(component, pool.index[chosen], log_densities, some.observations.weights, bound, s)
 
 
 def bandwidth_is_free(kernel: Kernel) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import check_number
@@ -337,6 +337,12 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         """
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            # A class without weight is no class: it has no share.
+            X, y, sample_weight = X[sample_weight > 0], y[sample_weight > 0], sample_weight[sample_weight > 0]
+            if not len(y):
+                raise invalid_parameter("sample_weight", sample_weight, "weights with a sum above 0")
         self.classes_, index = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has one class, {self.classes_[0]!r}: a classifier needs two or more.")

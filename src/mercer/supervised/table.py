@@ -111,7 +111,11 @@ class Table:
         """Return the columns under a warp, as a tensor."""
         key = warp if isinstance(warp, str) else tuple(warp)
         if key not in self._warped:
-            self._warped[key] = as_tensor(self.columns(warp).transform(self.X), dtype=self.dtype, device=self.device)
+            self._warped[key] = as_tensor(
+                self.columns(warp).transform(self.X.astype(np.float64, copy=False)),
+                dtype=self.dtype,
+                device=self.device,
+            )
         return self._warped[key]
 
     @cached_property

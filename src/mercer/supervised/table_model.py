@@ -88,7 +88,7 @@ class TableModel(BaseEstimator):
 
     def _recipes(self, table: Table, auto_metrics: dict[str, Sequence[str]]) -> list[Recipe]:
         """Return what is to be tried; `auto_metrics` says which metrics suit "radial" and "product" kernels."""
-        warps = distinct_warps(table, WARPS) if isinstance(self.warp, str) and self.warp == "auto" else [self.warp]
+        warps = distinct_warps(table, WARPS) if isinstance(self.warp, str) and self.warp == "auto" else [self._warp()]
         for warp in warps:
             table.columns(warp)  # an unknown warp is named before anything is fitted
         given = not (isinstance(self.kernel, str) and self.kernel == "auto")
@@ -96,12 +96,17 @@ class TableModel(BaseEstimator):
         for group, names in (("radial", RADIAL_KERNELS), ("product", PRODUCT_KERNELS)):
             kernels = [self._own(self.kernel)] if given else [self._own(name) for name in names]
             metrics = [self.metric] if self.metric != "auto" else auto_metrics[group]
+            if self.metric == "auto" and not kernels[0].has_closed_form_gradient:
+                metrics = [metric for metric in metrics if metric != "ard"]
             made += recipes(kernels, warps, metrics)
             if given:
                 break
         if given and self.metric != "auto" and self.metric != "identity":
             check_metric(made[0].kernel.single_metric())
         return made
+
+    def _warp(self) -> Any:
+        return self.warp if isinstance(self.warp, str) else tuple(self.warp)
 
     def _own(self, kernel: Any) -> Kernel:
         """Return the kernel with the bandwidth that was asked for; the search begins at the median."""
