@@ -10,7 +10,6 @@ from torch import Tensor
 
 from mercer.blocks import as_tensor
 from mercer.kernels import BandwidthKernel, Kernel
-from mercer.landmarks import choose_landmarks
 from mercer.linalg import RidgeSolution, cholesky, ridge_leave_one_out
 from mercer.mahalanobis import Mahalanobis
 from mercer.selection import Candidate
@@ -19,10 +18,9 @@ from mercer.supervised.evidence import Maximum, matrix_evidence, maximize_eviden
 from mercer.supervised.landmark_ridge import (
     evidence_bound,
     landmark_factors,
-    landmark_path,
-    landmark_sums,
     output_scales,
 )
+from mercer.supervised.landmark_table import through_landmarks
 from mercer.supervised.recursion import next_metric
 from mercer.supervised.search import SCREEN_ROWS
 from mercer.supervised.table import Clock, Table
@@ -31,8 +29,6 @@ from mercer.supervised.table import Clock, Table
 FIRST_NOISE = 0.05
 # Steps of the evidence's climb for one length scale; for one a column; and for the latter on the rows of the screen.
 STEPS_SHARED, STEPS_ARD, STEPS_SCREEN = 12, 60, 12
-# Leave-one-out errors of a fit on landmarks are taken at no more rows than this.
-MOST_LEFT_OUT = 20_000
 
 
 class EvidenceFit:
@@ -252,37 +248,27 @@ def landmark_component(
     """Return the component of a candidate on m landmarks: the noise of the largest bound on the evidence, by one pass.
 
     With `given_scales`, the candidate's own noise and these output scales are kept.
-
-    O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
-    kernel, columns = candidate.kernel_used(), table.columns(warp)
-    pool = table.sample(max(MOST_LEFT_OUT, 2 * n_landmarks), random)
-    Z = pool.warped(warp)
-    metric = kernel.common_metric()
-    chosen = choose_landmarks(Z, n_landmarks, method, metric=metric, random_state=random, working_memory=working_memory)
-    landmarks = Z[torch.from_numpy(chosen)]
-    sums = landmark_sums(
-        kernel, table.X, landmarks, table.y, table.weights, warp=columns.transform, working_memory=working_memory
-    )
-    found = minimize_scalar(
-        lambda log_noise: evidence_bound(sums, math.exp(log_noise)),
-        bounds=(math.log(noise_floor), 3.0), method="bounded", options={"xatol": 0.01},
-    )  # fmt: skip
-    ridge = math.exp(found.x) if given_scales is None else candidate.ridge
-    some = pool.sample(MOST_LEFT_OUT, random)
-    (solution,) = landmark_path(
-        sums, kernel, some.warped(warp), landmarks, some.y, [ridge], some.weights, working_memory=working_memory
-    )
-    log_densities, scales = left_out_densities(solution, some)
-    scales = scales if given_scales is None else given_scales
-    lower, gained = landmark_factors(sums, kernel, landmarks, ridge)
+    kernel = candidate.kernel_used()
+    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random, working_memory)
+    if given_scales is None:
+        found = minimize_scalar(
+            lambda log_noise: evidence_bound(seen.sums, math.exp(log_noise)),
+            bounds=(math.log(noise_floor), 3.0), method="bounded", options={"xatol": 0.01},
+        )  # fmt: skip
+        ridge = math.exp(found.x)
+    else:
+        ridge = candidate.ridge
+    (solution,) = seen.solutions([ridge])
+    log_densities, scales = left_out_densities(solution, seen.rows)
+    lower, gained = landmark_factors(seen.sums, kernel, seen.landmarks, ridge)
     component = Component(
-        kernel, columns, landmarks.cpu().numpy().astype(np.float64), solution.alpha.cpu().numpy(), ridge, 1.0, scales,
-        0.0, lower.cpu().numpy(), gained.cpu().numpy(),
+        kernel, table.columns(warp), seen.landmarks.cpu().numpy(), solution.alpha.cpu().numpy(), ridge, 1.0,
+        scales if given_scales is None else given_scales, 0.0, lower.cpu().numpy(), gained.cpu().numpy(),
     )  # fmt: skip
-    s = output_scales(sums, ridge).cpu().numpy()
-    bound = -len(table) * table.y.shape[1] * evidence_bound(sums, ridge)
-    return Fitted(component, pool.index[chosen], log_densities, some.observations.weights, bound, s)
+    bound = -len(table) * table.y.shape[1] * evidence_bound(seen.sums, ridge)
+    evidence_scales = output_scales(seen.sums, ridge).cpu().numpy()
+    return Fitted(component, seen.row_index, log_densities, seen.rows.observations.weights, bound, evidence_scales)
 
 
 def bandwidth_is_free(kernel: Kernel) -> bool:

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from mercer.kernels import Kernel
-from mercer.landmarks import choose_landmarks
 from mercer.linalg import RidgeSolution, ridge_path
 from mercer.selection import Candidate, best
 from mercer.supervised.component import Component
-from mercer.supervised.landmark_ridge import landmark_path, landmark_sums
+from mercer.supervised.landmark_table import through_landmarks
 from mercer.supervised.search import climb
 from mercer.supervised.table import Table
 
@@ -20,8 +18,6 @@ from mercer.supervised.table import Table
 PATH_ROWS = 800
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
 NEIGHBOURS = (1.0, 0.3, 3.0)
-# Leave-one-out errors of a fit on landmarks are taken at no more rows than this.
-MOST_LEFT_OUT = 20_000
 
 
 class RidgeFit:
@@ -105,22 +101,11 @@ def landmark_rfm(
 ) -> FittedRFM:
     """Return the component of a candidate on m landmarks, by one pass over the rows; the ridge by leave-one-out."""
     kernel, warp = candidate.kernel_used(), candidate.about["recipe"].warp
-    pool = table.sample(max(MOST_LEFT_OUT, 2 * n_landmarks), random)
-    Z, metric = pool.warped(warp), kernel.common_metric()
-    chosen = choose_landmarks(Z, n_landmarks, method, metric=metric, random_state=random, working_memory=working_memory)
-    landmarks = Z[torch.from_numpy(chosen)]
-    sums = landmark_sums(
-        kernel, table.X, landmarks, table.y, table.weights,
-        warp=table.columns(warp).transform, working_memory=working_memory,
-    )  # fmt: skip
-    rows = pool.sample(MOST_LEFT_OUT, random)
-    solutions = landmark_path(
-        sums, kernel, rows.warped(warp), landmarks, rows.y, ridges, rows.weights, working_memory=working_memory
-    )
-    final = best(judged(kernel, solution, rows) for solution in solutions)
+    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random, working_memory)
+    final = best(judged(kernel, solution, seen.rows) for solution in seen.solutions(ridges))
     final.about.update(recipe=candidate.about["recipe"], iterate=candidate.about.get("iterate", 0))
     component = Component(
-        kernel, table.columns(warp), landmarks.cpu().numpy(), final.fitted().alpha.cpu().numpy(), final.ridge, 1.0,
+        kernel, table.columns(warp), seen.landmarks.cpu().numpy(), final.fitted().alpha.cpu().numpy(), final.ridge, 1.0,
         np.ones(table.y.shape[1]),
     )  # fmt: skip
-    return FittedRFM(component, pool.index[chosen], final, rows)
+    return FittedRFM(component, seen.row_index, final, seen.rows)
