@@ -14,11 +14,13 @@ from mercer.linalg import (
     conjugate_gradients,
     generalized_eigenpairs,
     inverse_root,
+    inverted,
     ridge_leave_one_out,
     ridge_path,
     solve_refined,
     squared_distances,
     squared_norms,
+    threads_for,
     top_eigenpairs,
 )
 from tests import naive
@@ -343,3 +345,31 @@ def test_inverse_root_halves_the_pseudo_inverse(eigenvalues):
     assert_allclose(V.T @ B @ V, np.eye(V.shape[1]), atol=1e-12)
     pinv = np.linalg.pinv(B.numpy(), rcond=1e-10, hermitian=True)
     assert_allclose(V @ V.T, pinv, atol=1e-12 * max(1.0, np.abs(pinv).max()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_inverted_gives_inverse_and_log_determinant(dtype, contiguous):
+    B = torch.from_numpy(np.random.default_rng(0).normal(size=(7, 7)))
+    A = (B @ B.T + torch.eye(7)).to(dtype)
+    expected = np.linalg.inv(A.double().numpy())
+    given = A.clone() if contiguous else torch.stack([A, A], dim=2)[:, :, 0]
+    inverse, log_determinant = inverted(given)
+    np.testing.assert_allclose(inverse, expected, rtol=1e-3 if dtype == torch.float32 else 1e-10)
+    assert log_determinant.item() == pytest.approx(np.linalg.slogdet(A.double().numpy())[1], rel=1e-5)
+    assert inverted(torch.diag(torch.tensor([1.0, -1.0], dtype=dtype))) is None
+    assert inverted(torch.full((2, 2), float("nan"), dtype=dtype)) is None
+
+
+def test_threads_are_put_back_after_small_problems():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with threads_for(10):
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+    with pytest.raises(KeyError), threads_for(10):
+        raise KeyError
+    assert torch.get_num_threads() == 2
+    with threads_for(10**6):
+        assert torch.get_num_threads() == 2
+    torch.set_num_threads(before)

@@ -1,10 +1,11 @@
 """Factorisations, solvers and distances: plain functions of tensors that know no kernel."""
 
-from mercer.linalg.cholesky import CholeskyFactor, cholesky, solve_refined
+from mercer.linalg.cholesky import CholeskyFactor, cholesky, inverted, solve_refined
 from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients
 from mercer.linalg.distances import squared_distances, squared_norms
 from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, lanczos_eigenpairs, top_eigenpairs
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
+from mercer.linalg.threads import threads_for
 
 __all__ = [
     "CholeskyFactor",
@@ -14,6 +15,7 @@ __all__ = [
     "cholesky",
     "conjugate_gradients",
     "generalized_eigenpairs",
+    "inverted",
     "inverse_root",
     "lanczos_eigenpairs",
     "ridge_leave_one_out",
@@ -21,5 +23,6 @@ __all__ = [
     "solve_refined",
     "squared_distances",
     "squared_norms",
+    "threads_for",
     "top_eigenpairs",
 ]

@@ -127,6 +127,26 @@ def _factor(A: Tensor) -> tuple[Tensor, bool]:
     return A.tril_(), bool(failed) or not bool(torch.isfinite(A.diagonal()).all())
 
 
+def inverted(A: Tensor) -> tuple[Tensor, Tensor] | None:
+    """Return the inverse of a symmetric A, in its own memory, and log det A; None if A is not positive definite.
+
+    No jitter is added. On the CPU both steps are LAPACK's, in place, at half the time of torch's at n = 900.
+    """
+    lower, failed = _factor(A)
+    if failed:
+        return None
+    log_determinant = 2.0 * lower.diagonal().log().sum()
+    if lower.device.type != "cpu" or not lower.is_contiguous() or lower.requires_grad or not len(lower):
+        return torch.cholesky_inverse(lower), log_determinant
+    (potri,) = get_lapack_funcs(("potri",), (lower.numpy(),))
+    potri(lower.numpy().T, lower=0, overwrite_c=1)
+    # LAPACK leaves the inverse in the triangle that held the factor; the other is zero.
+    diagonal = lower.diagonal().clone()
+    lower += lower.T.clone()
+    lower.diagonal().copy_(diagonal)
+    return lower, log_determinant
+
+
 def _scaled_solve(lower: Tensor, R: Tensor) -> Tensor:
     """Solve in float32 for a float64 right side of any size: scaled to 1, so that small residuals do not vanish."""
     scale = R.abs().amax(dim=0, keepdim=True).clamp(min=torch.finfo(R.dtype).tiny)

@@ -76,11 +76,18 @@ class EvidenceFit:
             maximum = self._climb_shared(kernel, rows.warped(warp), rows, begin)
             log_noise = maximum.log_noise
             kernel = _with_shared_scale(kernel, float(maximum.log_scales[0]), table.X.shape[1])
+            if self.ard and len(table) > 2 * len(rows):
+                # Most of the climb, and all starts, on few rows; the last steps on all.
+                kernel, log_noise = self._ard(kernel, rows, warp, log_noise, self.n_starts)
+                kernel, log_noise = self._ard(kernel, table, warp, log_noise, n_starts=1)
+                return scored(kernel, math.exp(log_noise), table, warp)
         if self.ard:
-            maximum = self._climb_ard(kernel, table.warped(warp), table, log_noise)
-            log_noise = maximum.log_noise
-            kernel = _with_scales(kernel, maximum.log_scales, table.X.shape[1])
+            kernel, log_noise = self._ard(kernel, table, warp, log_noise, self.n_starts)
         return scored(kernel, math.exp(log_noise), table, warp)
+
+    def _ard(self, kernel: Kernel, rows: Table, warp: Any, log_noise: float, n_starts: int) -> tuple[Kernel, float]:
+        maximum = self._climb_ard(kernel, rows.warped(warp), rows, log_noise, n_starts)
+        return _with_scales(kernel, maximum.log_scales, rows.X.shape[1]), maximum.log_noise
 
     def _climb_shared(self, kernel: Kernel, Z: Tensor, table: Table, log_noise: float) -> Maximum:
         projected = kernel.single_metric().project(Z)
@@ -94,17 +101,17 @@ class EvidenceFit:
             return _best_noise(kernel, projected, table, self.noise_floor)
         return maximize_evidence(kernel, projected, table.y, np.zeros(1), log_noise, max_iter=STEPS_SHARED, **options)  # type: ignore[arg-type]
 
-    def _climb_ard(self, kernel: Kernel, Z: Tensor, table: Table, log_noise: float) -> Maximum:
+    def _climb_ard(self, kernel: Kernel, Z: Tensor, table: Table, log_noise: float, n_starts: int) -> Maximum:
         d = Z.shape[1]
         given = kernel.single_metric()
         first = np.zeros(d) if given.factor is None else -np.log(np.maximum(np.asarray(given.factor), 1e-4))
         starts = [first]
-        if self.n_starts > 1:
+        if n_starts > 1:
             fitted = ridge_leave_one_out(kernel.matrix(Z), table.y, math.exp(log_noise), table.weights)
             learned = next_metric(kernel, Z, Z, fitted.alpha, "diagonal", table.weights)
             factor = np.ones(d) if learned.factor is None else as_tensor(learned.factor).cpu().numpy()
             starts.append(-np.log(np.maximum(factor, 1e-3)))
-        starts += [first + self.random.normal(size=d) for _ in range(self.n_starts - 2)]
+        starts += [first + self.random.normal(size=d) for _ in range(n_starts - 2)]
         found = [
             maximize_evidence(
                 kernel, Z, table.y, start, log_noise,
