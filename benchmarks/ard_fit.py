@@ -128,8 +128,8 @@ def gpytorch(split: Split) -> Process:
 def check(outputs: Mapping[str, Any]) -> None:
     """A quick fit that is worse is no fit: ours must be as good as each of the others by the likelihood that all climb.
 
-    The test rows' NLL is printed beside it and decides nothing: a climb that stops early, as the tutorial's does, may end
-    better there by chance.
+    The test rows' NLL is printed beside it and decides nothing: a climb that stops early, as the tutorial's does, may
+    end better there by chance.
     """
     judged = {name: process.judged() for name, process in outputs.items()}
     for name, (evidence, nll) in judged.items():

@@ -377,3 +377,9 @@ def test_noise_that_is_there_is_not_said_to_be_missing(metric):
     X = np.random.default_rng(0).normal(size=(80, 5))
     y = (X[:, 0] + X[:, 1]) ** 2 + 0.2 * numbers(80, seed=1)
     GPRegressor("gaussian", metric, warp="none", random_state=0, n_starts=1).fit(X, y)
+
+
+def test_a_given_kernel_keeps_its_bandwidth_where_nothing_is_learned():
+    X, y = rows(20)
+    model = GPRegressor(Gaussian(1.3), "identity", warp="none", noise=0.1, output_scale=2.0).fit(X, y)
+    assert model.kernel_.bandwidth == 1.3

@@ -11,8 +11,8 @@ class GroupedRows(NamedTuple):
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        The distinct rows, in an order that depends on their numbers alone: what is fitted to them does not depend, not
-        even by rounding, on the order of the table, nor on whether a row came twice or with a weight of 2.
+        The distinct rows, in an order that depends on their numbers alone: what is fitted to them does not depend on
+        the order of the table, nor on whether a row came twice or with a weight of 2, but for the rounding of means.
     y : ndarray of shape (n,) or (n, c)
         The weighted mean of the targets of each.
     weights : ndarray of shape (n,)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from mercer.blocks import as_tensor
 from mercer.kernels.base import GradientTerm, Kernel
 from mercer.kernels.radial import BandwidthKernel, median_distance
 from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
@@ -59,11 +60,7 @@ class CoordinatewiseKernel(BandwidthKernel):
         K = self.values(x, z, torch.empty((len(x.rows), len(z.rows)), dtype=z.rows.dtype, device=z.rows.device))
         K /= self.scale() ** 2
         unit = NOISE_UNITS * torch.finfo(K.dtype).eps / self.scale()
-        noise = (
-            unit * torch.linalg.vector_norm(z.rows, ord=float("inf"), dim=0)
-            if len(z.rows)
-            else K.new_zeros(z.rows.shape[1])
-        )
+        noise = unit * torch.maximum(_sizes(x), _sizes(z))
         for k, u in enumerate(self._differences(x, z)):
             u.masked_fill_(u <= noise[k], 0.0)
             P = self.weight(u).mul_(K)
@@ -125,10 +122,22 @@ class ProductMatern32(CoordinatewiseKernel):
         return (1.0 + u.mul_(3**0.5)).reciprocal_().mul_(3.0)
 
 
+def _sizes(x: ProjectedRows) -> Tensor:
+    """Return, for each projected column, the largest sum of the sizes of its terms: its rounding is relative to it."""
+    raw = (x.raw if x.origin is None else x.raw - x.origin).abs()
+    factor = None if x.metric.factor is None else as_tensor(x.metric.factor).detach().abs()
+    sizes = raw if factor is None else Mahalanobis(factor).project(raw)
+    return sizes.amax(dim=0) if len(sizes) else sizes.sum(dim=0)
+
+
 def _column(metric: Mahalanobis, k: int, d: int) -> Mahalanobis:
     """Return the metric of the k-th projected column alone."""
-    if metric.factor is None or metric.kind == "diagonal":
-        column = torch.zeros((d, 1), dtype=torch.float64)
-        column[k] = 1.0 if metric.factor is None else float(metric.factor[k])
+    column = torch.zeros((d, 1), dtype=torch.float64)
+    if metric.factor is None:
+        column[k] = 1.0
         return Mahalanobis(column)
-    return Mahalanobis(metric.factor[:, k : k + 1])
+    factor = as_tensor(metric.factor)
+    if factor.ndim == 2:
+        return Mahalanobis(factor[:, k : k + 1])
+    column[k] = factor[k]
+    return Mahalanobis(column)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, check_kernel
 from mercer.selection import Candidate, best, stacking_weights
 from mercer.supervised.gp_core import (
     STEPS_ARD,
@@ -349,7 +349,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _given(self, recipe: Recipe, table: Table) -> Candidate:
         """Return the candidate of parameters that are all given: nothing is learned but the coefficients."""
-        kernel = recipe.kernel.resolved(table.warped(recipe.warp), self._random)
+        # Nothing would be learned from the median on: the kernel's own bandwidth is what was given.
+        kernel = check_kernel(self.kernel) if self.bandwidth == "auto" and self.kernel != "auto" else recipe.kernel
+        kernel = kernel.resolved(table.warped(recipe.warp), self._random)
         return Candidate(kernel, self.noise / self.output_scale, {"recipe": recipe})
 
     def _given_scales(self, table: Table) -> np.ndarray | None:
