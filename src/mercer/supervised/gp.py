@@ -24,6 +24,7 @@ from mercer.supervised.gp_core import (
     landmark_component,
     scored,
 )
+from mercer.supervised.mixture import covariance_of, draw, log_density_of, means_of, variance_of
 from mercer.supervised.recursion import METRICS
 from mercer.supervised.search import (
     SCREEN_ROWS,
@@ -390,24 +391,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if return_std and return_cov:
             raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
         X = self._validated(X)
-        means = [c.mean(X, self.working_memory, self.device) for c in self.components_]
-        shares = [c.weight for c in self.components_]
-        mean = np.sum([share * m for share, m in zip(shares, means, strict=True)], axis=0)
+        mean, _ = means_of(self.components_, X, self.working_memory, self.device)
         answer = self._like_y(mean + self.center_)
         if return_std:
-            variance = np.zeros_like(mean)
-            for c, m in zip(self.components_, means, strict=True):
-                unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.measurement_noise
-                variance += c.weight * (unit * c.output_scales + (m - mean) ** 2)
+            variance = variance_of(self.components_, X, self.working_memory, self.device)
             return answer, self._like_y(np.sqrt(variance))
-        if return_cov:
-            covariance = np.zeros((len(X), len(X), mean.shape[1]))
-            for c, m in zip(self.components_, means, strict=True):
-                unit = c.unit_covariance(X, self.device) + c.measurement_noise * np.eye(len(X))
-                apart = m - mean
-                covariance += c.weight * (unit[:, :, None] * c.output_scales + apart[:, None] * apart[None, :])
-            return answer, self._like_y(covariance)
-        return answer
+        return (answer, self._like_y(covariance_of(self.components_, X, self.device))) if return_cov else answer
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw observations at the rows of X from the posterior: from a component, drawn by its weight, each time.
@@ -423,21 +412,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         ndarray of shape (n, n_samples), or (n, c, n_samples)
         """
         X = self._validated(X)
-        random = check_random_state(random_state)
-        drawn = random.choice(
-            len(self.components_), size=check_count("n_samples", n_samples), p=[c.weight for c in self.components_]
-        )
-        result = np.empty((len(X), len(self.center_), n_samples))
-        for i, c in enumerate(self.components_):
-            columns = np.flatnonzero(drawn == i)
-            if len(columns):
-                values, vectors = np.linalg.eigh(c.unit_covariance(X, self.device))
-                root = vectors * np.sqrt(np.maximum(values, 0.0))
-                smooth = np.einsum("ij,jcs->ics", root, random.normal(size=(len(X), len(self.center_), len(columns))))
-                noise = math.sqrt(c.measurement_noise) * random.normal(size=smooth.shape)
-                mean = c.mean(X, self.working_memory, self.device) + self.center_
-                result[:, :, columns] = mean[:, :, None] + np.sqrt(c.output_scales)[:, None] * (smooth + noise)
-        return result[:, 0] if self._single else result
+        n_samples = check_count("n_samples", n_samples)
+        drawn = draw(self.components_, X, n_samples, check_random_state(random_state), self.device)
+        return self.center_[0] + drawn[:, 0] if self._single else self.center_[:, None] + drawn
 
     def log_density(self, X: Any, y: Any) -> np.ndarray:
         """Return the log density of y at each row under the average of the processes, of shape (n,).
@@ -450,13 +427,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """
         X = self._validated(X)
         y = np.asarray(y, dtype=np.float64).reshape(len(X), -1) - self.center_
-        terms = []
-        for c in self.components_:
-            unit = c.unit_variance(X, self.working_memory, self.device)[:, None] + c.measurement_noise
-            variance = unit * c.output_scales
-            squares = (y - c.mean(X, self.working_memory, self.device)) ** 2 / variance
-            terms.append(math.log(c.weight) - 0.5 * (np.log(2 * math.pi * variance) + squares).sum(axis=1))
-        return np.logaddexp.reduce(terms, axis=0)
+        return log_density_of(self.components_, X, y, self.working_memory, self.device)
 
     def _like_y(self, values: np.ndarray) -> Any:
         """Return values with the outputs as y had them: without that axis if y had one dimension."""
