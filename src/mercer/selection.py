@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.optimize import nnls
 from sklearn.utils import check_random_state
 from torch import Tensor
 
@@ -189,6 +190,34 @@ def select(
         return best(c for _, c in tried)
     finalists = sorted(tried, key=lambda pair: -pair[1].score)[:n_finalists]
     return best(c for kernel, f in finalists for c in scored(kernel, [f.ridge], X, y, weights=weights, about=f.about))
+
+
+def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the weights of an average of predictions whose squared error at the rows left out is smallest.
+
+    Minimises sum_i w_i |y_i - sum_c p_c predictions_ci|^2 over p >= 0 with sum 1 (Breiman's stacked regressions).
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (k, n, c)
+        Of each row by each candidate fitted without it.
+    y : ndarray of shape (n, c)
+    weights : ndarray of shape (n,), optional
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    root = np.sqrt(np.ones(len(y)) if weights is None else weights)[:, None]
+    # With sum 1 the error of the average is the average of the errors: what is left is min |E p| on the simplex, which
+    # is the direction of the non-negative solution of E p = 0, 1'p = 1 in least squares.
+    errors = np.stack([(root * (y - p)).ravel() for p in predictions], axis=1)
+    scale = np.sqrt(np.square(errors).sum(axis=0).mean())
+    if not scale > 0:
+        return np.full(len(predictions), 1.0 / len(predictions))
+    system = np.vstack([errors / scale, np.ones(len(predictions))])
+    shares, _ = nnls(system, np.append(np.zeros(len(errors)), 1.0))
+    return shares / shares.sum()
 
 
 def stacking_weights(log_densities: np.ndarray, weights: np.ndarray | None = None, n_steps: int = 500) -> np.ndarray:

@@ -300,10 +300,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _fit_all_rows(self, candidates: list[Candidate], table: Table) -> None:
         """Fit the candidates on all rows, and average them with the weights under which rows left out are likeliest."""
-        m = self._number_of_landmarks(table)
+        m, seed = self._number_of_landmarks(table), int(self._random.randint(2**31 - 1))
         fitted: list[Fitted] = []
         for candidate in candidates if self.average else candidates[:1]:
-            fitted.append(self._component(candidate, table, m))
+            fitted.append(self._component(candidate, table, m, seed))
             if self._clock.is_over():
                 break
         shares = stacking_weights(np.stack([f.log_densities for f in fitted], axis=1), fitted[0].weights)
@@ -319,12 +319,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.output_scale_ = self._like_y(components[0].output_scales)
         self.noise_ = self._like_y(components[0].ridge * components[0].output_scales)
 
-    def _component(self, candidate: Candidate, table: Table, n_landmarks: int | None) -> Fitted:
+    def _component(self, candidate: Candidate, table: Table, n_landmarks: int | None, seed: int) -> Fitted:
         warp = candidate.about["recipe"].warp
         if n_landmarks is None:
             fitted = exact_component(candidate, table, warp, self._given_scales(table))
         else:
-            options = (self.landmarks, self.noise_floor, self._random, self.working_memory, self._given_scales(table))
+            options = (self.landmarks, self.noise_floor, seed, self.working_memory, self._given_scales(table))
             fitted = landmark_component(candidate, table, warp, n_landmarks, *options)
         if not self.calibrate and not self._is_given():
             fitted = fitted._replace(component=fitted.component._replace(output_scales=fitted.evidence_scales))

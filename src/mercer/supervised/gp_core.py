@@ -248,7 +248,7 @@ def landmark_component(
     n_landmarks: int,
     method: str,
     noise_floor: float,
-    random: np.random.RandomState,
+    random_state: int,
     working_memory: float,
     given_scales: np.ndarray | None = None,
 ) -> Fitted:
@@ -257,7 +257,7 @@ def landmark_component(
     With `given_scales`, the candidate's own noise and these output scales are kept.
     """
     kernel = candidate.kernel_used()
-    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random, working_memory)
+    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random_state, working_memory)
     if given_scales is None:
         found = minimize_scalar(
             lambda log_noise: evidence_bound(seen.sums, math.exp(log_noise)),

@@ -58,14 +58,16 @@ def through_landmarks(
     warp: Any,
     n_landmarks: int,
     method: str,
-    random: np.random.RandomState,
+    random_state: int,
     working_memory: float,
 ) -> LandmarkTable:
-    """Draw landmarks and go once over the rows.
+    """Draw landmarks and go once over the rows; one `random_state` leaves the same rows out for every kernel.
 
     O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
+    random = np.random.RandomState(random_state)
     pool = table.sample(max(MOST_SAMPLED, 2 * n_landmarks), random)
+    rows = pool.sample(MOST_SAMPLED, random)
     Z, metric = pool.warped(warp), kernel.common_metric()
     chosen = choose_landmarks(Z, n_landmarks, method, metric=metric, random_state=random, working_memory=working_memory)
     landmarks = Z[torch.from_numpy(chosen).to(Z.device)]
@@ -73,5 +75,4 @@ def through_landmarks(
         kernel, table.X, landmarks, table.y, table.weights,
         warp=table.columns(warp).transform, working_memory=working_memory,
     )  # fmt: skip
-    rows = pool.sample(MOST_SAMPLED, random)
     return LandmarkTable(landmarks, pool.index[chosen], sums, rows, warp, kernel, working_memory)

@@ -1,7 +1,7 @@
 """Recursive feature machines: kernel ridge regression whose metric is learned from its own gradients."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -16,7 +16,16 @@ from mercer.kernels import BandwidthKernel, Kernel
 from mercer.selection import Candidate, best
 from mercer.supervised.calibration import Calibration, fit_calibration
 from mercer.supervised.recursion import METRICS
-from mercer.supervised.rfm_core import RIDGES, FittedRFM, RidgeFit, at, exact_rfm, landmark_rfm
+from mercer.supervised.rfm_core import (
+    RIDGES,
+    FittedRFM,
+    RidgeFit,
+    at,
+    exact_rfm,
+    landmark_rfm,
+    left_out,
+    shares_of,
+)
 from mercer.supervised.search import (
     SCREEN_ROWS,
     TUNE_ROWS,
@@ -26,7 +35,7 @@ from mercer.supervised.search import (
     refine_warp,
     try_recipe,
 )
-from mercer.supervised.table import Clock, Table
+from mercer.supervised.table import Clock, Observations, Table
 from mercer.supervised.table_model import AUTO_METRICS, TableModel
 from mercer.warping import WARPS
 
@@ -55,6 +64,9 @@ PARAMETERS = """
         "auto" chooses among powers of ten and their halves.
     n_iter : int, default=3
         Steps of the recursion; every one is a candidate, t = 0 included.
+    average : bool, default=True
+        Whether to average the best candidates, with the shares under which squared leave-one-out errors are smallest;
+        False takes the best alone.
     iterate : {"auto", "last"}, default="auto"
         Which iterate is kept: the best by leave-one-out, or the last.
     standardize : bool, default=True
@@ -75,10 +87,18 @@ PARAMETERS = """
 """
 
 
+class LeftOut(NamedTuple):
+    """Observations, and what machines that were fitted without each of them predict; both centred."""
+
+    predictions: np.ndarray
+    observations: Observations
+
+
 class RecursiveFeatureMachine(TableModel):
     """The fit that regressor and classifier share: y of shape (n, c), squared errors."""
 
     ridge: Any
+    average: bool
     iterate: str
     random_state: Any
 
@@ -91,6 +111,7 @@ class RecursiveFeatureMachine(TableModel):
         bandwidth: Any = "auto",
         ridge: Any = "auto",
         n_iter: int = 3,
+        average: bool = True,
         iterate: str = "auto",
         standardize: bool = True,
         n_landmarks: Any = "auto",
@@ -106,6 +127,7 @@ class RecursiveFeatureMachine(TableModel):
         self.bandwidth = bandwidth
         self.ridge = ridge
         self.n_iter = n_iter
+        self.average = average
         self.iterate = iterate
         self.standardize = standardize
         self.n_landmarks = n_landmarks
@@ -115,27 +137,43 @@ class RecursiveFeatureMachine(TableModel):
         self.working_memory = working_memory
         self.device = device
 
-    def _fit(self, table: Table) -> FittedRFM:
-        """Choose the recipe on few rows, the iterate on more, and fit it on all of them."""
+    def _fit(self, table: Table) -> LeftOut:
+        """Choose recipes on few rows, iterates and shares on more, and fit on all of them; return rows left out."""
         random, clock = check_random_state(self.random_state), Clock(self.time_limit)
         self.history_: list[dict[str, Any]] = []
         self._fit_one = RidgeFit(self._ridges(), self._tunes_bandwidth(), int(random.randint(2**31 - 1)))
         rows = table.sample(TUNE_ROWS, random)
         chosen = self._search(table, rows, random, clock)
-        n_landmarks = self._number_of_landmarks(table)
-        if n_landmarks is not None:
-            chosen = self._on_more_rows(chosen, table.sample(MOST_METRIC_ROWS, random), clock)
-            options = (self._ridges(), n_landmarks, self.landmarks, random, self.working_memory)
-            fitted = landmark_rfm(chosen, table, *options)
-            self.history_.append(history_entry(fitted.candidate, len(table)))
-        else:
-            fitted = exact_rfm(chosen if rows is table else self._on_more_rows(chosen, table, clock), table)
-        self._publish([fitted.component], [fitted.basis_index], table)
+        if len(chosen) > 1:
+            shares = shares_of([left_out(candidate, rows) for candidate in chosen], rows.observations)
+            chosen = [candidate for candidate, share in zip(chosen, shares, strict=True) if share > 0]
+        fitted = self._on_all_rows(chosen, rows, table, random, clock)
+        predictions = [f.left_out() for f in fitted]
+        shares = shares_of(predictions, fitted[0].rows.observations)
+        kept = [i for i in np.argsort(-shares, kind="stable") if shares[i] > 0]
+        components = [fitted[i].component._replace(weight=float(shares[i])) for i in kept]
+        self._publish(components, [fitted[i].basis_index for i in kept], table)
         self._warn_if_cut_short(clock)
         del self._fit_one
+        return LeftOut(np.tensordot(shares, predictions, axes=1), fitted[0].rows.observations)
+
+    def _on_all_rows(
+        self, chosen: list[Candidate], rows: Table, table: Table, random: np.random.RandomState, clock: Clock
+    ) -> list[FittedRFM]:
+        """Return the machines of candidates that were chosen on some rows, fitted on the table."""
+        n_landmarks = self._number_of_landmarks(table)
+        if n_landmarks is None:
+            if rows is not table:
+                chosen = [self._on_more_rows(candidate, table, clock) for candidate in chosen]
+            return [exact_rfm(candidate, table) for candidate in chosen]
+        more = table.sample(MOST_METRIC_ROWS, random)
+        options = (self._ridges(), n_landmarks, self.landmarks, int(random.randint(2**31 - 1)), self.working_memory)
+        fitted = [landmark_rfm(self._on_more_rows(candidate, more, clock), table, *options) for candidate in chosen]
+        self.history_ += [history_entry(f.candidate, len(table)) for f in fitted]
         return fitted
 
-    def _search(self, table: Table, rows: Table, random: np.random.RandomState, clock: Clock) -> Candidate:
+    def _search(self, table: Table, rows: Table, random: np.random.RandomState, clock: Clock) -> list[Candidate]:
+        """Return the candidates to be averaged, the best first, each tuned on the rows."""
         todo = self._recipes(table, AUTO_METRICS)
         if len(todo) > 1:
             few = table.sample(SCREEN_ROWS, random)
@@ -154,8 +192,10 @@ class RecursiveFeatureMachine(TableModel):
             found.append(self._best(self._try(leader.about["recipe"], rows, n_iter, clock)))
             if clock.is_over():
                 break
-        leader = best(found)
-        return self._refine_warp(leader, rows, clock) if isinstance(self.warp, str) and self.warp == "auto" else leader
+        found.sort(key=lambda candidate: -candidate.score)
+        if isinstance(self.warp, str) and self.warp == "auto":
+            found[0] = self._refine_warp(found[0], rows, clock)
+        return found if self.average else found[:1]
 
     def _try(self, recipe: Recipe, rows: Table, n_iter: int, clock: Clock) -> list[Candidate]:
         found = try_recipe(recipe, rows, self._fit_one, n_iter=n_iter, working_memory=self.working_memory, clock=clock)
@@ -209,7 +249,8 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
     Attributes
     ----------
     kernel_ : Kernel
-        With the learned metric and a number for the bandwidth; on the columns that `columns_` warps.
+        Of the machine with the largest share, as are the attributes down to `ridge_`: with the learned metric and a
+        number for the bandwidth, on the columns that `columns_` warps.
     columns_ : ColumnWarp
     metric_ : Mahalanobis
     ridge_ : float
@@ -222,7 +263,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
     loo_score_ : float
         R^2 of the leave-one-out predictions.
     components_ : list of Component
-        The one machine that was fitted: centres, coefficients, kernel, warp.
+        The machines that are averaged, the largest share first: centres, coefficients, kernel, warp, weight.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     history_ : list of dict
@@ -261,10 +302,10 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True)
         self._check_parameters()
         self._single = y.ndim == 1
-        fitted = self._fit(self._table(X, y, sample_weight))
-        targets, _, weights = fitted.rows.observations
-        spread = float(np.mean(np.average(targets**2, axis=0, weights=weights)))
-        self.loo_score_ = 1.0 + fitted.candidate.score / spread if spread > 0 else 0.0
+        predictions, (targets, _, weights) = self._fit(self._table(X, y, sample_weight))
+        spread = np.average(np.mean(targets**2, axis=1), weights=weights)
+        error = np.average(np.mean((targets - predictions) ** 2, axis=1), weights=weights)
+        self.loo_score_ = float(1.0 - error / spread) if spread > 0 else 0.0
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -286,7 +327,8 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
     calibration_ : Calibration
         The scale and the offsets of the softmax.
     kernel_ : Kernel
-        With the learned metric and a number for the bandwidth; on the columns that `columns_` warps.
+        Of the machine with the largest share, as are the attributes down to `ridge_`: with the learned metric and a
+        number for the bandwidth, on the columns that `columns_` warps.
     columns_ : ColumnWarp
     metric_ : Mahalanobis
     ridge_ : float
@@ -299,7 +341,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
     loo_score_ : float
         The accuracy of the leave-one-out predictions.
     components_ : list of Component
-        The one machine that was fitted: centres, coefficients, kernel, warp.
+        The machines that are averaged, the largest share first: centres, coefficients, kernel, warp, weight.
     center_ : ndarray of shape (n_classes,)
         The shares of the classes.
     history_ : list of dict
@@ -348,10 +390,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
             raise ValueError(f"y has one class, {self.classes_[0]!r}: a classifier needs two or more.")
         self._check_parameters()
         table = self._table(X, np.eye(len(self.classes_))[index], sample_weight)
-        fitted = self._fit(table)
-        targets, group, weights = fitted.rows.observations
-        solution = fitted.candidate.fitted()
-        outputs = (fitted.rows.y.to(solution.residuals) - solution.residuals).cpu().numpy()[group]
+        outputs, (targets, _, weights) = self._fit(table)
         labels = (targets + table.center).argmax(axis=1)
         self.calibration_ = fit_calibration(outputs, labels, weights, np.log(table.center))
         right = self.calibration_.log_probabilities(outputs).argmax(axis=1) == labels

@@ -2,22 +2,25 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.linalg import RidgeSolution, ridge_path
-from mercer.selection import Candidate, best
+from mercer.selection import Candidate, best, squared_stacking_weights
 from mercer.supervised.component import Component
 from mercer.supervised.landmark_table import through_landmarks
 from mercer.supervised.search import climb
-from mercer.supervised.table import Table
+from mercer.supervised.table import Observations, Table
 
 # Bandwidth and ridge are chosen on at most this many rows, where a whole path of ridges costs one decomposition.
 PATH_ROWS = 800
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
 NEIGHBOURS = (1.0, 0.3, 3.0)
+# Machines with a smaller share of the average are left out of it.
+SMALLEST_SHARE = 0.02
 
 
 class RidgeFit:
@@ -61,12 +64,12 @@ def at(kernel: Kernel, table: Table, warp: Any, ridges: Sequence[float]) -> Cand
 
 def judged(kernel: Kernel, solution: RidgeSolution, table: Table) -> Candidate:
     """Return a solution as a candidate: its score is minus the mean squared leave-one-out error of the observations."""
-    y, group, weights = table.observations
-    means = (table.y.to(solution.residuals) - solution.residuals).cpu().numpy()
-    row_scores = -np.mean((y - means[group]) ** 2, axis=1)
+    candidate = Candidate(kernel, solution.ridge, solution=solution)
+    y, _, weights = table.observations
+    row_scores = -np.mean((y - left_out(candidate, table)) ** 2, axis=1)
     score = float(weights @ row_scores / weights.sum())
     score = score if math.isfinite(score) else -math.inf
-    return Candidate(kernel, solution.ridge, {"row_scores": row_scores}, score, solution)
+    return replace(candidate, about={"row_scores": row_scores}, score=score)
 
 
 class FittedRFM(NamedTuple):
@@ -76,6 +79,24 @@ class FittedRFM(NamedTuple):
     basis_index: np.ndarray
     candidate: Candidate
     rows: Table
+
+    def left_out(self) -> np.ndarray:
+        """Return the predictions of the observations left out, centred as their targets are."""
+        return left_out(self.candidate, self.rows)
+
+
+def left_out(candidate: Candidate, table: Table) -> np.ndarray:
+    """Return the leave-one-out prediction of every observation of a table, centred as its target is."""
+    residuals = candidate.fitted().residuals
+    return (table.y.to(residuals) - residuals).cpu().numpy()[table.observations.group]
+
+
+def shares_of(predictions: Sequence[np.ndarray], observations: Observations) -> np.ndarray:
+    """Return the shares of machines in an average, from their predictions of rows left out; small ones are none."""
+    y, _, weights = observations
+    shares = squared_stacking_weights(np.stack(predictions), y, weights)
+    shares = np.where(shares < SMALLEST_SHARE, 0.0, shares)
+    return shares / shares.sum()
 
 
 def exact_rfm(candidate: Candidate, table: Table) -> FittedRFM:
@@ -96,12 +117,12 @@ def landmark_rfm(
     ridges: Sequence[float],
     n_landmarks: int,
     method: str,
-    random: np.random.RandomState,
+    random_state: int,
     working_memory: float,
 ) -> FittedRFM:
     """Return the component of a candidate on m landmarks, by one pass over the rows; the ridge by leave-one-out."""
     kernel, warp = candidate.kernel_used(), candidate.about["recipe"].warp
-    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random, working_memory)
+    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random_state, working_memory)
     final = best(judged(kernel, solution, seen.rows) for solution in seen.solutions(ridges))
     final.about.update(recipe=candidate.about["recipe"], iterate=candidate.about.get("iterate", 0))
     component = Component(

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from mercer.kernels import Kernel
 from mercer.selection import Candidate, best
@@ -168,8 +167,3 @@ def history_entry(candidate: Candidate, n_rows: int) -> dict[str, Any]:
         "score": float(candidate.score),
         "rows": int(n_rows),
     }
-
-
-def left_out(candidate: Candidate, y: Tensor) -> np.ndarray:
-    """Return the leave-one-out predictions of a candidate, centred as y is."""
-    return (y - candidate.fitted().residuals).cpu().numpy()
