@@ -74,6 +74,14 @@ class Table:
     rows: Sequence[Sequence[str]]
 
 
+def or_empty(cell: Callable[..., str], *arguments: object) -> str:
+    """The text of a cell of a table; empty where runs that it needs are not there."""
+    try:
+        return cell(*arguments)
+    except MissingResult:
+        return ""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A claim with our numbers; `status` is held, not held, not run, reported (nothing decides) or error."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import Benchmark, RatioClaim, harness
+from benchmarks import Benchmark, RatioClaim, harness, many_rows
 from benchmarks.__main__ import main
 from benchmarks.harness import CheckFailed, Measured, Memory, discover, judge, measure_memory, measure_time
 
@@ -209,3 +209,16 @@ def test_mistakes_in_a_benchmark_are_named():
         RatioClaim("", "a", "b", 4, reach=3)
     with pytest.raises(ValueError, match="names 'b'; the contestants are \\['a'\\]"):
         Benchmark("toy", lambda quick: 0, {"a": len}, [RatioClaim("text", "a", "b", 2)])
+
+
+def test_many_rows_go_by_the_largest_size_and_the_one_before():
+    def entry(model, n, seconds, peak, d=many_rows.N_COLUMNS):
+        return {"model": model, "rows": n, "columns": d, "seconds": seconds, "peak_gb": peak}
+
+    fits = [entry("RFM", 10, 1.0, 1.0), entry("RFM", 1000, 1000.0, 13.0), entry("RFM", 100, 10.0, 2.0)]
+    fits += [entry("embedding", 100, 1.0, 1.0), entry("embedding", 1000, 10.0, 1.0)]
+    fits.append(entry("embedding", 60, 1.0, 1.6, d=784))
+    found = many_rows.judge(fits)
+    assert [claim["status"] for claim in found] == ["not held", "not held", "held", "held", "not held"]
+    assert [round(claim["exponent"], 6) for claim in found if "exponent" in claim] == [2, 1]
+    assert found[-1]["at_most"] == 1.5

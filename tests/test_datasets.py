@@ -41,8 +41,39 @@ def test_without_a_network_the_error_says_what_to_do(monkeypatch):
 
 
 def test_unknown_names_are_named():
-    with pytest.raises(ValueError, match=r"name='cifar' .*'mnist', 'adult', 'covtype'"):
-        datasets.load("cifar")
+    with pytest.raises(ValueError, match=r"name='imagenet' .*'mnist', 'adult', 'covtype', 'cifar10'"):
+        datasets.load("imagenet")
+
+
+def test_images_of_cifar10_keep_their_shape(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3)).astype(np.uint8)
+    y = np.array([0, 9, 3], np.uint8)
+    np.savez(tmp_path / "cifar10_subset.npz", X=images, y=y, X_test=images[1:], y_test=y[1:])
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    data = datasets.load("cifar10")
+    assert (data.X.dtype, data.y.dtype) == (np.float32, np.int64)
+    np.testing.assert_allclose(data.X, images / 255, rtol=1e-6)
+    np.testing.assert_allclose(data.X_test, images[1:] / 255, rtol=1e-6)
+    np.testing.assert_array_equal(data.y_test, [9, 3])
+
+
+def test_cifar10_from_its_home_is_the_first_images_of_each_class_with_the_channels_last(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    planes, y = random.integers(0, 256, (12, 3, 32, 32)), np.array([1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 0])
+
+    def fetch_openml(name, **options):
+        assert (name, options["version"]) == ("CIFAR_10", 1)
+        return planes.reshape(12, -1).astype(float), y.astype(str)
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
+    monkeypatch.setattr(datasets, "CIFAR10_TRAINING_IMAGES", 8)
+    monkeypatch.setattr(datasets, "CIFAR10_IMAGES_A_CLASS", (2, 1))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    data = datasets.load("cifar10")
+    np.testing.assert_array_equal(data.y, [1, 0, 0, 1])
+    np.testing.assert_array_equal(data.y_test, [1, 0])
+    np.testing.assert_allclose(data.X[3, :, :, 2], planes[3, 2] / 255, rtol=1e-6)
+    np.testing.assert_allclose(data.X_test[1, :, :, 0], planes[10, 0] / 255, rtol=1e-6)
 
 
 def test_uci_sets_come_with_their_splits(tmp_path, monkeypatch):

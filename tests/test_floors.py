@@ -11,13 +11,15 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 FLOORS = [
     ["exceptions"],
     ["checks", "blocks", "grouped_rows"],
-    ["linalg", "metrics", "warping"],
+    ["linalg", "losses", "metrics", "views", "warping"],
     ["mahalanobis"],
     ["kernels"],
-    ["agop", "landmarks", "nystrom", "selection"],
+    ["agop", "nystrom", "selection"],
+    ["leverage"],
+    ["landmarks"],
     ["kernel_map"],
     ["supervised", "embedding"],
-    ["io", "plots", "datasets", "tables", "explain"],
+    ["io", "plots", "datasets", "evaluate", "tables", "explain"],
     ["cli"],
     ["__main__"],
 ]

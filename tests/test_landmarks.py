@@ -1,13 +1,26 @@
 """Landmarks: distinct, reproducible, and drawn by the rule they claim."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 
 from mercer import landmarks
 from mercer.exceptions import DataWarning
-from mercer.landmarks import METHODS, choose_landmarks
+from mercer.kernels import Gaussian
+from mercer.landmarks import KERNEL_METHODS, METHODS, choose_landmarks
 from mercer.mahalanobis import Mahalanobis
+
+
+@pytest.fixture(params=[*METHODS, *(f"{method} estimated" for method in KERNEL_METHODS)])
+def choose(request, monkeypatch):
+    """Choose landmarks by each method; leverage scores are exact on few rows, so once more with estimates."""
+    method, *estimated = request.param.split()
+    if estimated:
+        monkeypatch.setattr(landmarks, "EXACT_ROWS", 0)
+        monkeypatch.setattr(landmarks, "SAMPLED_ROWS", (8, 16))
+    return partial(choose_landmarks, method=method, kernel=Gaussian(1.0))
 
 
 def naive_kmeans_plus_plus_chances(X, first, second):
@@ -16,31 +29,36 @@ def naive_kmeans_plus_plus_chances(X, first, second):
     return squares[second] / squares.sum() / len(X)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distinct_sorted_and_reproducible(method, dtype):
+def test_distinct_sorted_and_reproducible(choose, dtype):
     X = np.repeat(np.random.default_rng(0).normal(size=(50, 4)), 3, axis=0).astype(dtype)
-    chosen = choose_landmarks(X, 30, method, random_state=1)
+    chosen = choose(X, 30, random_state=1)
     assert len(np.unique(X[chosen], axis=0)) == len(chosen) == 30
     assert (np.diff(chosen) > 0).all()
-    np.testing.assert_array_equal(chosen, choose_landmarks(X, 30, method, random_state=1))
-    assert set(chosen) != set(choose_landmarks(X, 30, method, random_state=2))
+    np.testing.assert_array_equal(chosen, choose(X, 30, random_state=1))
+    assert set(chosen) != set(choose(X, 30, random_state=2))
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("offset", [0.0, 100.0])
-def test_fewer_distinct_rows_than_asked_for(method, offset):
+def test_fewer_distinct_rows_than_asked_for(choose, offset):
     X = np.repeat(np.random.default_rng(0).normal(size=(7, 3)) + offset, 20, axis=0).astype(np.float32)
     with pytest.warns(DataWarning, match="n_landmarks=10, but the 140 rows hold only 7 distinct ones"):
-        chosen = choose_landmarks(X, 10, method, random_state=0)
+        chosen = choose(X, 10, random_state=0)
     assert len(np.unique(X[chosen], axis=0)) == 7
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_all_rows_and_one_row(method):
+def test_all_rows_and_one_row(choose):
     X = np.random.default_rng(0).normal(size=(20, 2))
-    np.testing.assert_array_equal(choose_landmarks(X, 20, method, random_state=0), np.arange(20))
-    np.testing.assert_array_equal(choose_landmarks(X[:1], 1, method), [0])
+    np.testing.assert_array_equal(choose(X, 20, random_state=0), np.arange(20))
+    np.testing.assert_array_equal(choose(X[:1], 1), [0])
+
+
+def test_one_distinct_row(choose):
+    X = np.full((30, 2), 3.0)
+    assert len(choose(X, 1, random_state=0)) == 1
+    for wanted in (2, 30, 40):
+        with pytest.warns(DataWarning, match=f"n_landmarks={wanted}, but the 30 rows hold only 1 distinct"):
+            assert len(choose(X, wanted, random_state=0)) == 1
 
 
 @pytest.mark.parametrize("proposals", [1, 4, 64])
@@ -81,20 +99,21 @@ def test_kmeans_plus_plus_measures_in_the_metric():
         assert set(X[chosen, 0]) == {0.0, 1.0, 2.0}
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_tensors_and_memory_maps(method, tmp_path):
+def test_tensors_and_memory_maps(choose, tmp_path):
     X = np.random.default_rng(0).normal(size=(100, 3))
     np.save(tmp_path / "X.npy", X)
-    expected = choose_landmarks(X, 10, method, random_state=0)
+    expected = choose(X, 10, random_state=0)
     for source in (torch.from_numpy(X), np.load(tmp_path / "X.npy", mmap_mode="r")):
-        np.testing.assert_array_equal(choose_landmarks(source, 10, method, random_state=0), expected)
-    tiny = choose_landmarks(X, 10, method, random_state=0, working_memory=1e-3)
+        np.testing.assert_array_equal(choose(source, 10, random_state=0), expected)
+    tiny = choose(X, 10, random_state=0, working_memory=1e-3)
     np.testing.assert_array_equal(tiny, expected)
 
 
 def test_errors():
     X = np.zeros((3, 2))
-    with pytest.raises(ValueError, match=r"landmarks='grid' .*'uniform', 'kmeans\+\+'"):
+    with pytest.raises(
+        ValueError, match=r"landmarks='grid' .*'uniform', 'kmeans\+\+', 'leverage', 'leverage_hutchinson'"
+    ):
         choose_landmarks(X, 2, "grid")
     with pytest.raises(ValueError, match="n_landmarks=0 .*at least 1"):
         choose_landmarks(X, 0)

@@ -9,6 +9,7 @@ from sklearn.decomposition import PCA, KernelPCA
 from mercer import Mahalanobis, Nystrom
 from mercer.exceptions import DataWarning
 from mercer.kernels import Gaussian, Laplace, Linear
+from mercer.landmarks import METHODS
 from mercer.nystrom import landmark_features, principal_coefficients
 from tests.examples_of import KERNELS, METRICS, numbers
 
@@ -64,7 +65,7 @@ def test_agrees_with_uncentred_kernel_pca(digits):
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
 
 
-@pytest.mark.parametrize("landmarks", ["uniform", "kmeans++"])
+@pytest.mark.parametrize("landmarks", METHODS)
 def test_more_landmarks_approximate_better(digits, landmarks):
     K = Laplace(4.0).matrix(digits)
     errors = []

@@ -57,7 +57,7 @@ def visible_texts(axes):
         low, high = sorted(axis.get_view_interval())
         # Beyond the limits of an axis matplotlib keeps ticks that it does not draw.
         texts += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-    return [text for text in texts if text.get_text()]
+    return [text for text in texts if text.get_text() and text.get_visible()]
 
 
 def assert_readable(figure):

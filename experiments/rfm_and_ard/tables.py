@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from experiments import MissingResult, Results, Table
+from experiments import MissingResult, Results, Table, or_empty
 
 from .cases import CONTESTANTS, CURVE_ROWS, SEVEN, TOY_COLUMNS, TOY_METHODS, TOY_ROWS, UNIQUE, on, toy
 from .comparisons import FIGURE_1, OURS, RANKED, coverage, normalised, ranks, standard_error
@@ -19,13 +19,6 @@ def tables(results: Results) -> list[Table]:
         toy_table(results),
         curve_table(results),
     ]
-
-
-def or_empty(cell: Callable[..., str], *arguments: object) -> str:
-    try:
-        return cell(*arguments)
-    except MissingResult:
-        return ""
 
 
 def scored(results: Results, case: str, measure: str) -> str:

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import agop, datasets, explain, kernels, landmarks, linalg, metrics, plots, selection
+    from mercer import agop, datasets, evaluate, explain, kernels, landmarks, linalg, metrics, plots, selection, views
+    from mercer.embedding.kernel_embedding import KernelEmbedding
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
@@ -29,6 +30,7 @@ _HOMES: dict[str, str | None] = {
     "GPRegressor": "mercer.supervised.gp",
     "ColumnWarp": "mercer.warping",
     "KernelDiscriminant": "mercer.supervised.discriminant",
+    "KernelEmbedding": "mercer.embedding.kernel_embedding",
     "Mahalanobis": "mercer.mahalanobis",
     "Nystrom": "mercer.embedding.nystrom",
     "RFMClassifier": "mercer.supervised.rfm",
@@ -37,22 +39,26 @@ _HOMES: dict[str, str | None] = {
     "TabularModel": "mercer.tables.model",
     "agop": None,
     "datasets": None,
+    "evaluate": None,
     "explain": None,
     "kernels": None,
     "landmarks": None,
     "linalg": None,
     "load": "mercer.io",
+    "losses": None,
     "metrics": None,
     "plots": None,
     "save": "mercer.io",
     "selection": None,
     "tabular": "mercer.tables.model",
+    "views": None,
 }
 
 __all__ = [
     "ColumnWarp",
     "GPRegressor",
     "KernelDiscriminant",
+    "KernelEmbedding",
     "Mahalanobis",
     "Nystrom",
     "RFMClassifier",
@@ -61,16 +67,19 @@ __all__ = [
     "TabularModel",
     "agop",
     "datasets",
+    "evaluate",
     "explain",
     "kernels",
     "landmarks",
     "linalg",
     "load",
+    "losses",
     "metrics",
     "plots",
     "save",
     "selection",
     "tabular",
+    "views",
 ]
 
 

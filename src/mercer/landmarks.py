@@ -1,4 +1,4 @@
-"""Landmarks: the few rows that stand for all, drawn uniformly or by k-means++."""
+"""Landmarks: the few rows that stand for all, drawn uniformly, by k-means++ or by ridge leverage scores."""
 
 import warnings
 from typing import Any
@@ -9,11 +9,19 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor, walk
-from mercer.checks import check_choice, check_count
-from mercer.exceptions import DataWarning
+from mercer.checks import check_choice, check_count, check_number
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels import Kernel, check_kernel
+from mercer.leverage import draw_by_scores, exact_scores, hutchinson_scores, recursive_scores, ridge_of_dimension
 from mercer.mahalanobis import Mahalanobis
 
-METHODS = ("uniform", "kmeans++")
+# Those whose chances depend on the kernel.
+KERNEL_METHODS = ("leverage", "leverage_hutchinson")
+METHODS = ("uniform", "kmeans++", *KERNEL_METHODS)
+# Up to this many rows, exact leverage scores take less than a second.
+EXACT_ROWS = 1000
+# The bounds of the samples behind estimated scores: two rows a landmark within them.
+SAMPLED_ROWS = 200, 2000
 # Centres proposed at once by k-means++: enough for a fast matrix product, few enough that most are accepted.
 PROPOSALS = 64
 
@@ -24,6 +32,8 @@ def choose_landmarks(
     method: str = "uniform",
     *,
     metric: Mahalanobis | None = None,
+    kernel: Any = None,
+    ridge: float | None = None,
     random_state: Any = None,
     working_memory: float = WORKING_MEMORY,
 ) -> np.ndarray:
@@ -34,11 +44,22 @@ def choose_landmarks(
     X : array, memory map or tensor of shape (n, d)
     n_landmarks : int
         How many. If X has fewer distinct rows, a DataWarning says so and all of those are returned.
-    method : {"uniform", "kmeans++"}, default="uniform"
+    method : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
         "uniform" draws rows with equal chances; "kmeans++" with chances proportional to the squared distance to the
-        nearest landmark so far.
+        nearest landmark so far. The other two draw with chances proportional to ridge leverage scores, of a group of
+        equal rows to the sum of theirs: rows that are like no other are landmarks, and one of many alike is enough.
+        "leverage", the one to use, estimates them by recursive sampling, in O(n m^2) for m landmarks up to 1000 and in
+        O(n) 2000^2 beyond; "leverage_hutchinson" as the paper does (krepes, section 3.3), in O(n^2) a step of
+        conjugate gradients, unbiased but noisy unless the landmarks are a good part of the rows. Up to 1000 rows both
+        are exact, and so the same.
     metric : Mahalanobis, optional
-        The metric of those distances.
+        The metric of the distances of "kmeans++".
+    kernel : str, Kernel or callable, optional
+        The kernel of the leverage scores, which need one; "median" bandwidths are resolved on X.
+    ridge : float, optional
+        Lambda of the leverage scores (K (K + lambda n I)^-1)_jj. By default such that their sum, the effective
+        dimension, is about half the number of landmarks, and at most 500 if there are more than 2000 rows: so the
+        landmarks are twice the directions that are above the ridge. See `mercer.leverage.ridge_of_dimension`.
     random_state : int, RandomState instance or None, default=None
     working_memory : float, default=64.0
         MiB for the temporaries of one block of rows.
@@ -46,8 +67,15 @@ def choose_landmarks(
     check_choice("landmarks", method, METHODS)
     wanted = check_count("n_landmarks", n_landmarks)
     random = check_random_state(random_state)
+    if method in KERNEL_METHODS and kernel is None:
+        raise invalid_parameter("kernel", kernel, f"given if landmarks={method!r}: the scores are of a kernel")
+    if ridge is not None:
+        check_number("ridge", ridge, above=0.0)
     if method == "uniform":
-        chosen = _distinct_uniform(X, wanted, random)
+        chosen = _first_distinct(X, wanted, random.permutation(X.shape[0]))
+    elif method in KERNEL_METHODS:
+        order = _by_leverage(X, wanted, method, check_kernel(kernel), ridge, random, working_memory)
+        chosen = _first_distinct(X, wanted, order)
     else:
         chosen = _kmeans_plus_plus(X, wanted, metric or Mahalanobis(), random, working_memory)
     if len(chosen) < wanted:
@@ -60,9 +88,8 @@ def choose_landmarks(
     return np.sort(chosen)
 
 
-def _distinct_uniform(X: Any, wanted: int, random: np.random.RandomState) -> np.ndarray:
-    """Walk through the rows in random order and keep those not seen before, until there are enough."""
-    order = random.permutation(X.shape[0])
+def _first_distinct(X: Any, wanted: int, order: np.ndarray) -> np.ndarray:
+    """Walk through the rows in the given order and keep those not seen before, until there are enough."""
     kept: list[int] = []
     seen: set[bytes] = set()
     step = max(wanted, 1024)
@@ -78,6 +105,40 @@ def _distinct_uniform(X: Any, wanted: int, random: np.random.RandomState) -> np.
                 if len(kept) == wanted:
                     return np.array(kept, dtype=np.intp)
     return np.array(kept, dtype=np.intp)
+
+
+def _by_leverage(
+    X: Any,
+    wanted: int,
+    method: str,
+    kernel: Kernel,
+    ridge: float | None,
+    random: np.random.RandomState,
+    working_memory: float,
+) -> np.ndarray:
+    """Return all rows: first those drawn by their leverage scores, then those that follow where some are equal."""
+    n = X.shape[0]
+    kernel = kernel.resolved(X, random)
+    if wanted >= n:
+        return random.permutation(n)  # every row will be taken
+    if ridge is None:
+        ridge = ridge_of_dimension(kernel, X, wanted / 2, random)
+    if n <= EXACT_ROWS:
+        scores = exact_scores(kernel, X, ridge, working_memory=working_memory)
+    elif method == "leverage":
+        fewest, most = SAMPLED_ROWS
+        scores = recursive_scores(
+            kernel, X, ridge,
+            n_sampled=min(most, max(fewest, 2 * wanted)), random_state=random, working_memory=working_memory,
+        )  # fmt: skip
+    else:
+        scores = hutchinson_scores(kernel, X, ridge, random_state=random, working_memory=working_memory)
+    drawn, _ = draw_by_scores(scores, wanted, random)
+    # Exponential waiting times: who comes first, second, ... are draws one after another by the rates. Rows with
+    # k(x, x) = 0 come last, but they come.
+    waiting = random.exponential(size=n) / np.maximum(scores, 1e-200)
+    waiting[drawn] = -1.0
+    return np.argsort(waiting, kind="stable")
 
 
 def _kmeans_plus_plus(

@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, rows_per_block, walk
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, rows_per_block, walk
+from mercer.exceptions import invalid_parameter
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.linalg import top_eigenpairs
@@ -66,3 +67,37 @@ def landmark_features(
         if bias is not None:
             out[rows] += bias
     return out
+
+
+def landmark_influence(
+    kernel: Kernel, X: Any, landmarks: Any, coefficients: Any, *, working_memory: float = WORKING_MEMORY
+) -> Any:
+    """Which landmarks make a row's representation? Return k(x, x_l) ||A_l|| for each row x and landmark x_l.
+
+    The product of how like the row is to the landmark and how much the landmark counts at all (krepes, section 5.1).
+    O(n m d + m h) time, and memory for the result.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like of shape (n, d)
+    landmarks : array-like of shape (m, d)
+    coefficients : array-like of shape (m, h)
+        A, with a row A_l a landmark.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows, beside the result.
+
+    Returns
+    -------
+    influence of shape (n, m)
+        A tensor if X or the landmarks are one, else a NumPy array.
+    """
+    norms = torch.linalg.vector_norm(as_tensor(coefficients), dim=1)
+    if len(norms) != len(landmarks):
+        raise invalid_parameter(
+            "coefficients",
+            tuple(coefficients.shape),
+            f"of shape (m, h), with a row each of the {len(landmarks)} landmarks",
+        )
+    K = as_tensor(kernel.matrix(X, landmarks, working_memory=working_memory))
+    return like_input(K * norms.to(K), X, landmarks)

@@ -13,10 +13,12 @@ __all__ = ["NAMES", "UCI_NAMES", "Dataset", "FixedSplits", "load", "uci_regressi
 
 # The experiments use 16 % of Forest CoverType, drawn with the shares of the classes kept.
 COVTYPE_ROWS = 92_962
+# And of CIFAR-10 the first images of each class, so many to learn from and so many to test.
+CIFAR10_TRAINING_IMAGES, CIFAR10_IMAGES_A_CLASS = 50_000, (1000, 200)
 
 
 class Dataset(NamedTuple):
-    """Rows and targets, split if the set has a split of its own (else the test part is None)."""
+    """Rows or images, and targets, split if the set has a split of its own (else the test part is None)."""
 
     X: np.ndarray
     y: np.ndarray
@@ -27,7 +29,11 @@ class Dataset(NamedTuple):
 
 
 def load(name: str) -> Dataset:
-    """Return a data set by its name: "mnist", "adult" or "covtype" (16 % of it, with the class shares of the whole).
+    """Return a data set by its name: "mnist", "adult", "covtype" or "cifar10".
+
+    "covtype" is 16 % of the whole, with its shares of the classes. "cifar10" is a fifth, the first 1000 training and
+    200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of "cifar10"
+    as images of shape (32, 32, 3).
 
     If the environment variable MERCER_DATA names a folder that has the set's file, it is read from there; if not, the
     set is fetched from its public home through scikit-learn, which keeps it in its own cache.
@@ -88,9 +94,35 @@ def _covtype_from_home() -> Dataset:
     return Dataset(X.astype(np.float32), y.astype(np.int64) - 1)
 
 
+def _cifar10_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+    images, test = (arrays[key].astype(np.float32) / 255.0 for key in ("X", "X_test"))
+    return Dataset(images, arrays["y"].astype(np.int64), test, arrays["y_test"].astype(np.int64))
+
+
+def _cifar10_from_home() -> Dataset:
+    from sklearn.datasets import fetch_openml
+
+    X, y = fetch_openml("CIFAR_10", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
+    y = y.astype(np.int64)
+    arrays = {}
+    # As in the original files: the training images first, and each image plane by plane, red, green and blue.
+    parts = slice(None, CIFAR10_TRAINING_IMAGES), slice(CIFAR10_TRAINING_IMAGES, None)
+    for suffix, part, count in zip(("", "_test"), parts, CIFAR10_IMAGES_A_CLASS, strict=True):
+        kept = _first_of_each_class(y[part], count)
+        arrays[f"X{suffix}"] = X[part][kept].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        arrays[f"y{suffix}"] = y[part][kept]
+    return _cifar10_from_file(arrays)
+
+
+def _first_of_each_class(y: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices of the first `count` rows of each class, in rising order."""
+    return np.sort(np.concatenate([np.flatnonzero(y == label)[:count] for label in np.unique(y)]))
+
+
 SOURCES: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], Dataset], Callable[[], Dataset]]] = {
     "mnist": ("mnist.npz", _mnist_from_file, _mnist_from_home),
     "adult": ("adult.npz", _adult_from_file, _adult_from_home),
     "covtype": ("covtype_93k.npz", _covtype_from_file, _covtype_from_home),
+    "cifar10": ("cifar10_subset.npz", _cifar10_from_file, _cifar10_from_home),
 }
 NAMES = tuple(SOURCES)

@@ -6,21 +6,19 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_count, check_number
+from mercer.checks import check_count
+from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernel_map import PRECISIONS, KernelMap
-from mercer.kernels import Kernel, check_kernel
-from mercer.landmarks import METHODS, choose_landmarks
+from mercer.kernel_map import PRECISIONS
+from mercer.kernels import check_kernel
+from mercer.landmarks import KERNEL_METHODS
 from mercer.nystrom import principal_coefficients
 
-# What n_landmarks=None means where the data have more rows.
-DEFAULT_LANDMARKS = 1000
 
-
-class Nystrom(KernelMap):
+class Nystrom(LandmarkMap):
     """Map rows to features whose inner products approximate a kernel: K ≈ Φ Φ^T with Φ = K_nm U_h Λ_h^-1/2.
 
     U_h Λ_h U_h^T is the leading part of the kernel matrix K_mm of m landmarks, so that the features are the
@@ -37,9 +35,11 @@ class Nystrom(KernelMap):
         m. None takes 1000, or all rows if there are fewer.
     n_components : int or None, default=None
         h, at most m; None keeps all. Directions without numerical content are left out.
-    landmarks : {"uniform", "kmeans++"} or array, default="uniform"
-        How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
-        of shape (m,). In place of `n_landmarks`, if an array.
+    landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
+        How landmarks are drawn from the rows: with equal chances, far from each other, or by the kernel's ridge
+        leverage scores, in two estimates (`mercer.landmarks.choose_landmarks`; the first is the quicker one); or the
+        landmarks themselves, of shape (m, d); or the indices of rows, of shape (m,). In place of `n_landmarks`, if an
+        array.
     bandwidth : float, "median" or None, default=None
         Takes the place of the kernel's own bandwidth.
     random_state : int, RandomState instance or None, default=None
@@ -111,6 +111,9 @@ class Nystrom(KernelMap):
         self._check_parameters(X)
         random = check_random_state(self.random_state)
         kernel = None if self._is_precomputed() else check_kernel(self.kernel, self.bandwidth)
+        if kernel is not None and isinstance(self.landmarks, str) and self.landmarks in KERNEL_METHODS:
+            # Else after the landmarks: the rows of the median are drawn by the same random numbers.
+            kernel = kernel.resolved(X, random)
         landmarks, indices = self._landmarks(X, kernel, random)
         if kernel is None:
             K_mm = as_tensor(landmarks[:, indices])
@@ -147,51 +150,10 @@ class Nystrom(KernelMap):
         check_is_fitted(self)
         return self._evaluate(X, self.landmarks_, columns=self.landmark_indices_)
 
-    def _landmarks(
-        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        if not isinstance(self.landmarks, str):
-            return self._given_landmarks(X, kernel)
-        wanted = min(len(X), DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
-        if self.n_landmarks is None:
-            with warnings.catch_warnings():
-                # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
-                warnings.simplefilter("ignore", DataWarning)
-                indices = self._choose(X, kernel, wanted, random)
-        else:
-            indices = self._choose(X, kernel, wanted, random)
-        return X[indices], indices
-
-    def _choose(self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState) -> np.ndarray:
-        metric = None if kernel is None else kernel.common_metric()
-        return choose_landmarks(
-            X, wanted, self.landmarks, metric=metric, random_state=random, working_memory=self.working_memory
-        )
-
-    def _given_landmarks(self, X: np.ndarray, kernel: Kernel | None) -> tuple[np.ndarray, np.ndarray | None]:
-        given = np.asarray(self.landmarks)
-        if given.ndim == 1 and np.issubdtype(given.dtype, np.integer):
-            if len(given) == 0 or given.min() < 0 or given.max() >= len(X):
-                raise invalid_parameter("landmarks", self.landmarks, f"row indices from 0 to {len(X) - 1}")
-            return X[given], given
-        if kernel is None:
-            raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")
-        given = check_array(given, dtype=X.dtype, input_name="landmarks")
-        if given.shape[1] != X.shape[1]:
-            raise invalid_parameter(
-                "landmarks", f"array of shape {given.shape}", f"of shape (m, {X.shape[1]}), with the columns of X"
-            )
-        return given.copy(), None
-
     def _check_parameters(self, X: np.ndarray) -> None:
-        check_number("working_memory", self.working_memory, above=0.0)
-        m = None
-        if self.n_landmarks is not None:
-            m = check_count("n_landmarks", self.n_landmarks)
-        if isinstance(self.landmarks, str) and self.landmarks not in METHODS:
-            raise invalid_parameter("landmarks", self.landmarks, METHODS, "An array of landmarks will do too.")
+        self._check_landmark_parameters()
         if self.n_components is not None:
-            check_count("n_components", self.n_components, at_most=m, why="n_landmarks")
+            check_count("n_components", self.n_components, at_most=self.n_landmarks, why="n_landmarks")
         self._check_precomputed(X)
         if self._is_precomputed() and isinstance(self.landmarks, str) and self.landmarks != "uniform":
             raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")

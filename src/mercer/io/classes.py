@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 import mercer
 import mercer.kernels
+import mercer.views
 from mercer.exceptions import ModelFileError
 
 # Where Mercer's estimators come to hold scikit-learn's, list these here, as in
@@ -19,6 +20,8 @@ SCIKIT_LEARN: dict[str, str] = {}
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.
 RESULTS: dict[str, str] = {
+    "mercer.embedding.Augmented": "mercer.embedding.samples:Augmented",
+    "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
     "mercer.supervised.Calibration": "mercer.supervised.calibration:Calibration",
     "mercer.supervised.Component": "mercer.supervised.component:Component",
     "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
@@ -36,7 +39,8 @@ def addresses() -> dict[str, str]:
     """
     public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
     kernels = {f"mercer.kernels.{name}": f"mercer.kernels:{name}" for name in mercer.kernels.__all__}
-    return public | kernels | SCIKIT_LEARN | RESULTS
+    views = {f"mercer.views.{name}": f"mercer.views:{name}" for name in mercer.views.__all__}
+    return public | kernels | views | SCIKIT_LEARN | RESULTS
 
 
 def class_name(kind: type) -> str | None:

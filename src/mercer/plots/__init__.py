@@ -9,6 +9,8 @@ from mercer.plots.intervals import IntervalDisplay
 from mercer.plots.metric import MetricDisplay
 from mercer.plots.reliability import ReliabilityDisplay
 from mercer.plots.scores import ScoresDisplay, normalized_scores
+from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.top_landmarks import TopLandmarksDisplay
 
 __all__ = [
     "AgreementDisplay",
@@ -20,5 +22,7 @@ __all__ = [
     "MetricDisplay",
     "ReliabilityDisplay",
     "ScoresDisplay",
+    "SpectrumDisplay",
+    "TopLandmarksDisplay",
     "normalized_scores",
 ]

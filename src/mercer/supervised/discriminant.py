@@ -79,8 +79,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
     bandwidth : float, "median", "auto" or None, default=None
         Takes the place of the kernel's own bandwidth. "auto" chooses among multiples of the median distance by the same
         leave-one-out error, on at most 2000 rows, or with landmarks on at most 2000 of them and 20 000 rows.
-    landmarks : {"uniform", "kmeans++"}, default="uniform"
-        How landmarks are drawn.
+    landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
+        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
+        (`mercer.landmarks.choose_landmarks`).
     random_state : int, RandomState instance or None, default=None
         Draws the landmarks, the rows of the search and of the median.
     working_memory : float, default=64.0
@@ -210,8 +211,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
         memory = self.working_memory
         chosen = choose_landmarks(
-            X, n_landmarks, self.landmarks, metric=kernel.common_metric(), random_state=random, working_memory=memory
-        )
+            X, n_landmarks, self.landmarks,
+            metric=kernel.common_metric(), kernel=kernel, random_state=random, working_memory=memory,
+        )  # fmt: skip
         Z = X[chosen]
         if self.bandwidth == "auto":
             options = (groups, self.regularizer, self.center, memory, random)

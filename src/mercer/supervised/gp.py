@@ -88,8 +88,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     n_landmarks : int, None or "auto", default="auto"
         None uses every distinct row as a centre: exact, O(n^2) memory and O(n^3) time. A number m uses m landmarks,
         O(n m^2) time. "auto" is None up to 10 000 distinct rows, and 2000 beyond.
-    landmarks : {"uniform", "kmeans++"}, default="uniform"
-        How landmarks are drawn.
+    landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
+        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
+        (`mercer.landmarks.choose_landmarks`).
     time_limit : float or None, default=None
         Seconds after which the search for better candidates ends, with a warning. A step that has begun is finished.
     random_state : int, RandomState instance or None, default=None

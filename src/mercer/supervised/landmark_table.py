@@ -69,7 +69,9 @@ def through_landmarks(
     pool = table.sample(max(MOST_SAMPLED, 2 * n_landmarks), random)
     rows = pool.sample(MOST_SAMPLED, random)
     Z, metric = pool.warped(warp), kernel.common_metric()
-    chosen = choose_landmarks(Z, n_landmarks, method, metric=metric, random_state=random, working_memory=working_memory)
+    chosen = choose_landmarks(
+        Z, n_landmarks, method, metric=metric, kernel=kernel, random_state=random, working_memory=working_memory
+    )
     landmarks = Z[torch.from_numpy(chosen).to(Z.device)]
     sums = landmark_sums(
         kernel, table.X, landmarks, table.y, table.weights,

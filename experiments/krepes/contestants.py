@@ -1,0 +1,52 @@
+"""Who maps the rows: KernelEmbedding, its principal-component start, and scikit-learn's Nystroem and KernelPCA.
+
+Kernels are Gaussian everywhere. scikit-learn's have the median distance for a bandwidth, gamma = 0.5 / median^2; the
+start has half of it, which is what the prototypes took.
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.decomposition import KernelPCA
+from sklearn.kernel_approximation import Nystroem
+
+from mercer import KernelEmbedding, Nystrom
+from mercer.kernels import Gaussian
+
+ROWS_A_BLOCK = 2000
+
+
+class OnSomeRows:
+    """A transformer fitted on at most `most_rows` rows, drawn by the seed; rows are mapped block by block.
+
+    KernelPCA would hold the kernel matrix between all rows and those of the fit, twice.
+    """
+
+    def __init__(self, transformer: Any, most_rows: int, seed: int) -> None:
+        self.transformer, self.most_rows, self.seed = transformer, most_rows, seed
+
+    def fit(self, X: np.ndarray) -> "OnSomeRows":
+        rows = np.random.RandomState(self.seed).permutation(len(X))[: self.most_rows]
+        self.transformer.fit(X[rows])
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        blocks = range(0, len(X), ROWS_A_BLOCK)
+        return np.concatenate([self.transformer.transform(X[start : start + ROWS_A_BLOCK]) for start in blocks])
+
+
+def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> Any:
+    """Return the transformer, not fitted; None for the inputs as they are. X is looked at for its median distance."""
+    if name == "raw":
+        return None
+    if name == "KernelEmbedding":
+        return KernelEmbedding(**options, random_state=seed)
+    median = Gaussian().resolved(X, seed).bandwidth
+    if name == "Nystrom":
+        return Nystrom(bandwidth=0.5 * median, **options, random_state=seed)
+    gamma = 0.5 / median**2
+    if name == "Nystroem":
+        return Nystroem(gamma=gamma, **options, random_state=seed)
+    most_rows = options.pop("most_rows")
+    kernel_pca = KernelPCA(kernel="rbf", gamma=gamma, eigen_solver="randomized", random_state=seed, **options)
+    return OnSomeRows(kernel_pca, most_rows, seed)

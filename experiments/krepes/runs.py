@@ -1,0 +1,74 @@
+"""One embedding of one set: the linear probe with 10 % of the labels, time, and what its landmarks say."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from experiments.data import prepared
+from mercer import KernelEmbedding
+from mercer.evaluate import linear_probe
+from mercer.metrics import class_coverage, expected_class_coverage
+
+from .contestants import contestant
+
+Measures = dict[str, float | str]
+
+LABELLED = 0.1
+TOP = 3
+# Test rows whose landmarks are looked at: the share of a class is then known to 1 %.
+EXPLAINED_ROWS = 2000
+
+
+def run(settings: dict[str, Any], seed: int) -> Measures:
+    """Fit without labels, and score; the labelled rows depend on the seed alone, so that all have the same."""
+    X, y, X_test, y_test = prepared(
+        settings["data"]["name"], settings["data"]["n_train"], settings["data"]["n_test"], seed
+    )
+    model = contestant(settings["contestant"], dict(settings["options"]), X, seed)
+    start = time.perf_counter()
+    if model is not None:
+        model.fit(X)
+    fitted = time.perf_counter()
+    probe = linear_probe(model, X, y, X_test, y_test, labelled=LABELLED, random_state=seed)
+    measures: Measures = {
+        "accuracy": probe.accuracy,
+        "balanced accuracy": probe.balanced_accuracy,
+        "labelled rows": probe.n_labelled,
+        "probe seconds": time.perf_counter() - fitted,
+    }
+    if model is not None:
+        measures["fit seconds"] = fitted - start
+    if isinstance(model, KernelEmbedding):
+        measures |= chosen(model) | interpretation(model, y, X_test[:EXPLAINED_ROWS], y_test[:EXPLAINED_ROWS])
+    return measures
+
+
+def chosen(model: KernelEmbedding) -> Measures:
+    """What the estimator settled without labels."""
+    return {
+        "components": model.coefficients_.shape[1],
+        "bandwidth": model.kernel_.bandwidth,
+        "ridge": model.ridge_,
+        "loss": model.loss_,
+    }
+
+
+def interpretation(model: KernelEmbedding, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Measures:
+    """Whether landmarks that count are of all classes (kappa), and those that count for a row of its class.
+
+    Beside kappa its mean over random orders, both over the classes that landmarks have; beside the share of the row's
+    class among the landmarks of largest influence that among those of largest kernel value alone.
+    """
+    labels = y[model.landmark_indices_]
+    nearest = np.argsort(-model.kernel_.matrix(X_test, model.landmarks_), axis=1, kind="stable")[:, :TOP]
+
+    def share(landmarks: np.ndarray) -> float:
+        return float(np.mean(labels[landmarks] == y_test[:, None]))
+
+    return {
+        "kappa": class_coverage(model.coefficients_, labels),
+        "kappa of a random order": expected_class_coverage(labels),
+        "top 3 of the class": share(model.top_landmarks(X_test, TOP)),
+        "top 3 by the kernel alone": share(nearest),
+    }

@@ -1,0 +1,65 @@
+"""The experiment's own tables: contestants by sets, Table 5 beside the paper's, what reached further, and landmarks."""
+
+from experiments import Results, Table, or_empty
+from experiments.report import mean_and_spread
+
+from .cases import CONTESTANTS, DEFAULT, FULL, QUICK, REACH, on, row_of_table_5
+from .paper import LANDMARKS, LOSSES, SETTINGS, TABLE_5
+
+
+def tables(results: Results) -> list[Table]:
+    """All of them; a cell whose runs are not all there is empty."""
+    return [
+        set_table(results, "accuracy", "Accuracy of the probe, 10 % of the labels"),
+        set_table(results, "balanced accuracy", "Balanced accuracy of the probe"),
+        set_table(results, "fit seconds", "Fit, seconds"),
+        table_5(results),
+        settings_table(),
+        reach_table(results),
+        landmark_table(results),
+    ]
+
+
+def shown(results: Results, case: str, measure: str) -> str:
+    return mean_and_spread(results.values(case, measure))
+
+
+def set_table(results: Results, measure: str, title: str) -> Table:
+    """Contestants by sets."""
+    sets = [data for data in (*FULL, *QUICK) if on(data, DEFAULT) in results.seeds]
+    rows = [[name, *(or_empty(shown, results, on(data, name), measure) for data in sets)] for name in CONTESTANTS]
+    return Table(title, ("contestant", *sets), rows)
+
+
+def table_5(results: Results) -> Table:
+    """Losses by landmarks on MNIST (quick: on digits), the paper's in brackets."""
+    data = "mnist" if on("mnist", DEFAULT) in results.seeds else "digits"
+    rows = []
+    for loss in LOSSES:
+        cases = [on(data, row_of_table_5(loss, landmarks)) for landmarks in LANDMARKS]
+        ours = [or_empty(shown, results, case, "accuracy") for case in cases]
+        theirs = [f"[{TABLE_5[loss, landmarks]}]" for landmarks in LANDMARKS]
+        rows.append([loss, *(f"{own} {paper}".strip() for own, paper in zip(ours, theirs, strict=True))])
+    return Table(f"Table 5: accuracy on {data}, the paper's on mnist in brackets", ("loss", *LANDMARKS), rows)
+
+
+def settings_table() -> Table:
+    rows = [[name, *both] for name, both in SETTINGS.items()]
+    return Table("Table 5: what must be settled", ("setting", "the paper, on mnist", "here"), rows)
+
+
+def reach_table(results: Results) -> Table:
+    """The default on MNIST and what was put in the place of its choices."""
+    measures = ("accuracy", "balanced accuracy", "fit seconds", "bandwidth", "components")
+    rows = [
+        [label, *(or_empty(shown, results, on("mnist", label), measure) for measure in measures)]
+        for label in (DEFAULT, *REACH)
+    ]
+    return Table("Reaching further on mnist", ("settings", *measures), [row for row in rows if any(row[1:])])
+
+
+def landmark_table(results: Results) -> Table:
+    """What the landmarks of every embedding say."""
+    measures = ("kappa", "kappa of a random order", "top 3 of the class", "top 3 by the kernel alone")
+    rows = [[case, *(or_empty(shown, results, case, measure) for measure in measures)] for case in results.seeds]
+    return Table("Landmarks", ("embedding", *measures), [row for row in rows if any(row[1:])])

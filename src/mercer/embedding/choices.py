@@ -1,0 +1,123 @@
+"""Choices of an embedding that are made without labels: by the loss on rows that were left out."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.embedding.moments import Moments, Statistics, add_views, no_moments, statistics
+from mercer.embedding.objectives import ClosedForm, held_out_losses
+from mercer.embedding.samples import ViewSource
+from mercer.kernels import Kernel
+from mercer.kernels.radial import BandwidthKernel
+from mercer.nystrom import principal_coefficients
+
+# Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
+RIDGES = tuple(float(10.0**power) for power in np.arange(-6.0, 0.0))
+
+
+class Halves(NamedTuple):
+    """The moments of a kernel's values with landmarks, of two halves of the rows, and the coordinates to use them in.
+
+    Attributes
+    ----------
+    folds : sequence of two Moments
+    B : tensor of shape (m, r)
+        B^T K_mm B = I.
+    origin : tensor of shape (m,) or None
+        What is taken from the kernel's values: their mean, or nothing.
+    """
+
+    folds: Sequence[Moments]
+    B: Tensor
+    origin: Tensor | None
+
+    def all_rows(self) -> Statistics:
+        """Return the statistics of all rows."""
+        return statistics(self.folds[0].plus(self.folds[1]), self.B, self.origin)
+
+    def each(self) -> tuple[Statistics, Statistics]:
+        """Return the statistics of each half."""
+        return statistics(self.folds[0], self.B, self.origin), statistics(self.folds[1], self.B, self.origin)
+
+
+class Choice(NamedTuple):
+    """A ridge, its loss on rows left out, and what was tried."""
+
+    ridge: float
+    loss: float
+    tried: list[dict[str, Any]]
+
+
+def no_rows(landmarks: Tensor) -> list[Moments]:
+    """Return the moments of two halves without rows."""
+    return [no_moments(landmarks), no_moments(landmarks)]
+
+
+def halves_of(kernel: Kernel, landmarks: Tensor, folds: Sequence[Moments], center: bool) -> Halves:
+    """Return the moments with the coordinates in which the landmarks are white."""
+    # Small eigenvalues are what the inverse root amplifies, so K_mm has all digits whatever the rows have. Where they
+    # are below 1e-7 of the largest, about the root of the rounding error, products of two kernel values have none left.
+    K_mm = kernel.matrix(landmarks.to(torch.float64))
+    B = principal_coefficients(K_mm, precision=torch.float32)
+    if B.shape[1] == 0:
+        raise ValueError("the kernel matrix of the landmarks is zero: X has no row with k(x, x) above 0.")
+    return Halves(folds, B, folds[0].plus(folds[1]).mean if center else None)
+
+
+def choose_ridge(form: ClosedForm, halves: Halves, ridge: Any, n_components: int, kernel: Kernel) -> Choice:
+    """Return the ridge under which the optimum on each half has the smallest loss on the other; or the one given.
+
+    A loss without a ridge, and a single row, leave nothing to choose.
+    """
+    rows = [fold.n_rows for fold in halves.folds]
+    if not form.has_ridge or min(rows) == 0:
+        return Choice(0.0 if ridge == "auto" else float(ridge), float("nan"), [])
+    each = halves.each()
+    top = float(torch.linalg.eigvalsh((each[0].second + each[1].second) / 2)[-1])
+    ridges = [share * top for share in RIDGES] if ridge == "auto" else [float(ridge)]
+    losses = held_out_losses(form, each, ridges, n_components)
+    tried = [
+        {"bandwidth": bandwidth_of(kernel), "ridge": tried, "held_out_loss": loss, "rows": sum(rows)}
+        for tried, loss in zip(ridges, losses, strict=True)
+    ]
+    best = int(np.argmin(losses))
+    return Choice(ridges[best], losses[best], tried)
+
+
+def choose_kernel(
+    kernels: Sequence[Kernel],
+    form: ClosedForm,
+    source: ViewSource,
+    landmarks: Tensor,
+    *,
+    ridge: Any,
+    n_components: int,
+    center: bool,
+) -> tuple[Kernel, list[dict[str, Any]]]:
+    """Return the kernel with the smallest loss on rows left out, each at its best ridge; and what was tried.
+
+    Losses of different kernels compare where they are functions of the embeddings alone.
+    """
+    choices = []
+    for kernel in kernels:
+        folds = add_views(no_rows(landmarks), kernel, landmarks, source.chunks(landmarks))
+        halves = halves_of(kernel, landmarks, folds, center)
+        choices.append(choose_ridge(form, halves, ridge, min(n_components, halves.B.shape[1]), kernel))
+    losses = [choice.loss for choice in choices]
+    best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
+    return kernels[best], [entry for choice in choices for entry in choice.tried]
+
+
+def is_free(kernel: Kernel) -> bool:
+    """Whether the kernel has one bandwidth, which is no number yet."""
+    leaves = [leaf for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
+    return len(leaves) == 1 and leaves[0].bandwidth == "median"
+
+
+def bandwidth_of(kernel: Kernel) -> float | None:
+    """Return the kernel's one bandwidth; None if it has none, or several."""
+    scales = [leaf.scale() for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
+    return float(scales[0]) if len(scales) == 1 else None

@@ -1,0 +1,417 @@
+"""Representations on landmarks, learned without labels: the exact optima of self-supervised losses."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor
+from mercer.checks import check_choice, check_count, check_number
+from mercer.embedding.choices import choose_kernel, choose_ridge, halves_of, is_free, no_rows
+from mercer.embedding.closed_forms import REGULARIZERS
+from mercer.embedding.landmark_map import LandmarkMap
+from mercer.embedding.moments import Moments, add_views
+from mercer.embedding.objectives import LOSSES, closed_form
+from mercer.embedding.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels import check_kernel
+from mercer.losses import kernel_pca, simple_contrastive, spectral_contrastive
+from mercer.nystrom import landmark_features, landmark_influence
+
+# What n_components=None means where the landmarks bear as many.
+DEFAULT_COMPONENTS = 150
+# bandwidth="auto" tries these multiples of the median distance, on at most this many rows.
+BANDWIDTHS = (1.0, 0.7, 0.5, 0.35)
+SEARCH_ROWS = 10_000
+
+
+class KernelEmbedding(LandmarkMap):
+    """Learn an embedding f(x) = A^T k(x) + bias from unlabelled rows, so that views of one row have like embeddings.
+
+    k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views
+    exactly: sums over the rows and one eigenproblem of size m, no steps and no learning rate (krepes, section 2 and 3;
+    the optima are in ALGORITHMS). Ridge and bandwidth are chosen without labels, by the loss on rows that were not used
+    to fit.
+
+    Parameters
+    ----------
+    loss : {"spectral_contrastive", "simple_contrastive", "kernel_pca"}, default="spectral_contrastive"
+        "spectral_contrastive" is -2 E[f(x)^T f(x+)] + E[(f(x)^T f(x-))^2], x+ another view of the row of x and x- a
+        view of any row. "simple_contrastive" is E[f(x)^T (f(x-) - f(x+))] under A^T K_mm A = I. "kernel_pca" is the
+        squared error of reconstruction in the kernel's space, of the rows as they are: no views are drawn.
+    kernel : str, Kernel or callable, default="gaussian"
+    n_components : int or None, default=None
+        h. None takes 150, or as many as there are.
+    n_landmarks : int or None, default=None
+        m, the number of centres. None takes 1000, or all rows if there are fewer.
+    landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
+        How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
+        of shape (m,). All views share them.
+    landmark_tuples : bool, default=False
+        Whether the views of a row are landmarks in its place, as in the paper: m / n_views rows are drawn, and each
+        brings as many landmarks as it has views.
+    augment : str, None, View or callable of (batch, generator), default="auto"
+        How views are drawn; see `mercer.views.check_view`. "auto" goes by the shape of one sample: noise and dropped
+        features for tables, gentle affine maps for gray images, crops, flips and colours for colour images. What a
+        string stands for is applied to a table in units of its columns' standard deviations.
+    n_views : int, default=2
+        Views of each row.
+    image_shape : tuple of int or None, default=None
+        (height, width) or (height, width, channels) of images that come as flat rows. Images that come as arrays of
+        shape (n, height, width) or (n, height, width, channels) have their own.
+    ridge : float or "auto", default="auto"
+        The weight λ of the penalty. "auto" chooses it by the loss of half of the rows under the optimum of the other
+        half, without labels. Under "simple_contrastive" the constraint takes its place.
+    regularizer : {"covariance", "tikhonov"}, default="covariance"
+        What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
+        to E[k k^T] in it. "kernel_pca" has Tikhonov's.
+    center : bool, default=True
+        Whether embeddings are centred over all views, by the bias. The loss is that of the centred embeddings.
+    bandwidth : float, "median", "auto" or None, default="auto"
+        "auto" keeps a number that the kernel has; in place of "median" it tries multiples of the median distance and
+        takes that of the smallest spectral contrastive loss on rows left out. For "kernel_pca", whose losses do not
+        compare, it is the median. None keeps the kernel's own.
+    random_state : int, RandomState instance or None, default=None
+        Draws landmarks and views.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows.
+    device : str, torch.device or None, default=None
+        Where the work is done; None is the CPU.
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        With a number for the bandwidth.
+    landmarks_ : ndarray of shape (m, d)
+    landmark_indices_ : ndarray of shape (m,) or None
+        The rows of `fit` that are landmarks; None where they were given, or are views.
+    coefficients_ : ndarray of shape (m, h)
+        A.
+    bias_ : ndarray of shape (h,)
+    eigenvalues_ : ndarray of shape (h,)
+        What ranks the components: how well views agree on each, or its variance for "kernel_pca".
+    ridge_ : float
+    loss_ : float
+        On the views of the fit, without the penalty.
+    history_ : list of dict
+        Bandwidths and ridges that were tried: bandwidth, ridge, held_out_loss, rows.
+    sample_shape_ : tuple of int
+        The shape of one sample.
+    moments_ : list of Moments
+        The sums over all rows so far; after `partial_fit` only.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
+
+    Notes
+    -----
+    `fit` costs O(n p m (d + m) + m^3) for p views, in blocks of rows, `transform` O(n m (d + h)).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from mercer import KernelEmbedding
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> embedding = KernelEmbedding(image_shape=(8, 8), n_landmarks=300, n_components=20, random_state=0)
+    >>> embedding.fit_transform(X).shape
+    (1797, 20)
+    """
+
+    moments_: list[Moments]
+
+    def __init__(
+        self,
+        loss: str = "spectral_contrastive",
+        kernel: Any = "gaussian",
+        *,
+        n_components: int | None = None,
+        n_landmarks: int | None = None,
+        landmarks: Any = "uniform",
+        landmark_tuples: bool = False,
+        augment: Any = "auto",
+        n_views: int = 2,
+        image_shape: Any = None,
+        ridge: Any = "auto",
+        regularizer: str = "covariance",
+        center: bool = True,
+        bandwidth: Any = "auto",
+        random_state: Any = None,
+        working_memory: float = WORKING_MEMORY,
+        device: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
+        self.landmark_tuples = landmark_tuples
+        self.augment = augment
+        self.n_views = n_views
+        self.image_shape = image_shape
+        self.ridge = ridge
+        self.regularizer = regularizer
+        self.center = center
+        self.bandwidth = bandwidth
+        self.random_state = random_state
+        self.working_memory = working_memory
+        self.device = device
+
+    # ---- fit --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
+        """Learn from rows, with views drawn by `augment`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images of shape (n, height, width) or (n, height, width, channels)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X = check_samples(self, X, reset=True)
+        source = self._begin(X)
+        self._solve(self._summed(source))
+        return self
+
+    def fit_views(self, *views: Any) -> "KernelEmbedding":
+        """Learn from views that are there: two or more arrays of one shape, row i of each a view of sample i.
+
+        Parameters
+        ----------
+        *views : array-likes of shape (n, d), or images
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters(n_given=len(views))
+        arrays = [check_samples(self, view, reset=j == 0) for j, view in enumerate(views)]
+        lengths = [len(array) for array in arrays]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"the views have {lengths} rows: row i of each must be a view of sample i.")
+        source = self._begin(arrays[0], GivenViews(arrays))
+        self._solve(self._summed(source))
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
+        """Learn from rows that come in batches, one call a batch: the sums over all batches so far are exact.
+
+        Landmarks, bandwidth and the scales of columns are those of the first batch, which should be large enough.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "moments_"):
+            self._check_parameters()
+            X = check_samples(self, X, reset=True)
+            source = self._begin(X)
+            moments = no_rows(self._centres())
+        else:
+            source = self._source(check_samples(self, X))
+            moments = self.moments_
+        self.moments_ = add_views(moments, self.kernel_, self._centres(), source.chunks(self._centres()))
+        self._solve(self.moments_)
+        return self
+
+    def _begin(self, X: np.ndarray, given: GivenViews | None = None) -> ViewSource:
+        """Choose landmarks and kernel, and return where views come from."""
+        random = check_random_state(self.random_state)
+        if hasattr(self, "moments_"):
+            del self.moments_
+        self.seed_ = int(random.randint(2**31 - 1))
+        self.augmented_ = None if self._needs_no_views() else Augmented.fitted(self.augment, self.sample_shape_, X)
+        source = self._source(X) if given is None else given
+        given_kernel = check_kernel(self.kernel, None if self.bandwidth == "auto" else self.bandwidth)
+        kernel = given_kernel.resolved(X, random)
+        self.landmarks_, self.landmark_indices_ = self._landmarks(X, kernel, random)
+        if self.landmark_tuples:
+            self.landmarks_, self.landmark_indices_ = self._tuples(source), None
+        self.kernel_ = kernel
+        self.history_: list[dict[str, Any]] = []
+        if self.bandwidth == "auto" and not self._needs_no_views() and is_free(given_kernel):
+            drawn = random.choice(len(X), SEARCH_ROWS, replace=False) if len(X) > SEARCH_ROWS else np.arange(len(X))
+            self.kernel_, self.history_ = choose_kernel(
+                [kernel.rescaled(factor) for factor in BANDWIDTHS],
+                closed_form("spectral_contrastive", self.regularizer),
+                source.of_rows(np.sort(drawn)),
+                self._centres(),
+                ridge=self.ridge,
+                n_components=self._most_components(),
+                center=self.center,
+            )
+        return source
+
+    def _summed(self, source: ViewSource) -> list[Moments]:
+        Z = self._centres()
+        return add_views(no_rows(Z), self.kernel_, Z, source.chunks(Z))
+
+    def _solve(self, folds: list[Moments]) -> None:
+        """Minimise the loss in coordinates in which the landmarks are white, and return to theirs: A = B W."""
+        form = closed_form(self.loss, self.regularizer)
+        halves = halves_of(self.kernel_, self._centres(), folds, self.center)
+        n_components = min(self._most_components(), halves.B.shape[1])
+        choice = choose_ridge(form, halves, self.ridge, n_components, self.kernel_)
+        self.history_ = self.history_ + choice.tried
+        stats = halves.all_rows()
+        (optimum,) = form.optima(stats, [choice.ridge], n_components)
+        A = halves.B @ optimum.W
+        self._check_width(A.shape[1], choice.ridge)
+        dtype = self.landmarks_.dtype
+        self.coefficients_ = A.cpu().numpy().astype(dtype)
+        bias = torch.zeros_like(A[0]) if halves.origin is None else -A.T @ halves.origin
+        self.bias_ = bias.cpu().numpy().astype(dtype)
+        self.eigenvalues_ = optimum.eigenvalues.cpu().numpy()
+        self.ridge_, self.loss_ = choice.ridge, form.loss(stats, optimum.W)
+
+    def _source(self, X: np.ndarray) -> DrawnViews:
+        seen = sum(fold.n_rows for fold in getattr(self, "moments_", []))
+        return DrawnViews(X, self.augmented_, self.n_views, self.seed_, seen)
+
+    def _tuples(self, source: ViewSource) -> np.ndarray:
+        """Return the views of some of the rows drawn as landmarks: as many rows as bring about m of them."""
+        if self.landmark_indices_ is None:
+            raise invalid_parameter("landmark_tuples", True, "False if the landmarks themselves are given")
+        n_views = len(source.stacked(self.landmark_indices_[:1]))
+        n_rows = max(1, len(self.landmark_indices_) // n_views)
+        order = check_random_state(self.seed_).permutation(self.landmark_indices_)
+        return source.stacked(np.sort(order[:n_rows]))
+
+    def _centres(self) -> Tensor:
+        return as_tensor(self.landmarks_, device=self.device)
+
+    def _most_components(self) -> int:
+        wanted = DEFAULT_COMPONENTS if self.n_components is None else self.n_components
+        return min(wanted, len(self.landmarks_))
+
+    def _needs_no_views(self) -> bool:
+        return closed_form(self.loss, self.regularizer).n_views == 1
+
+    # ---- use --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the embedding of each row, of shape (n, h).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images
+        """
+        check_is_fitted(self)
+        return self._evaluate(as_rows(X, self.sample_shape_), self.landmarks_, bias=self.bias_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return minus the loss on views of the rows, drawn by `random_state`; the penalty is not in it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images
+        y : ignored
+        """
+        check_is_fitted(self)
+        X = check_samples(self, X)
+        Z, A, bias = (
+            self._centres(),
+            *(as_tensor(part, device=self.device) for part in (self.coefficients_, self.bias_)),
+        )
+        drawn = DrawnViews(X, self.augmented_, self.n_views, self.seed_)
+        embedded = [
+            [
+                landmark_features(self.kernel_, x, Z, A, working_memory=self.working_memory).double() + bias
+                for x in views
+            ]
+            for views in drawn.chunks(Z)
+        ]
+        views = [torch.cat(parts) for parts in zip(*embedded, strict=True)]
+        if self.loss != "kernel_pca":
+            contrastive = spectral_contrastive if self.loss == "spectral_contrastive" else simple_contrastive
+            return -float(contrastive(*views))
+        K_mm = self.kernel_.matrix(Z.double())
+        gram = A.double().T @ K_mm @ A.double()
+        return -float(kernel_pca(*views, gram=gram, diagonal=float(np.mean(self.kernel_.diagonal(X)))))
+
+    def influence(self, X: Any) -> np.ndarray:
+        """Return how much each landmark counts in the embedding of each row: k(x, x_l) |A_l| (krepes, section 5.1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+        """
+        check_is_fitted(self)
+        X = check_samples(self, X)
+        return landmark_influence(self.kernel_, X, self.landmarks_, self.coefficients_)
+
+    def top_landmarks(self, X: Any, n_landmarks: int = 3) -> np.ndarray:
+        """Return the landmarks with the largest influence on each row, as indices into `landmarks_`, the largest first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or images
+        n_landmarks : int, default=3
+
+        Returns
+        -------
+        ndarray of shape (n, n_landmarks)
+        """
+        check_count("n_landmarks", n_landmarks, at_most=len(self.landmarks_), why="the number of landmarks")
+        return np.argsort(-self.influence(X), axis=1, kind="stable")[:, :n_landmarks]
+
+    # ---- checks -----------------------------------------------------------------------------------------------
+
+    def _check_parameters(self, n_given: int | None = None) -> None:
+        """Raise if a parameter is not what it may be; `n_given` is the number of views that were given, if any were."""
+        check_choice("loss", self.loss, LOSSES)
+        check_choice("regularizer", self.regularizer, REGULARIZERS)
+        if self._is_precomputed():
+            raise invalid_parameter("kernel", self.kernel, "a kernel of rows: views of a kernel matrix cannot be drawn")
+        self._check_landmark_parameters()
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        if self.ridge != "auto":
+            check_number("ridge", self.ridge, at_least=0.0)
+        for name in ("center", "landmark_tuples"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise invalid_parameter(name, getattr(self, name), "True or False")
+        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
+            check_number("bandwidth", self.bandwidth, above=0.0)
+        elif self.bandwidth not in (None, "auto", "median"):
+            raise invalid_parameter("bandwidth", self.bandwidth, "a number above 0, 'median', 'auto' or None")
+        needed = closed_form(self.loss, self.regularizer).n_views
+        if n_given is not None and n_given < needed:
+            raise ValueError(
+                f"fit_views() got {n_given} views: loss={self.loss!r} needs {needed} or more of one shape."
+            )
+        check_count("n_views", self.n_views, at_least=needed if n_given is None else 1)
+        if n_given is None and needed > 1 and self.augment is None:
+            raise invalid_parameter(
+                "augment", None, f"a view, or 'auto', if loss={self.loss!r}", "fit_views() takes views that are there."
+            )
+
+    def _check_width(self, width: int, ridge: float) -> None:
+        """Raise if no component is left, and warn if there are fewer than were asked for."""
+        if width == 0:
+            raise ValueError(
+                f"nothing is left to embed: with ridge={ridge:g} no direction of the {len(self.landmarks_)} landmarks "
+                "is worth its penalty. Rows that differ, a smaller ridge, or views that differ less will help."
+            )
+        if self.n_components is not None and width < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components}, but only {width} directions lower the loss: {width} components are "
+                "kept.",
+                DataWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,65 @@
+"""The losses of `KernelEmbedding` that have an exact optimum: how each is minimised and measured."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from torch import Tensor
+
+from mercer.embedding.closed_forms import (
+    Optimum,
+    kernel_pca_loss,
+    kernel_pca_optima,
+    simple_contrastive_loss,
+    simple_contrastive_optima,
+    spectral_contrastive_loss,
+    spectral_contrastive_optima,
+)
+from mercer.embedding.moments import Statistics
+
+Optima = Callable[[Statistics, Sequence[float], int], Iterator[Optimum]]
+
+
+class ClosedForm(NamedTuple):
+    """A loss with an exact optimum.
+
+    Attributes
+    ----------
+    optima : callable
+        (statistics, ridges, n_components) -> the optimum at each ridge.
+    loss : callable
+        (statistics, W) -> the loss of f = W^T z, without the penalty.
+    n_views : int
+        How many views of a sample it needs at least.
+    has_ridge : bool
+        Whether the optimum depends on the ridge.
+    """
+
+    optima: Optima
+    loss: Callable[[Statistics, Tensor], float]
+    n_views: int
+    has_ridge: bool
+
+
+LOSSES = ("spectral_contrastive", "simple_contrastive", "kernel_pca")
+
+
+def closed_form(loss: str, regularizer: str) -> ClosedForm:
+    """Return the closed form of a loss under a regulariser."""
+    spectral = partial(spectral_contrastive_optima, regularizer=regularizer)
+    return {
+        "spectral_contrastive": ClosedForm(spectral, spectral_contrastive_loss, 2, True),
+        "simple_contrastive": ClosedForm(simple_contrastive_optima, simple_contrastive_loss, 2, False),
+        "kernel_pca": ClosedForm(kernel_pca_optima, kernel_pca_loss, 1, True),
+    }[loss]
+
+
+def held_out_losses(
+    form: ClosedForm, halves: tuple[Statistics, Statistics], ridges: Sequence[float], n_components: int
+) -> list[float]:
+    """Return, for each ridge, the mean loss on each half of the rows of the optimum on the other half."""
+    losses = [0.0] * len(ridges)
+    for seen, unseen in (halves, halves[::-1]):
+        for i, optimum in enumerate(form.optima(seen, ridges, n_components)):
+            losses[i] += 0.5 * form.loss(unseen, optimum.W)
+    return losses

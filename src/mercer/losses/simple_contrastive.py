@@ -1,0 +1,21 @@
+"""The simple contrastive loss (krepes, section 2; Esser et al. 2024)."""
+
+from torch import Tensor
+
+from mercer.losses.pairs import check_views, mean_positive_product
+
+
+def simple_contrastive(*views: Tensor) -> Tensor:
+    """Return E[f(x)^T (f(x-) - f(x+))].
+
+    x+ is another view of the sample of x, and x- a view of any sample, drawn independently: its mean over all pairs of
+    views is |E f|^2. The loss is an indefinite quadratic: without the constraint A^T K_mm A = I it has no minimum.
+
+    Parameters
+    ----------
+    *views : tensors of shape (n, h)
+        The embeddings of two or more views; row i of each belongs to sample i.
+    """
+    check_views(views)
+    mean = sum((view.mean(dim=0) for view in views[1:]), start=views[0].mean(dim=0)) / len(views)
+    return mean.square().sum() - mean_positive_product(views)

@@ -1,0 +1,85 @@
+"""Views made of views: none, one after another, images in flat rows."""
+
+from collections.abc import Sequence
+from math import prod
+
+import torch
+from torch import Tensor
+
+from mercer.checks import check_count
+from mercer.exceptions import invalid_parameter
+from mercer.views.base import Augmentation, View, check_augmentation
+
+
+class Identity(View):
+    """The samples as they are."""
+
+    def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        return batch.clone()
+
+
+class Chain(View):
+    """One view after another, each of what the one before it gave.
+
+    Parameters
+    ----------
+    views : sequence of views or callables of (batch, generator)
+        The first is applied first; none at all is the identity.
+
+    Examples
+    --------
+    >>> from mercer.views import Chain, FeatureDropping, GaussianNoise
+    >>> Chain([GaussianNoise(0.2), FeatureDropping()])
+    Chain(views=[GaussianNoise(scale=0.2), FeatureDropping()])
+    """
+
+    def __init__(self, views: Sequence[Augmentation]) -> None:
+        self.views = views
+
+    def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        if not isinstance(self.views, (list, tuple)):
+            raise invalid_parameter("views", self.views, "a list of views")
+        views = [check_augmentation(f"views[{i}]", view) for i, view in enumerate(self.views)]
+        result = batch if views else batch.clone()
+        for view in views:
+            result = view(result, generator)
+        return result
+
+
+class Reshaped(View):
+    """A view of images, applied to images that come as flat rows.
+
+    Parameters
+    ----------
+    view : View or callable of (batch, generator)
+    image_shape : tuple of int
+        (height, width) or (height, width, channels); a row holds the image in this order.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mercer.views import Flip, Reshaped
+    >>> view = Reshaped(Flip(probability=1.0), image_shape=(2, 3))
+    >>> view(torch.arange(6.0)[None], torch.Generator()).tolist()
+    [[2.0, 1.0, 0.0, 5.0, 4.0, 3.0]]
+    """
+
+    def __init__(self, view: Augmentation, image_shape: Sequence[int]) -> None:
+        self.view = view
+        self.image_shape = image_shape
+
+    def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        view = check_augmentation("view", self.view)
+        shape = check_image_shape(self.image_shape)
+        if batch.ndim != 2 or batch.shape[1] != prod(shape):
+            raise ValueError(
+                f"batch has shape {tuple(batch.shape)}: with image_shape={shape} it must be (n, {prod(shape)})."
+            )
+        return view(batch.reshape(len(batch), *shape), generator).reshape(batch.shape)
+
+
+def check_image_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of one image as a tuple of two or three counts."""
+    if not isinstance(image_shape, (list, tuple)) or len(image_shape) not in (2, 3):
+        raise invalid_parameter("image_shape", image_shape, "(height, width) or (height, width, channels)")
+    return tuple(check_count(f"image_shape[{i}]", size) for i, size in enumerate(image_shape))

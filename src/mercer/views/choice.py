@@ -1,0 +1,93 @@
+"""Which view an estimator uses, from what it gets as `augment`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mercer.checks import check_count
+from mercer.exceptions import invalid_parameter
+from mercer.views.affine import Affine
+from mercer.views.base import Augmentation, View, check_augmentation
+from mercer.views.blur import Blur
+from mercer.views.chain import Chain, Identity
+from mercer.views.colour import Colour
+from mercer.views.crop import Crop
+from mercer.views.elastic import Elastic
+from mercer.views.flip import Flip
+from mercer.views.table import FeatureDropping, FeatureSwapping, GaussianNoise
+
+# Pixels on the shorter side from which on colour images are blurred too: SimCLR blurs ImageNet and not CIFAR-10.
+BLURRED_FROM = 64
+
+
+def view_of_tables(shape: tuple[int, ...]) -> View:
+    """Return noise and dropped features."""
+    return Chain([GaussianNoise(), FeatureDropping()])
+
+
+def view_of_images(shape: tuple[int, ...]) -> View:
+    """Return gentle affine maps for gray images, which may be letters or digits, and crops and colours for others."""
+    if len(shape) == 1:
+        raise ValueError(
+            f"augment='images' is for images, and a sample has shape {shape}: it must be (height, width) or "
+            "(height, width, channels). Reshaped(view, image_shape) takes images as flat rows."
+        )
+    if len(shape) == 2 or shape[2] == 1:
+        return Affine()
+    colour = Colour() if shape[2] == 3 else Colour(saturation=0.0, hue=0.0)
+    blurred: list[View] = [Blur()] if min(shape[:2]) >= BLURRED_FROM else []
+    return Chain([Crop(), Flip(), colour, *blurred])
+
+
+def view_by_shape(shape: tuple[int, ...]) -> View:
+    """Return the view of tables for samples of shape (d,), and that of images for others."""
+    return view_of_tables(shape) if len(shape) == 1 else view_of_images(shape)
+
+
+SHORTHANDS: dict[str, Callable[[tuple[int, ...]], View]] = {
+    "auto": view_by_shape,
+    "tables": view_of_tables,
+    "images": view_of_images,
+    "noise": lambda shape: GaussianNoise(),
+    "swapping": lambda shape: FeatureSwapping(),
+    "digits": lambda shape: Chain([Affine(), Elastic()]),
+}
+
+
+def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
+    """Return the view that `augment` stands for, for samples of a shape.
+
+    Parameters
+    ----------
+    augment : None, str, View or callable of (batch, generator)
+        None is `Identity()`, the samples as they are. A view or a callable is returned as it is. The strings:
+
+        - "auto" goes by the shape of one sample: "tables" for (d,), "images" for the others;
+        - "tables" is `Chain([GaussianNoise(), FeatureDropping()])`, for standardised columns;
+        - "images" is `Affine()` for gray images, of shape (h, w) or (h, w, 1), which are not flipped, as letters and
+          digits must not be; `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with `Blur()` after these where both
+          sides have 64 pixels or more; the same for other numbers of channels, but with no saturation and hue;
+        - "noise" is `GaussianNoise()`, "swapping" is `FeatureSwapping()`, for any shape;
+        - "digits" is `Chain([Affine(), Elastic()])`, for handwriting.
+    shape : tuple of int
+        Of one sample: (d,), (height, width) or (height, width, channels).
+
+    Examples
+    --------
+    >>> from mercer.views import check_view
+    >>> check_view("auto", (20,))
+    Chain(views=[GaussianNoise(), FeatureDropping()])
+    >>> check_view("auto", (28, 28))
+    Affine()
+    """
+    if not isinstance(shape, (list, tuple)) or len(shape) not in (1, 2, 3):
+        raise invalid_parameter(
+            "shape", shape, "that of one sample: (d,), (height, width) or (height, width, channels)"
+        )
+    sizes = tuple(check_count(f"shape[{i}]", size) for i, size in enumerate(shape))
+    if augment is None:
+        return Identity()
+    if isinstance(augment, str) and augment in SHORTHANDS:
+        return SHORTHANDS[augment](sizes)
+    if isinstance(augment, str):
+        raise invalid_parameter("augment", augment, [*SHORTHANDS], "None, a view or a callable will do too.")
+    return check_augmentation("augment", augment)
