@@ -674,22 +674,25 @@ def test_reshaped_is_the_view_of_the_images(shape):
     assert torch.equal(Reshaped(Affine(), shape)(batch, seeded()), expected)
 
 
+TABLES = Chain([GaussianNoise(0.3), FeatureDropping()])
+GENTLE = Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])
+
 SMALL_COLOUR = Chain([Crop(), Flip(), Colour()])
 CHOICES = [
     (None, (7,), Identity()),
     (None, (28, 28), Identity()),
-    ("auto", (7,), Chain([GaussianNoise(), FeatureDropping()])),
-    ("auto", (28, 28), Affine()),
-    ("auto", (100, 100), Affine()),
-    ("auto", (28, 28, 1), Affine()),
+    ("auto", (7,), TABLES),
+    ("auto", (28, 28), GENTLE),
+    ("auto", (100, 100), GENTLE),
+    ("auto", (28, 28, 1), GENTLE),
     ("auto", (32, 32, 3), SMALL_COLOUR),
     ("auto", [32, 32, 3], SMALL_COLOUR),
     ("auto", (63, 200, 3), SMALL_COLOUR),
     ("auto", (64, 64, 3), Chain([Crop(), Flip(), Colour(), Blur()])),
     ("auto", (32, 32, 4), Chain([Crop(), Flip(), Colour(saturation=0.0, hue=0.0)])),
-    ("images", (28, 28), Affine()),
+    ("images", (28, 28), GENTLE),
     ("images", (32, 32, 3), SMALL_COLOUR),
-    ("tables", (7,), Chain([GaussianNoise(), FeatureDropping()])),
+    ("tables", (7,), TABLES),
     ("noise", (28, 28), GaussianNoise()),
     ("swapping", (7,), FeatureSwapping()),
     ("digits", (28, 28), Chain([Affine(), Elastic()])),

@@ -7,6 +7,7 @@ import numpy as np
 
 from experiments.data import prepared
 from mercer import KernelEmbedding
+from mercer.embedding.choices import bandwidth_of
 from mercer.evaluate import linear_probe
 from mercer.metrics import class_coverage, expected_class_coverage
 
@@ -48,7 +49,7 @@ def chosen(model: KernelEmbedding) -> Measures:
     """What the estimator settled without labels."""
     return {
         "components": model.coefficients_.shape[1],
-        "bandwidth": model.kernel_.bandwidth,
+        "bandwidth": bandwidth_of(model.kernel_) or 0.0,
         "ridge": model.ridge_,
         "loss": model.loss_,
     }

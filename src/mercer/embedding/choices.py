@@ -16,6 +16,8 @@ from mercer.nystrom import principal_coefficients
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
 RIDGES = tuple(float(10.0**power) for power in np.arange(-6.0, 0.0))
+# Of these the ones that kernels are compared with.
+RIDGES_OF_KERNELS = RIDGES[1:4]
 
 
 class Halves(NamedTuple):
@@ -67,7 +69,14 @@ def halves_of(kernel: Kernel, landmarks: Tensor, folds: Sequence[Moments], cente
     return Halves(folds, B, folds[0].plus(folds[1]).mean if center else None)
 
 
-def choose_ridge(form: ClosedForm, halves: Halves, ridge: Any, n_components: int, kernel: Kernel) -> Choice:
+def choose_ridge(
+    form: ClosedForm,
+    halves: Halves,
+    ridge: Any,
+    n_components: int,
+    kernel: Kernel,
+    shares: Sequence[float] = RIDGES,
+) -> Choice:
     """Return the ridge under which the optimum on each half has the smallest loss on the other; or the one given.
 
     A loss without a ridge, and a single row, leave nothing to choose.
@@ -77,7 +86,7 @@ def choose_ridge(form: ClosedForm, halves: Halves, ridge: Any, n_components: int
         return Choice(0.0 if ridge == "auto" else float(ridge), float("nan"), [])
     each = halves.each()
     top = float(torch.linalg.eigvalsh((each[0].second + each[1].second) / 2)[-1])
-    ridges = [share * top for share in RIDGES] if ridge == "auto" else [float(ridge)]
+    ridges = [share * top for share in shares] if ridge == "auto" else [float(ridge)]
     losses = held_out_losses(form, each, ridges, n_components)
     tried = [
         {"bandwidth": bandwidth_of(kernel), "ridge": tried, "held_out_loss": loss, "rows": sum(rows)}
@@ -105,7 +114,8 @@ def choose_kernel(
     for kernel in kernels:
         folds = add_views(no_rows(landmarks), kernel, landmarks, source.chunks(landmarks))
         halves = halves_of(kernel, landmarks, folds, center)
-        choices.append(choose_ridge(form, halves, ridge, min(n_components, halves.B.shape[1]), kernel))
+        width = min(n_components, halves.B.shape[1])
+        choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))
     losses = [choice.loss for choice in choices]
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return kernels[best], [entry for choice in choices for entry in choice.tried]
@@ -118,6 +128,6 @@ def is_free(kernel: Kernel) -> bool:
 
 
 def bandwidth_of(kernel: Kernel) -> float | None:
-    """Return the kernel's one bandwidth; None if it has none, or several."""
+    """Return the kernel's bandwidth, the smallest if it has several; None if it has none."""
     scales = [leaf.scale() for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
-    return float(scales[0]) if len(scales) == 1 else None
+    return float(min(scales)) if scales else None

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number
-from mercer.embedding.choices import choose_kernel, choose_ridge, halves_of, is_free, no_rows
+from mercer.embedding.choices import Halves, choose_kernel, choose_ridge, halves_of, is_free, no_rows
 from mercer.embedding.closed_forms import REGULARIZERS
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
@@ -27,6 +27,11 @@ DEFAULT_COMPONENTS = 150
 # bandwidth="auto" tries these multiples of the median distance, on at most this many rows.
 BANDWIDTHS = (1.0, 0.7, 0.5, 0.35)
 SEARCH_ROWS = 10_000
+# kernel="auto" adds to the Gaussian kernel of a table one that is wider by this factor, with this weight. Centred, the
+# sum's linear part is then x^T z / trace(covariance) to first order: weight = 2 factor^2.
+WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
+# ridge="auto" where views are noise, as a share of the largest variance.
+NOISE_RIDGE = 0.1
 
 
 class KernelEmbedding(LandmarkMap):
@@ -43,7 +48,9 @@ class KernelEmbedding(LandmarkMap):
         "spectral_contrastive" is -2 E[f(x)^T f(x+)] + E[(f(x)^T f(x-))^2], x+ another view of the row of x and x- a
         view of any row. "simple_contrastive" is E[f(x)^T (f(x-) - f(x+))] under A^T K_mm A = I. "kernel_pca" is the
         squared error of reconstruction in the kernel's space, of the rows as they are: no views are drawn.
-    kernel : str, Kernel or callable, default="gaussian"
+    kernel : str, Kernel or callable, default="auto"
+        "auto" is Gaussian for images. For tables a second Gaussian is added, with 4 times the bandwidth and 32 times
+        the weight: nearly linear over the data, it keeps what a linear model of the columns sees.
     n_components : int or None, default=None
         h. None takes 150, or as many as there are.
     n_landmarks : int or None, default=None
@@ -65,7 +72,9 @@ class KernelEmbedding(LandmarkMap):
         shape (n, height, width) or (n, height, width, channels) have their own.
     ridge : float or "auto", default="auto"
         The weight λ of the penalty. "auto" chooses it by the loss of half of the rows under the optimum of the other
-        half, without labels. Under "simple_contrastive" the constraint takes its place.
+        half, without labels. Views of a table by a shorthand are noise, on which nearly all directions agree: "auto" is
+        then a tenth of the largest variance (eigenvalue of E[k k^T]), so that directions are ranked by variance as
+        well. Under "simple_contrastive" the constraint takes the place of the penalty.
     regularizer : {"covariance", "tikhonov"}, default="covariance"
         What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
         to E[k k^T] in it. "kernel_pca" has Tikhonov's.
@@ -73,8 +82,8 @@ class KernelEmbedding(LandmarkMap):
         Whether embeddings are centred over all views, by the bias. The loss is that of the centred embeddings.
     bandwidth : float, "median", "auto" or None, default="auto"
         "auto" keeps a number that the kernel has; in place of "median" it tries multiples of the median distance and
-        takes that of the smallest spectral contrastive loss on rows left out. For "kernel_pca", whose losses do not
-        compare, it is the median. None keeps the kernel's own.
+        takes that of the smallest spectral contrastive loss on rows left out. It is the median for "kernel_pca", whose
+        losses do not compare, and where views are noise. None keeps the kernel's own.
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and views.
     working_memory : float, default=64.0
@@ -125,7 +134,7 @@ class KernelEmbedding(LandmarkMap):
     def __init__(
         self,
         loss: str = "spectral_contrastive",
-        kernel: Any = "gaussian",
+        kernel: Any = "auto",
         *,
         n_components: int | None = None,
         n_landmarks: int | None = None,
@@ -196,7 +205,7 @@ class KernelEmbedding(LandmarkMap):
         if len(set(lengths)) > 1:
             raise ValueError(f"the views have {lengths} rows: row i of each must be a view of sample i.")
         source = self._begin(arrays[0], GivenViews(arrays))
-        self._solve(self._summed(source))
+        self._solve(self._summed(source), are_given=True)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
@@ -233,14 +242,19 @@ class KernelEmbedding(LandmarkMap):
         self.seed_ = int(random.randint(2**31 - 1))
         self.augmented_ = None if self._needs_no_views() else Augmented.fitted(self.augment, self.sample_shape_, X)
         source = self._source(X) if given is None else given
-        given_kernel = check_kernel(self.kernel, None if self.bandwidth == "auto" else self.bandwidth)
-        kernel = given_kernel.resolved(X, random)
+        is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
+        asked = check_kernel(
+            "gaussian" if is_auto else self.kernel, None if self.bandwidth == "auto" else self.bandwidth
+        )
+        kernel = asked.resolved(X, random)
+        if is_auto and self._is_table():
+            kernel = kernel + WIDE_WEIGHT * kernel.rescaled(WIDE_FACTOR)
         self.landmarks_, self.landmark_indices_ = self._landmarks(X, kernel, random)
         if self.landmark_tuples:
             self.landmarks_, self.landmark_indices_ = self._tuples(source), None
         self.kernel_ = kernel
         self.history_: list[dict[str, Any]] = []
-        if self.bandwidth == "auto" and not self._needs_no_views() and is_free(given_kernel):
+        if self.bandwidth == "auto" and self._views_tell(given is not None) and is_free(asked):
             drawn = random.choice(len(X), SEARCH_ROWS, replace=False) if len(X) > SEARCH_ROWS else np.arange(len(X))
             self.kernel_, self.history_ = choose_kernel(
                 [kernel.rescaled(factor) for factor in BANDWIDTHS],
@@ -257,12 +271,13 @@ class KernelEmbedding(LandmarkMap):
         Z = self._centres()
         return add_views(no_rows(Z), self.kernel_, Z, source.chunks(Z))
 
-    def _solve(self, folds: list[Moments]) -> None:
+    def _solve(self, folds: list[Moments], are_given: bool = False) -> None:
         """Minimise the loss in coordinates in which the landmarks are white, and return to theirs: A = B W."""
         form = closed_form(self.loss, self.regularizer)
         halves = halves_of(self.kernel_, self._centres(), folds, self.center)
         n_components = min(self._most_components(), halves.B.shape[1])
-        choice = choose_ridge(form, halves, self.ridge, n_components, self.kernel_)
+        ridge = self._ridge(halves, are_given)
+        choice = choose_ridge(form, halves, ridge, n_components, self.kernel_)
         self.history_ = self.history_ + choice.tried
         stats = halves.all_rows()
         (optimum,) = form.optima(stats, [choice.ridge], n_components)
@@ -297,6 +312,19 @@ class KernelEmbedding(LandmarkMap):
 
     def _needs_no_views(self) -> bool:
         return closed_form(self.loss, self.regularizer).n_views == 1
+
+    def _views_tell(self, are_given: bool) -> bool:
+        """Whether views say what matters: those that a shorthand makes of a table are noise, and say little."""
+        return not self._needs_no_views() and (are_given or not self._is_table() or not isinstance(self.augment, str))
+
+    def _is_table(self) -> bool:
+        return len(self.sample_shape_) == 1
+
+    def _ridge(self, halves: Halves, are_given: bool) -> Any:
+        """Return the ridge that was asked for, a share of the variance where views are noise, or "auto"."""
+        if self.ridge != "auto" or self._needs_no_views() or self._views_tell(are_given):
+            return self.ridge
+        return NOISE_RIDGE * float(torch.linalg.eigvalsh(halves.all_rows().second)[-1])
 
     # ---- use --------------------------------------------------------------------------------------------------
 

@@ -20,8 +20,8 @@ BLURRED_FROM = 64
 
 
 def view_of_tables(shape: tuple[int, ...]) -> View:
-    """Return noise and dropped features."""
-    return Chain([GaussianNoise(), FeatureDropping()])
+    """Return noise and dropped features (krepes, appendix B.1)."""
+    return Chain([GaussianNoise(0.3), FeatureDropping()])
 
 
 def view_of_images(shape: tuple[int, ...]) -> View:
@@ -32,7 +32,7 @@ def view_of_images(shape: tuple[int, ...]) -> View:
             "(height, width, channels). Reshaped(view, image_shape) takes images as flat rows."
         )
     if len(shape) == 2 or shape[2] == 1:
-        return Affine()
+        return Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])
     colour = Colour() if shape[2] == 3 else Colour(saturation=0.0, hue=0.0)
     blurred: list[View] = [Blur()] if min(shape[:2]) >= BLURRED_FROM else []
     return Chain([Crop(), Flip(), colour, *blurred])
@@ -62,10 +62,11 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
         None is `Identity()`, the samples as they are. A view or a callable is returned as it is. The strings:
 
         - "auto" goes by the shape of one sample: "tables" for (d,), "images" for the others;
-        - "tables" is `Chain([GaussianNoise(), FeatureDropping()])`, for standardised columns;
-        - "images" is `Affine()` for gray images, of shape (h, w) or (h, w, 1), which are not flipped, as letters and
-          digits must not be; `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with `Blur()` after these where both
-          sides have 64 pixels or more; the same for other numbers of channels, but with no saturation and hue;
+        - "tables" is `Chain([GaussianNoise(0.3), FeatureDropping()])`, for standardised columns;
+        - "images" is `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])` for gray images, of
+          shape (h, w) or (h, w, 1), standardised as a whole: they are moved little, and not flipped, as letters and
+          digits must not be. It is `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with `Blur()` after these where
+          both sides have 64 pixels or more; the same for other numbers of channels, but with no saturation and hue;
         - "noise" is `GaussianNoise()`, "swapping" is `FeatureSwapping()`, for any shape;
         - "digits" is `Chain([Affine(), Elastic()])`, for handwriting.
     shape : tuple of int
@@ -75,9 +76,9 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
     --------
     >>> from mercer.views import check_view
     >>> check_view("auto", (20,))
-    Chain(views=[GaussianNoise(), FeatureDropping()])
+    Chain(views=[GaussianNoise(scale=0.3), FeatureDropping()])
     >>> check_view("auto", (28, 28))
-    Affine()
+    Chain(views=[Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(scale=0.3)])
     """
     if not isinstance(shape, (list, tuple)) or len(shape) not in (1, 2, 3):
         raise invalid_parameter(
