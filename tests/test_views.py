@@ -675,7 +675,7 @@ def test_reshaped_is_the_view_of_the_images(shape):
 
 
 TABLES = Chain([GaussianNoise(0.3), FeatureDropping()])
-GENTLE = Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])
+GENTLE = Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])
 
 SMALL_COLOUR = Chain([Crop(), Flip(), Colour()])
 CHOICES = [

@@ -15,9 +15,12 @@ from mercer.kernels.radial import BandwidthKernel
 from mercer.nystrom import principal_coefficients
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
-RIDGES = tuple(float(10.0**power) for power in np.arange(-6.0, 0.0))
+RIDGES = tuple(float(10.0**power) for power in np.arange(-5.0, -0.9, 0.5))
 # Of these the ones that kernels are compared with.
-RIDGES_OF_KERNELS = RIDGES[1:4]
+RIDGES_OF_KERNELS = RIDGES[:5:2]
+# Of ridges whose gains (minus the loss left out) are within this share of the best, the largest is taken: a smoother
+# embedding needs fewer labels.
+TOLERANCE = 0.1
 
 
 class Halves(NamedTuple):
@@ -77,9 +80,10 @@ def choose_ridge(
     kernel: Kernel,
     shares: Sequence[float] = RIDGES,
 ) -> Choice:
-    """Return the ridge under which the optimum on each half has the smallest loss on the other; or the one given.
+    """Return the ridge under which the optimum on each half has about the smallest loss on the other; or the one given.
 
-    A loss without a ridge, and a single row, leave nothing to choose.
+    Of contrastive losses, which are 0 for an embedding that says nothing, the largest ridge with nine tenths of the
+    best gain is taken. A loss without a ridge, and a single row, leave nothing to choose.
     """
     rows = [fold.n_rows for fold in halves.folds]
     if not form.has_ridge or min(rows) == 0:
@@ -93,6 +97,9 @@ def choose_ridge(
         for tried, loss in zip(ridges, losses, strict=True)
     ]
     best = int(np.argmin(losses))
+    if form.n_views > 1:
+        near = [i for i, loss in enumerate(losses) if loss <= losses[best] + TOLERANCE * abs(losses[best])]
+        return Choice(ridges[max(near)], losses[best], tried)
     return Choice(ridges[best], losses[best], tried)
 
 
@@ -105,6 +112,7 @@ def choose_kernel(
     ridge: Any,
     n_components: int,
     center: bool,
+    seed: int,
 ) -> tuple[Kernel, list[dict[str, Any]]]:
     """Return the kernel with the smallest loss on rows left out, each at its best ridge; and what was tried.
 
@@ -112,7 +120,7 @@ def choose_kernel(
     """
     choices = []
     for kernel in kernels:
-        folds = add_views(no_rows(landmarks), kernel, landmarks, source.chunks(landmarks))
+        folds = add_views(no_rows(landmarks), kernel, landmarks, source.chunks(landmarks), seed)
         halves = halves_of(kernel, landmarks, folds, center)
         width = min(n_components, halves.B.shape[1])
         choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))

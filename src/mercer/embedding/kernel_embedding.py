@@ -72,9 +72,11 @@ class KernelEmbedding(LandmarkMap):
         shape (n, height, width) or (n, height, width, channels) have their own.
     ridge : float or "auto", default="auto"
         The weight λ of the penalty. "auto" chooses it by the loss of half of the rows under the optimum of the other
-        half, without labels. Views of a table by a shorthand are noise, on which nearly all directions agree: "auto" is
-        then a tenth of the largest variance (eigenvalue of E[k k^T]), so that directions are ranked by variance as
-        well. Under "simple_contrastive" the constraint takes the place of the penalty.
+        half, without labels: the largest that keeps nine tenths of the best gain, since smooth embeddings need fewer
+        labels, or that of the smallest loss for "kernel_pca". Views of a table by a shorthand are noise, on which
+        nearly all directions agree: "auto" is then a tenth of the largest variance (eigenvalue of E[k k^T]), so that
+        directions are ranked by variance as well. Under "simple_contrastive" the constraint takes the place of the
+        penalty.
     regularizer : {"covariance", "tikhonov"}, default="covariance"
         What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
         to E[k k^T] in it. "kernel_pca" has Tikhonov's.
@@ -230,7 +232,7 @@ class KernelEmbedding(LandmarkMap):
         else:
             source = self._source(check_samples(self, X))
             moments = self.moments_
-        self.moments_ = add_views(moments, self.kernel_, self._centres(), source.chunks(self._centres()))
+        self.moments_ = add_views(moments, self.kernel_, self._centres(), source.chunks(self._centres()), self.seed_)
         self._solve(self.moments_)
         return self
 
@@ -264,12 +266,13 @@ class KernelEmbedding(LandmarkMap):
                 ridge=self.ridge,
                 n_components=self._most_components(),
                 center=self.center,
+                seed=self.seed_,
             )
         return source
 
     def _summed(self, source: ViewSource) -> list[Moments]:
         Z = self._centres()
-        return add_views(no_rows(Z), self.kernel_, Z, source.chunks(Z))
+        return add_views(no_rows(Z), self.kernel_, Z, source.chunks(Z), self.seed_)
 
     def _solve(self, folds: list[Moments], are_given: bool = False) -> None:
         """Minimise the loss in coordinates in which the landmarks are white, and return to theirs: A = B W."""

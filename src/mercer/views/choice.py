@@ -25,14 +25,14 @@ def view_of_tables(shape: tuple[int, ...]) -> View:
 
 
 def view_of_images(shape: tuple[int, ...]) -> View:
-    """Return gentle affine maps for gray images, which may be letters or digits, and crops and colours for others."""
+    """Return gentle maps for gray images, which may be letters or digits, and crops and colours for others."""
     if len(shape) == 1:
         raise ValueError(
             f"augment='images' is for images, and a sample has shape {shape}: it must be (height, width) or "
             "(height, width, channels). Reshaped(view, image_shape) takes images as flat rows."
         )
     if len(shape) == 2 or shape[2] == 1:
-        return Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])
+        return Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])
     colour = Colour() if shape[2] == 3 else Colour(saturation=0.0, hue=0.0)
     blurred: list[View] = [Blur()] if min(shape[:2]) >= BLURRED_FROM else []
     return Chain([Crop(), Flip(), colour, *blurred])
@@ -63,10 +63,11 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
 
         - "auto" goes by the shape of one sample: "tables" for (d,), "images" for the others;
         - "tables" is `Chain([GaussianNoise(0.3), FeatureDropping()])`, for standardised columns;
-        - "images" is `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(0.3)])` for gray images, of
-          shape (h, w) or (h, w, 1), standardised as a whole: they are moved little, and not flipped, as letters and
-          digits must not be. It is `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with `Blur()` after these where
-          both sides have 64 pixels or more; the same for other numbers of channels, but with no saturation and hue;
+        - "images" is `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])`
+          for gray images, of shape (h, w) or (h, w, 1), standardised as a whole: they are moved and bent a little, and
+          not flipped, as letters and digits must not be. It is `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with
+          `Blur()` after these where both sides have 64 pixels or more; the same for other numbers of channels, but with
+          no saturation and hue;
         - "noise" is `GaussianNoise()`, "swapping" is `FeatureSwapping()`, for any shape;
         - "digits" is `Chain([Affine(), Elastic()])`, for handwriting.
     shape : tuple of int
@@ -78,7 +79,8 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
     >>> check_view("auto", (20,))
     Chain(views=[GaussianNoise(scale=0.3), FeatureDropping()])
     >>> check_view("auto", (28, 28))
-    Chain(views=[Affine(degrees=5.0, scale=0.05, shift=0.05), GaussianNoise(scale=0.3)])
+    Chain(views=[Affine(degrees=5.0, scale=0.05, shift=0.05),
+                 Elastic(strength=0.7), GaussianNoise(scale=0.3)])
     """
     if not isinstance(shape, (list, tuple)) or len(shape) not in (1, 2, 3):
         raise invalid_parameter(
