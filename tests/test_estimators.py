@@ -117,7 +117,7 @@ def test_grid_search_in_two_processes(estimator):
     X, y = digits(90)
     search = GridSearchCV(
         make_pipeline(clone(estimator).set_params(kernel=Gaussian(1.0)), Ridge()),
-        {f"{type(estimator).__name__.lower()}__kernel__bandwidth": [0.01, 2.0]},
+        {f"{type(estimator).__name__.lower()}__kernel__bandwidth": [0.5, 2.0]},
         n_jobs=2,
         cv=3,
         error_score="raise",
@@ -244,7 +244,7 @@ CHANGES = {
         {
             **OF_TABLES,
             "ridge": 5.0,
-            "average": beside(False, kernel="auto", n_landmarks=None),
+            "average": beside(False, kernel="auto", metric="diagonal", n_landmarks=None),
             "iterate": beside("last", n_iter=6, metric="diagonal", bandwidth=2.0),
         },
     ),

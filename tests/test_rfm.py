@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 
-from mercer import Mahalanobis, RFMClassifier, RFMRegressor
+from mercer import GPRegressor, Mahalanobis, RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning, DataWarning
 from mercer.kernels import Laplace, Linear
 from mercer.supervised.rfm_core import RIDGES
@@ -317,3 +317,44 @@ def test_a_class_without_weight_equals_its_removal():
     weighted = RFMClassifier("laplace", **QUICK).fit(X, y, sample_weight=kept.astype(float))
     removed = RFMClassifier("laplace", **QUICK).fit(X[kept], y[kept])
     assert_allclose(weighted.predict_proba(X)[:, :2], removed.predict_proba(X), atol=1e-3)
+
+
+# ---- averages ------------------------------------------------------------------------------------------------
+
+
+def averaged():
+    """A table on which smooth and rough kernels each see something."""
+    X = numbers(90, 3)
+    return X, np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + 0.1 * numbers(90, 1, seed=4)[:, 0]
+
+
+def test_the_average_of_machines_has_shares_that_sum_to_one():
+    X, y = averaged()
+    model = RFMRegressor(warp="none", random_state=0).fit(X, y)
+    weights = [component.weight for component in model.components_]
+    assert len(weights) > 1
+    assert sum(weights) == pytest.approx(1.0)
+    assert weights == sorted(weights, reverse=True)
+    assert min(weights) > 0.01
+    expected = model.center_[0] + sum(c.weight * c.mean(X)[:, 0] for c in model.components_)
+    assert_allclose(model.predict(X), expected, rtol=1e-12)
+    assert model.kernel_ == model.components_[0].kernel
+
+
+def test_the_average_is_at_least_as_good_left_out_as_the_best_alone():
+    X, y = averaged()
+    alone = RFMRegressor(warp="none", average=False, random_state=0).fit(X, y)
+    assert len(alone.components_) == 1
+    assert RFMRegressor(warp="none", random_state=0).fit(X, y).loo_score_ > alone.loo_score_
+
+
+def test_averaged_machines_on_landmarks_leave_the_same_rows_out(monkeypatch):
+    """More rows than are sampled, some of them twice: predictions of different rows must not be put together."""
+    monkeypatch.setattr("mercer.supervised.landmark_table.MOST_SAMPLED", 60)
+    X, y = averaged()
+    X, y = np.concatenate([X, X[:20]]), np.concatenate([y, y[:20] + 0.1])
+    model = RFMRegressor(warp="none", n_landmarks=25, random_state=0).fit(X, y)
+    assert len(model.components_) > 1
+    assert model.loo_score_ > 0.8
+    process = GPRegressor(warp="none", n_landmarks=25, random_state=0).fit(X, y)
+    assert np.isfinite(process.loo_log_density_)

@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from mercer import selection
 from mercer.kernels import Gaussian, Laplace
-from mercer.selection import CRITERIA, Candidate, best, evaluate, evaluate_matrix, select
+from mercer.selection import CRITERIA, Candidate, best, evaluate, evaluate_matrix, select, squared_stacking_weights
+from tests.examples_of import numbers
 
 
 def problem(n=40, seed=0):
@@ -157,3 +159,30 @@ def test_candidates_say_what_they_lack():
         Candidate(Gaussian(1.0), 0.1).fitted()
     with pytest.raises(ValueError, match="has no kernel"):
         Candidate(None, 0.1).kernel_used()
+
+
+def test_squared_stacking_weights_have_the_smallest_error_on_the_simplex():
+    y, weights = numbers(30, 2), np.linspace(0.5, 2.0, 30)
+    predictions = np.stack([y + s * numbers(30, 2, seed=k) for k, s in ((1, 0.5), (2, 0.6), (3, 3.0))])
+    shares = squared_stacking_weights(predictions, y, weights)
+    assert shares.sum() == pytest.approx(1.0)
+    assert (shares >= 0).all()
+
+    def error(p):
+        return float(weights @ ((y - np.tensordot(p, predictions, axes=1)) ** 2).sum(axis=1))
+
+    steps = np.linspace(0, 1, 41)
+    grid = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 + 1e-12]
+    assert error(shares) <= min(error(np.array(p)) for p in grid) + 1e-9
+    assert not np.allclose(shares, squared_stacking_weights(predictions, y))
+
+
+def test_squared_stacking_weights_of_perfect_predictions_are_equal():
+    y = numbers(5, 1)
+    assert_allclose(squared_stacking_weights(np.stack([y, y]), y), [0.5, 0.5])
+
+
+def test_a_prediction_that_helps_nothing_has_no_share():
+    y = numbers(40, 1)
+    good = y + 0.01 * numbers(40, 1, seed=1)
+    assert_allclose(squared_stacking_weights(np.stack([good, np.full_like(y, 50.0)]), y), [1.0, 0.0], atol=1e-3)
