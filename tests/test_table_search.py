@@ -13,6 +13,7 @@ from mercer.kernels import Gaussian, Laplace
 from mercer.selection import Candidate, stacking_weights
 from mercer.supervised.gp_core import scored
 from mercer.supervised.recursion import next_metric
+from mercer.supervised.rfm_core import left_out
 from mercer.supervised.search import (
     Recipe,
     climb,
@@ -20,7 +21,6 @@ from mercer.supervised.search import (
     finalists,
     history_entry,
     is_clearly_better,
-    left_out,
     recipes,
     refine_warp,
     try_recipe,
@@ -234,7 +234,7 @@ def test_history_and_left_out_predictions():
         "kernel": "Gaussian", "warp": "none", "metric": "full", "iterate": 1, "bandwidth": 1.5, "ridge": 0.1,
         "score": made.score, "rows": 10,
     }  # fmt: skip
-    assert_allclose(left_out(made, table.y), table.y - made.solution.residuals)
+    assert_allclose(left_out(made, table), (table.y - made.solution.residuals)[table.observations.group])
     assert history_entry(Candidate(Gaussian(1.0) + Laplace(2.0), 0.1, made.about, 0.0), 3)["bandwidth"] == [1.0, 2.0]
 
 
