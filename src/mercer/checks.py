@@ -55,3 +55,11 @@ def check_choice(name: str, value: Any, choices: Collection[Choice]) -> Choice:
     if not isinstance(value, str) or value not in choices:
         raise invalid_parameter(name, value, choices)
     return value  # type: ignore[return-value]
+
+
+def check_bandwidth(value: Any) -> None:
+    """Raise unless `value` is what an estimator that can search takes for a bandwidth: it is used as given."""
+    if value is not None and not isinstance(value, str):
+        check_number("bandwidth", value, above=0.0)
+    elif value not in (None, "auto", "median"):
+        raise invalid_parameter("bandwidth", value, "a number above 0, 'median', 'auto' or None")

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_bandwidth, check_choice, check_count, check_number
 from mercer.embedding.choices import Halves, choose_kernel, choose_ridge, halves_of, is_free, no_rows
 from mercer.embedding.closed_forms import REGULARIZERS
 from mercer.embedding.landmark_map import LandmarkMap
@@ -417,10 +417,7 @@ class KernelEmbedding(LandmarkMap):
         for name in ("center", "landmark_tuples"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise invalid_parameter(name, getattr(self, name), "True or False")
-        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
-            check_number("bandwidth", self.bandwidth, above=0.0)
-        elif self.bandwidth not in (None, "auto", "median"):
-            raise invalid_parameter("bandwidth", self.bandwidth, "a number above 0, 'median', 'auto' or None")
+        check_bandwidth(self.bandwidth)
         needed = closed_form(self.loss, self.regularizer).n_views
         if n_given is not None and n_given < needed:
             raise ValueError(

@@ -9,7 +9,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_bandwidth, check_choice, check_count, check_number
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.grouped_rows import collapse
 from mercer.kernels import Kernel, check_kernel
@@ -81,10 +81,7 @@ class TableModel(BaseEstimator):
             check_count("n_landmarks", self.n_landmarks)
         if not isinstance(self.standardize, (bool, np.bool_)):
             raise invalid_parameter("standardize", self.standardize, "True or False")
-        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
-            check_number("bandwidth", self.bandwidth, above=0.0)
-        elif self.bandwidth not in (None, "auto", "median"):
-            raise invalid_parameter("bandwidth", self.bandwidth, "a number above 0, 'median', 'auto' or None")
+        check_bandwidth(self.bandwidth)
 
     def _recipes(self, table: Table, auto_metrics: dict[str, Sequence[str]]) -> list[Recipe]:
         """Return what is to be tried; `auto_metrics` says which metrics suit "radial" and "product" kernels."""
