@@ -38,8 +38,8 @@ class KernelEmbedding(LandmarkMap):
     """Learn an embedding f(x) = A^T k(x) + bias from unlabelled rows, so that views of one row have like embeddings.
 
     k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views
-    exactly: sums over the rows and one eigenproblem of size m, no steps and no learning rate (krepes, section 2 and 3;
-    the optima are in ALGORITHMS). Ridge and bandwidth are chosen without labels, by the loss on rows that were not used
+    exactly: sums over the rows (`moments.py`) and one eigenproblem of size m (`closed_forms.py`), no steps and no
+    learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one place). Ridge and bandwidth are chosen without labels, by the loss on rows that were not used
     to fit.
 
     Parameters
