@@ -39,8 +39,8 @@ class KernelEmbedding(LandmarkMap):
 
     k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views
     exactly: sums over the rows (`moments.py`) and one eigenproblem of size m (`closed_forms.py`), no steps and no
-    learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one place). Ridge and bandwidth are chosen without labels, by the loss on rows that were not used
-    to fit.
+    learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one place). Ridge and bandwidth are
+    chosen without labels, by the loss on rows that were not used to fit.
 
     Parameters
     ----------
