@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
 
-def check_views(views: Sequence[Tensor], at_least: int = 2) -> None:
-    """Raise unless there are enough views, all of one shape (n, h)."""
+def check_views(views: Sequence[Tensor], at_least: int = 2, min_rows: int = 1) -> None:
+    """Raise unless there are enough views, all of one shape (n, h), with enough rows."""
     shapes = [tuple(view.shape) for view in views]
     if len(views) < at_least or len(set(shapes)) != 1 or views[0].ndim != 2:
         raise ValueError(f"the views have shapes {shapes}: {at_least} or more of one shape (n, h) are needed.")
+    if len(views[0]) < min_rows:
+        raise ValueError(
+            f"the views have shapes {shapes}: the loss is one of samples beside each other, so that n must be at least "
+            f"{min_rows}."
+        )
 
 
 def mean_positive_product(views: Sequence[Tensor]) -> Tensor:
@@ -21,3 +27,13 @@ def mean_positive_product(views: Sequence[Tensor]) -> Tensor:
     total = sum(views[1:], start=views[0])
     own = sum((view.square().sum() for view in views[1:]), start=views[0].square().sum())
     return (total.square().sum() - own) / (n * p * (p - 1))
+
+
+def negative_products(views: Sequence[Tensor], negatives: Tensor) -> Tensor:
+    """Return f(x)^T f(x-) for every view x of every sample, of shape (p, n), x- being the sample's one negative."""
+    if negatives.shape != views[0].shape:
+        raise ValueError(
+            f"negatives has shape {tuple(negatives.shape)}: it must be that of a view, {tuple(views[0].shape)}, with "
+            "the embedding of x- for each row."
+        )
+    return (torch.stack(list(views)) * negatives).sum(dim=2)

@@ -1,0 +1,153 @@
+"""What a trainer needs of a loss: the loss of a batch, its own parameters, and what follows a step."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mercer.checks import check_choice, check_count
+from mercer.exceptions import invalid_parameter
+from mercer.losses.negatives import draw_negatives
+
+Embed = Callable[[Tensor], Tensor]
+"""The model that is trained: a batch of inputs -> its embeddings, of shape (n, h)."""
+
+NEGATIVES = ("all", "drawn")
+
+
+class Objective(torch.nn.Module, ABC):
+    """A loss that may have parameters and a memory of its own.
+
+    A trainer calls `begin` once, hands `parameters()` to the optimiser beside those of the model, calls the objective
+    with each batch, and calls `after_step` after each step. `state_dict()` holds all that a checkpoint needs. To
+    resume, call `begin` first, which makes room for it, and load the state then.
+
+    Attributes
+    ----------
+    min_views : int
+        How many views of a sample are needed at least.
+    min_batch : int
+        How many samples a batch must have at least.
+    """
+
+    min_views: int = 2
+    min_batch: int = 2
+
+    @property
+    def name(self) -> str:
+        """What errors call the loss."""
+        return type(self).__name__
+
+    def begin(self, model: torch.nn.Module) -> None:
+        """Take from the model what the loss keeps beside it; nothing, for most."""
+
+    def forward(self, embed: Embed, views: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+        """Return the loss of a batch, a scalar.
+
+        Parameters
+        ----------
+        embed : callable
+            The model: inputs -> embeddings of shape (n, h).
+        views : sequence of tensors
+            The inputs: p views of the n samples, row i of each a view of sample i.
+        generator : torch.Generator
+            Where all random numbers come from.
+        """
+        rows = [len(view) for view in views]
+        if len(rows) < self.min_views or len(set(rows)) > 1:
+            raise ValueError(
+                f"the views have {rows} rows: {self.name} needs {self.min_views} or more views, of one size."
+            )
+        if rows[0] < self.min_batch:
+            raise ValueError(f"the batch has {rows[0]} samples: {self.name} needs {self.min_batch} or more.")
+        loss = self.batch_loss(embed, views, generator)
+        if not isinstance(loss, Tensor) or loss.ndim != 0 or not loss.is_floating_point():
+            got = f"a tensor of shape {tuple(loss.shape)} and {loss.dtype}" if isinstance(loss, Tensor) else repr(loss)
+            raise ValueError(f"{self.name} returned {got}: a loss must be a scalar tensor of floats.")
+        return loss
+
+    @abstractmethod
+    def batch_loss(self, embed: Embed, views: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+        """Return the loss of a batch that was checked; arguments as in `forward`."""
+
+    def after_step(self, model: torch.nn.Module, step: int, total_steps: int) -> None:
+        """Follow the model after a step of the optimiser; nothing, for most.
+
+        Parameters
+        ----------
+        model : torch.nn.Module
+            With its new parameters.
+        step : int
+            How many steps came before this one: 0 after the first.
+        total_steps : int
+            How many there will have been at the end.
+        """
+
+
+class FromEmbeddings(Objective):
+    """The objective that is a function of the p views' embeddings: any function will do.
+
+    Parameters
+    ----------
+    loss : callable
+        p tensors of shape (n, h) -> a scalar tensor, such as `simclr` or `partial(vicreg, covariance=2.0)`. One that is
+        a torch module brings its parameters along.
+    min_views : int, default=2
+        How many views of a sample it needs at least.
+    min_batch : int, default=2
+        How many samples a batch must have at least. One will rarely do: variances, correlations and contrasts are
+        between samples.
+    negatives : {"all", "drawn"}, default="all"
+        How x- is found by losses that take `negatives`: "all" leaves it to the loss, which takes all pairs of the
+        batch; "drawn" gives it, for each sample, one view of another sample, drawn anew for each batch.
+    """
+
+    def __init__(
+        self, loss: Callable[..., Tensor], *, min_views: int = 2, min_batch: int = 2, negatives: str = "all"
+    ) -> None:
+        super().__init__()
+        if not callable(loss):
+            raise invalid_parameter("loss", loss, "a callable of the views' embeddings")
+        self.loss = loss
+        self.min_views = check_count("min_views", min_views)
+        self.min_batch = check_count("min_batch", min_batch)
+        self.negatives = check_choice("negatives", negatives, NEGATIVES)
+        if negatives == "drawn":
+            if not _takes(loss, "negatives"):
+                raise invalid_parameter("negatives", negatives, f"'all' for {self.name}, which takes no negatives")
+            self.min_batch = max(2, self.min_batch)
+
+    @property
+    def name(self) -> str:
+        """What errors call the loss."""
+        function: Any = self.loss.func if isinstance(self.loss, partial) else self.loss
+        return getattr(function, "__name__", None) or repr(function)
+
+    def batch_loss(self, embed: Embed, views: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+        """Return the loss of the embeddings of a batch."""
+        embeddings = [embed(view) for view in views]
+        if self.negatives == "drawn":
+            loss = self.loss(*embeddings, negatives=_drawn(embeddings, generator))
+        else:
+            loss = self.loss(*embeddings)
+        if isinstance(loss, Tensor) and not loss.requires_grad and any(z.requires_grad for z in embeddings):
+            raise ValueError(f"{self.name} returned a tensor that torch cannot differentiate by the embeddings.")
+        return loss
+
+
+def _drawn(embeddings: Sequence[Tensor], generator: torch.Generator) -> Tensor:
+    """Return one view of another sample for each sample."""
+    p, n = len(embeddings), len(embeddings[0])
+    sample = draw_negatives(n, generator)
+    view = torch.randint(p, (n,), generator=generator, device=generator.device)
+    stacked = torch.stack(list(embeddings))
+    return stacked[view.to(stacked.device), sample.to(stacked.device)]
+
+
+def _takes(function: Callable[..., Any], keyword: str) -> bool:
+    parameters = signature(function).parameters
+    return keyword in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

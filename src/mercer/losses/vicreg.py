@@ -1,0 +1,66 @@
+"""Variance, invariance and covariance regularisation, VICReg (Bardes et al. 2022)."""
+
+import torch
+from torch import Tensor
+
+from mercer.checks import check_number
+from mercer.losses.pairs import check_views
+
+
+def vicreg(
+    *views: Tensor,
+    invariance: float = 25.0,
+    variance: float = 25.0,
+    covariance: float = 1.0,
+    target: float = 1.0,
+    epsilon: float = 1e-4,
+) -> Tensor:
+    """Return the loss that asks views to agree, and columns to vary and to be uncorrelated.
+
+    For two views Z and Z' it is λ s(Z, Z') + μ (v(Z) + v(Z')) + ν (c(Z) + c(Z')), with
+    s the mean of (z - z')^2 over samples and columns,
+    v the mean over columns of max(0, target - sqrt(variance + epsilon)),
+    c the sum of the squares of the covariances of different columns, divided by h;
+    variances and covariances are divided by n - 1. For p > 2 views it is the mean over pairs of views.
+
+    Parameters
+    ----------
+    *views : tensors of shape (n, h)
+        The embeddings of two or more views, n >= 2; row i of each belongs to sample i.
+    invariance, variance : float, default=25.0
+        λ and μ, those of the authors, as are all defaults.
+    covariance : float, default=1.0
+        ν.
+    target : float, default=1.0
+        The standard deviation that is enough.
+    epsilon : float, default=1e-4
+
+    Notes
+    -----
+    O(p n h^2) time. This is the authors' Algorithm 1. Their equation for s sums over the columns, which is
+    `invariance` times h; their released code takes the mean of v(Z) and v(Z'), which is half of `variance`.
+    """
+    check_views(views, min_rows=2)
+    for name, weight in (("invariance", invariance), ("variance", variance), ("covariance", covariance)):
+        check_number(name, weight, at_least=0.0)
+    check_number("target", target, at_least=0.0)
+    check_number("epsilon", epsilon, above=0.0)
+    Z = torch.stack(views)
+    p = len(Z)
+    # The squared distances of all pairs of p points sum to p times those from their mean.
+    s = 2.0 / (p - 1) * (Z - Z.mean(dim=0)).square().sum(dim=0).mean()
+    v = (target - (Z.var(dim=1) + epsilon).sqrt()).relu().mean()
+    return invariance * s + 2.0 * (variance * v + covariance * squared_covariances(Z))
+
+
+def squared_covariances(Z: Tensor) -> Tensor:
+    """Return the sum of the squared covariances of different columns, divided by h, as a mean over p views.
+
+    Parameters
+    ----------
+    Z : tensor of shape (p, n, h)
+    """
+    p, n, h = Z.shape
+    centred = Z - Z.mean(dim=1, keepdim=True)  # before the product: float32 would lose what is left otherwise
+    C = centred.mT @ centred / (n - 1)
+    return (C - torch.diag_embed(C.diagonal(dim1=1, dim2=2))).square().sum() / (h * p)
