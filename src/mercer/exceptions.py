@@ -25,7 +25,7 @@ class InvalidParameterError(ValueError):
 
 
 class NumericalError(ArithmeticError):
-    """A matrix that must be positive definite is not, and no allowed jitter makes it so."""
+    """A computation cannot go on: a matrix that must be positive definite is not, or a first step is not finite."""
 
 
 class ModelFileError(ValueError):

@@ -1,0 +1,166 @@
+"""Checkpoints: one safetensors file, written whole or not at all, that only the training it is of can go on from."""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from mercer.blocks import row_slices, rows_per_block
+from mercer.checks import check_number
+from mercer.exceptions import ModelFileError, invalid_parameter
+from mercer.training.states import State
+
+FORMAT = "mercer-checkpoint 1"
+# MiB that are hashed at a time.
+PIECE = 16.0
+# Differences that an error names.
+NAMED = 6
+
+
+class Checkpoint:
+    """The file of one training: where it is, what it must be of, and when it was last written.
+
+    Parameters
+    ----------
+    path : str or path
+    about : dict
+        What the training is: recipe, seed, settings, a digest of the data, the shapes of the module. A file that says
+        otherwise is refused. As JSON gives it back: without tuples.
+    seconds : float
+        How often it is written, at most.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], seconds: float) -> None:
+        self.path = _check_target(path)
+        self.about = dict(about)
+        self.seconds = check_number("checkpoint_seconds", seconds, at_least=0.0)
+        self._written = -float("inf")
+
+    def is_due(self) -> bool:
+        """Whether it is time to write. At once at first: a path that does not work is noticed before the work."""
+        return time.monotonic() - self._written >= self.seconds
+
+    def write(self, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        """Write the file whole or not at all: a kill at any moment leaves the one before or the new one."""
+        text = json.dumps({"format": FORMAT, "about": self.about, **document}, allow_nan=False)
+        stored = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        data = safetensors.torch.save(stored, {"document": text, "sha256": _digest(text, stored)})
+        _write_atomically(self.path, data)
+        self._written = time.monotonic()
+
+    def read(self) -> tuple[dict[str, Any], State] | None:
+        """Return the document and the tensors, or None if there is no file."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            document, tensors = _unpack(data)
+        except ModelFileError as error:
+            raise ModelFileError(f"checkpoint={str(self.path)!r} {error}.") from None
+        found = differences(document["about"], self.about)
+        if found:
+            more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
+            raise ModelFileError(
+                f"checkpoint={str(self.path)!r} is of another training: {'; '.join(found[:NAMED])}{more}. Put back "
+                "what differs (a random_state of None never is the same), give another path, or remove the file."
+            )
+        return document, tensors
+
+
+def data_digest(*arrays: Any) -> str:
+    """Return a SHA-256 of arrays or tensors, their types and shapes: what tells the data of one fit from another's.
+
+    Walks over blocks of rows, so that a memory map is not held as a whole.
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        values = array if hasattr(array, "shape") else np.asarray(array)
+        digest.update(f"{values.dtype} {tuple(values.shape)}".replace("torch.", "").encode())
+        for rows in row_slices(len(values), rows_per_block(len(values), values.nbytes // max(1, len(values)), PIECE)):
+            block = values[rows]
+            digest.update((block.detach().cpu().numpy() if isinstance(block, Tensor) else block).tobytes())
+    return digest.hexdigest()
+
+
+def differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """Return what differs between two JSON values, a sentence for each leaf."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = [*before, *(key for key in now if key not in before)]
+        return [
+            sentence
+            for key in keys
+            for sentence in differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
+        ]
+    return [] if before == now else [f"{name} was {json.dumps(before)} and is {json.dumps(now)}"]
+
+
+def as_json(name: str, value: Any) -> Any:
+    """Return `value` as JSON gives it back: tuples become lists."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise invalid_parameter(name, value, "made of dicts, lists, strings and finite numbers", str(error)) from None
+
+
+def _unpack(data: bytes) -> tuple[dict[str, Any], State]:
+    try:
+        tensors = safetensors.torch.load(data)  # checks that the header and the tensors fit the file
+    except (SafetensorError, KeyError):  # a KeyError where torch has no such type
+        raise ModelFileError("is not a checkpoint, or is damaged or incomplete") from None
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
+    text = header.get("document", "")
+    if header.get("sha256") != _digest(text, tensors):
+        raise ModelFileError("is not a checkpoint, or is damaged: its content does not match its SHA-256")
+    document = json.loads(text)
+    if document["format"] != FORMAT:
+        raise ModelFileError(f"is of the format {document['format']!r}, and this version reads {FORMAT!r}")
+    return document, tensors
+
+
+def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tuple(tensors[name].shape)}".encode())
+        digest.update(_memory(tensors[name]))
+    return digest.hexdigest()
+
+
+def _memory(tensor: Tensor) -> Any:
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
+
+
+def _check_target(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise invalid_parameter("checkpoint", path, "a str or a path")
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"checkpoint={str(path)!r}: create the folder {str(target.parent)!r} first.")
+    if target.is_dir():
+        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder: give the name of a file in it.")
+    return target
+
+
+def _write_atomically(target: Path, data: bytes) -> None:
+    temporary = target.parent / f".{target.name}-{secrets.token_hex(8)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:  # KeyboardInterrupt too must not leave the temporary file
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise

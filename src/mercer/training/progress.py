@@ -1,0 +1,60 @@
+"""The epochs of a training as tasks of scikit-learn's callbacks."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+Progress = Callable[[int, int, dict[str, Any] | None], bool | None]
+"""What the loop tells of its epochs: (epoch, n_epochs, record), the record None where the epoch begins."""
+
+
+@contextmanager
+def fit_progress(
+    estimator: Any,
+    n_epochs: int,
+    *,
+    X: Any = None,
+    y: Any = None,
+    fitted: Callable[[], dict[str, Any]] | None = None,
+    within: Any = None,
+    task_name: str = "fit",
+) -> Iterator[Progress]:
+    """Give the loop a `progress` that runs the callbacks of the estimator, one task an epoch.
+
+    The estimator has `sklearn.callback.CallbackSupportMixin` among its bases and `sklearn.callback.with_callbacks` on
+    its `fit`; its user asks for a bar with `estimator.set_callbacks(ProgressBar())`. A callback may end the training.
+    After a resume the tasks begin at the epoch where it goes on.
+
+    Parameters
+    ----------
+    estimator : estimator that supports callbacks
+    n_epochs : int
+    X, y : array-likes, optional
+        What callbacks that ask for the data are given.
+    fitted : callable, optional
+        () -> the attributes with which a copy of the estimator could predict now; for callbacks that score.
+    within : sklearn.callback.CallbackContext, optional
+        Where a fit trains more than once: the context of the whole fit, of which this training is one task.
+    task_name : str, default="fit"
+
+    Examples
+    --------
+    >>> with fit_progress(self, recipe.n_epochs, X=X) as progress:  # doctest: +SKIP
+    ...     train(module, batch_loss, len(X), recipe, seed=0, progress=progress)
+    """
+    data = {"estimator": estimator, "X": X, "y": y}
+    new_task = estimator._init_callback_context if within is None else within.subcontext
+    whole = new_task(task_name=task_name, max_subtasks=n_epochs)
+    whole.call_on_fit_task_begin(**data)
+    tasks: list[Any] = []
+
+    def progress(epoch: int, n_epochs: int, record: dict[str, Any] | None) -> bool:
+        if record is not None:
+            return bool(tasks[epoch].call_on_fit_task_end(**data, reconstruction_attributes=fitted))
+        while len(tasks) <= epoch:  # those of the epochs before a resume are there, so that numbers are right
+            tasks.append(whole.subcontext(task_name="epoch"))
+        tasks[epoch].call_on_fit_task_begin(**data)
+        return False
+
+    yield progress
+    whole.call_on_fit_task_end(**data, reconstruction_attributes=fitted)
