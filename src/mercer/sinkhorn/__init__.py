@@ -1,0 +1,7 @@
+"""Doubly stochastic matrices near an affinity: by entropy, by squares (sparse), and by scaling a sparse matrix."""
+
+from mercer.sinkhorn.entropic import doubly_stochastic
+from mercer.sinkhorn.scaling import balanced
+from mercer.sinkhorn.squared import sparse_doubly_stochastic
+
+__all__ = ["balanced", "doubly_stochastic", "sparse_doubly_stochastic"]
