@@ -1,9 +1,12 @@
 """Displays: one a figure, each with `from_...`, `plot` and the drawn `figure_` and `ax_`, as in scikit-learn."""
 
+from mercer.plots.affinity import AffinityDisplay
 from mercer.plots.agreement import AgreementDisplay
 from mercer.plots.correlation import CorrelationDisplay
 from mercer.plots.discriminant import DiscriminantDisplay
+from mercer.plots.eigengap import EigengapDisplay
 from mercer.plots.embedding import EmbeddingDisplay
+from mercer.plots.evolution import EvolutionDisplay
 from mercer.plots.importances import ImportancesDisplay
 from mercer.plots.intervals import IntervalDisplay
 from mercer.plots.metric import MetricDisplay
@@ -13,10 +16,13 @@ from mercer.plots.spectrum import SpectrumDisplay
 from mercer.plots.top_landmarks import TopLandmarksDisplay
 
 __all__ = [
+    "AffinityDisplay",
     "AgreementDisplay",
     "CorrelationDisplay",
     "DiscriminantDisplay",
+    "EigengapDisplay",
     "EmbeddingDisplay",
+    "EvolutionDisplay",
     "ImportancesDisplay",
     "IntervalDisplay",
     "MetricDisplay",
