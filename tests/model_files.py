@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import torch
+from scipy import sparse
 
 import mercer
 import mercer.io
@@ -23,6 +24,8 @@ def same(a, b):
     if isinstance(a, torch.Tensor):
         bits = [t.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).tolist() for t in (a, b)]
         return a.dtype == b.dtype and a.shape == b.shape and bits[0] == bits[1]
+    if sparse.issparse(a):
+        return a.shape == b.shape and all(same(getattr(a, n), getattr(b, n)) for n in ("data", "indices", "indptr"))
     if isinstance(a, float):
         return struct.pack("d", a) == struct.pack("d", b)
     if isinstance(a, (list, tuple)):

@@ -34,6 +34,7 @@ ESTIMATORS = [
     mercer.Nystrom(random_state=0),
     mercer.RFMClassifier(**ONE),
     mercer.RFMRegressor(**ONE),
+    mercer.SubspaceClustering(n_iter=1, random_state=0),
     mercer.TableEncoder(),
     mercer.TabularModel(mercer.KernelDiscriminant(random_state=0)),
 ]
@@ -302,6 +303,32 @@ CHANGES = {
             "random_state": 7,
         },
     ),
+    "SubspaceClustering": (
+        {"ridge": 0.01},
+        {
+            "n_clusters": 5,
+            "self_expression": "omp",
+            "kernel": "laplace",
+            "feature_learning": beside("covariance", iterate="last"),
+            "n_iter": beside(3, iterate="last"),
+            "iterate": "last",
+            "ridge": 0.3,
+            "shrinkage": beside(1.0, iterate="last"),
+            "inversion": beside("algorithm", iterate="last"),
+            "relative": False,
+            "n_directions": beside(5, iterate="last"),
+            "truncate": 3,
+            "doubly_stochastic": True,
+            "normalize": False,
+            "assign_labels": "cluster_qr",
+            "n_init": beside(1, n_clusters=20),
+            "max_clusters": beside(3, n_clusters="auto"),
+            "energy": 0.5,
+            "n_landmarks": 30,
+            "landmarks": beside("uniform", n_landmarks=30),
+            "random_state": beside(7, n_landmarks=30),
+        },
+    ),
     "TableEncoder": (
         {},
         {"kinds": {"pixel": "category"}, "cardinality_threshold": 101, "n_components": 3, "scale": False},
@@ -322,6 +349,8 @@ def outcome(estimator):
     fitted = estimator.fit(X, y)
     if hasattr(fitted, "sample_y"):
         return np.column_stack(fitted.predict(X, return_std=True))
+    if hasattr(fitted, "modularity_"):
+        return np.r_[fitted.modularity_, abs(fitted.coef_).sum(), fitted.dimensions_.sum(), fitted.eigenvalues_]
     return answer(fitted, X)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import safetensors
 import torch
+from scipy import sparse
 
 import mercer
 import mercer.io
@@ -296,3 +297,12 @@ def test_module_neither_unpickles_nor_evaluates():
                 assert node.module.split(".")[0] not in forbidden_modules
             if isinstance(node, ast.Call):
                 assert ast.unparse(node.func) not in {*forbidden_calls, "torch.load", "np.load"}
+
+
+@pytest.mark.parametrize(("part", "wrong"), [("indices", 7), ("indices", -1), ("indptr", 9)])
+def test_a_sparse_array_that_points_outside_is_refused(part, wrong, tmp_path):
+    model = Mahalanobis(sparse.csr_array([[0.0, 2.5], [1.0, 0.0]]))
+    getattr(model.factor, part)[-1] = wrong
+    mercer.save(model, tmp_path / "model")
+    with pytest.raises(ModelFileError, match="malformed"):
+        mercer.load(tmp_path / "model")

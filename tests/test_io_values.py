@@ -13,6 +13,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 import mercer
@@ -64,6 +65,9 @@ VALUES = {
     "read_only": np.broadcast_to(np.float32(2.0), (2, 3)),
     "dates": np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
     "strided_dates": np.arange(6).astype("timedelta64[25us]").reshape(2, 3)[:, ::2],
+    "sparse_rows": sparse.csr_array([[0.0, 2.5], [0.0, 0.0], [np.nan, 0.0]]),
+    "sparse_columns": sparse.csc_array(np.array([[0, 2, 3]], dtype=np.int8)),
+    "empty_sparse": sparse.csr_array((2, 0), dtype=np.float32),
     "strings": np.array([["a", "longer"], ["", "é\ud800"]]),
     "wide_strings": np.array(["a"], dtype="U40"),
     "no_strings": np.array([], dtype="U3"),

@@ -9,7 +9,23 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mercer import agop, datasets, evaluate, explain, kernels, landmarks, linalg, metrics, plots, selection, views
+    from mercer import (
+        agop,
+        clustering,
+        datasets,
+        evaluate,
+        explain,
+        kernels,
+        landmarks,
+        linalg,
+        losses,
+        metrics,
+        plots,
+        selection,
+        sinkhorn,
+        views,
+    )
+    from mercer.clustering.subspace_clustering import SubspaceClustering
     from mercer.embedding.kernel_embedding import KernelEmbedding
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
@@ -35,9 +51,11 @@ _HOMES: dict[str, str | None] = {
     "Nystrom": "mercer.embedding.nystrom",
     "RFMClassifier": "mercer.supervised.rfm",
     "RFMRegressor": "mercer.supervised.rfm",
+    "SubspaceClustering": "mercer.clustering.subspace_clustering",
     "TableEncoder": "mercer.tables.encoder",
     "TabularModel": "mercer.tables.model",
     "agop": None,
+    "clustering": None,
     "datasets": None,
     "evaluate": None,
     "explain": None,
@@ -50,6 +68,7 @@ _HOMES: dict[str, str | None] = {
     "plots": None,
     "save": "mercer.io",
     "selection": None,
+    "sinkhorn": None,
     "tabular": "mercer.tables.model",
     "views": None,
 }
@@ -63,9 +82,11 @@ __all__ = [
     "Nystrom",
     "RFMClassifier",
     "RFMRegressor",
+    "SubspaceClustering",
     "TableEncoder",
     "TabularModel",
     "agop",
+    "clustering",
     "datasets",
     "evaluate",
     "explain",
@@ -78,6 +99,7 @@ __all__ = [
     "plots",
     "save",
     "selection",
+    "sinkhorn",
     "tabular",
     "views",
 ]

@@ -29,7 +29,7 @@ class Dataset(NamedTuple):
 
 
 def load(name: str) -> Dataset:
-    """Return a data set by its name: "mnist", "adult", "covtype" or "cifar10".
+    """Return a data set by its name: "mnist", "adult", "covtype", "cifar10", "yaleb" or "coil20".
 
     "covtype" is 16 % of the whole, with its shares of the classes. "cifar10" is a fifth, the first 1000 training and
     200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of "cifar10"
@@ -119,10 +119,26 @@ def _first_of_each_class(y: np.ndarray, count: int) -> np.ndarray:
     return np.sort(np.concatenate([np.flatnonzero(y == label)[:count] for label in np.unique(y)]))
 
 
+def _images_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+    images = arrays["X"]
+    scale = 255.0 if images.dtype == np.uint8 else 1.0
+    return Dataset(images.astype(np.float32) / np.float32(scale), arrays["y"].astype(np.int64))
+
+
+def _no_home(name: str, file: str) -> Callable[[], Dataset]:
+    def fetch() -> Dataset:
+        raise FileNotFoundError(f"{name} has no public home that can be fetched from: put {file} into a folder, with "
+                                "images X and classes y, and set MERCER_DATA to it.")  # fmt: skip
+
+    return fetch
+
+
 SOURCES: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], Dataset], Callable[[], Dataset]]] = {
     "mnist": ("mnist.npz", _mnist_from_file, _mnist_from_home),
     "adult": ("adult.npz", _adult_from_file, _adult_from_home),
     "covtype": ("covtype_93k.npz", _covtype_from_file, _covtype_from_home),
     "cifar10": ("cifar10_subset.npz", _cifar10_from_file, _cifar10_from_home),
+    "yaleb": ("yaleb_48x42.npz", _images_from_file, _no_home("Extended Yale B", "yaleb_48x42.npz")),
+    "coil20": ("coil20_32x32.npz", _images_from_file, _no_home("COIL-20", "coil20_32x32.npz")),
 }
 NAMES = tuple(SOURCES)

@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 import mercer
+import mercer.clustering.expression
 import mercer.kernels
 import mercer.views
 from mercer.exceptions import ModelFileError
@@ -38,9 +39,9 @@ def addresses() -> dict[str, str]:
     Files use the public name, so that a class may move from one module to another.
     """
     public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
-    kernels = {f"mercer.kernels.{name}": f"mercer.kernels:{name}" for name in mercer.kernels.__all__}
-    views = {f"mercer.views.{name}": f"mercer.views:{name}" for name in mercer.views.__all__}
-    return public | kernels | views | SCIKIT_LEARN | RESULTS
+    rooms = (mercer.kernels, mercer.views, mercer.clustering.expression)
+    values = {f"{room.__name__}.{name}": f"{room.__name__}:{name}" for room in rooms for name in room.__all__}
+    return public | values | SCIKIT_LEARN | RESULTS
 
 
 def class_name(kind: type) -> str | None:

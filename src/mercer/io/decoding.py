@@ -11,7 +11,15 @@ from torch import Tensor
 
 from mercer.exceptions import ModelFileError
 from mercer.io.classes import find_class, is_attribute, result_fields
-from mercer.io.vocabulary import BIT_GENERATORS, BUFFER_PLACES, MAX_DEPTH, MAX_TEXT, NAMED_TYPES, array_type
+from mercer.io.vocabulary import (
+    BIT_GENERATORS,
+    BUFFER_PLACES,
+    MAX_DEPTH,
+    MAX_TEXT,
+    NAMED_TYPES,
+    SPARSE_FORMATS,
+    array_type,
+)
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,14 @@ def decode_array(content: dict, source: Source, depth: int) -> np.ndarray:
     if array.dtype != (np.int64 if dtype.kind in "mM" else dtype):
         raise ModelFileError(f"is malformed: an array of type {dtype} is stored as {array.dtype}")
     return array.view(dtype)
+
+
+def decode_sparse(content: dict, source: Source, depth: int) -> Any:
+    data, indices, indptr = (decode(content[name], source, depth + 1) for name in ("data", "indices", "indptr"))
+    matrix = SPARSE_FORMATS[content["format"]]((data, indices, indptr), shape=tuple(content["shape"]))
+    # SciPy reads memory at the indices, wherever they point.
+    matrix.check_format(full_check=True)
+    return matrix
 
 
 def decode_text(content: dict, source: Source, depth: int) -> np.ndarray:
@@ -182,6 +198,7 @@ DECODERS: dict[str, Callable[[Any, Source, int], Any]] = {
     "result": decode_result,
     "scalar": decode_scalar,
     "slice": decode_slice,
+    "sparse": decode_sparse,
     "tensor": decode_tensor,
     "text": decode_text,
     "tuple": decode_tuple,

@@ -22,6 +22,7 @@ from mercer.io.vocabulary import (
     MAX_TEXT,
     NAMED_TYPES,
     NUMPY_TYPES,
+    SPARSE_TYPES,
     TENSOR_TYPES,
     is_array_type,
 )
@@ -97,6 +98,8 @@ def encode(value: Any, path: Path, parts: Parts, replaceable: bool = False) -> J
         return {"dict": [encode_entry(key, item, path, parts, replaceable) for key, item in value.items()]}
     if kind in (np.ndarray, np.memmap):
         return encode_array(value, path, parts)
+    if isinstance(value, SPARSE_TYPES):
+        return encode_sparse(value, path, parts)
     if isinstance(value, np.generic):
         return encode_scalar(value, path)
     if kind in (Tensor, torch.nn.Parameter):
@@ -183,6 +186,12 @@ def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:
         raise unsavable(path, value, f"Its dtype {value.dtype} has no place in a safetensors file.")
     numbers = value.view(value.dtype.str[0] + "i8") if value.dtype.kind in "mM" else value
     return {"array": {**parts.store(numbers.dtype.name, numbers), "dtype": value.dtype.name}}
+
+
+def encode_sparse(value: Any, path: Path, parts: Parts) -> JSON:
+    """Return a sparse array by its three arrays."""
+    arrays = {name: encode_array(getattr(value, name), (*path, name), parts) for name in ("data", "indices", "indptr")}
+    return {"sparse": {"format": value.format, "shape": list(value.shape), **arrays}}
 
 
 def encode_scalar(value: np.generic, path: Path) -> JSON:

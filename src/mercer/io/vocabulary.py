@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import torch
+from scipy import sparse
 
 from mercer.exceptions import ModelFileError
 
@@ -45,6 +46,10 @@ NAMED_TYPES: dict[str, object] = {
     **{f"numpy.{name}": getattr(np, name) for name in NUMPY_TYPES},
     **{f"torch.{name}": getattr(torch, name) for name in TENSOR_TYPES},
 }
+
+# Sparse arrays by rows and by columns.
+SPARSE_FORMATS: dict[str, type] = {"csr": sparse.csr_array, "csc": sparse.csc_array}
+SPARSE_TYPES = tuple(SPARSE_FORMATS.values())
 
 BIT_GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     kind.__name__: kind

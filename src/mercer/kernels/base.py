@@ -105,6 +105,15 @@ class Kernel(BaseEstimator, ABC):
         """Whether `gradient_terms` is there; if not, gradients come from autograd."""
         return all(leaf.has_closed_form_gradient for leaf in self.leaves())
 
+    @property
+    def has_gradient_weights(self) -> bool:
+        """Whether `gradient_weights` is there: one pair of weights, and one metric, for the whole kernel."""
+        return (
+            self.has_closed_form_gradient
+            and all(leaf.has_gradient_weights for leaf in self.leaves())
+            and self.common_metric() is not None
+        )
+
     # ---- evaluation -------------------------------------------------------------------------------------------
 
     def matrix(self, X: Any, Z: Any = None, *, working_memory: float = WORKING_MEMORY) -> Any:
@@ -260,6 +269,10 @@ class LeafKernel(Kernel):
     @property
     def has_closed_form_gradient(self) -> bool:
         return True
+
+    @property
+    def has_gradient_weights(self) -> bool:
+        return self.has_closed_form_gradient
 
 
 def replaced(value: Any, params: dict[str, Any]) -> Any:

@@ -93,6 +93,10 @@ class CoordinatewiseKernel(BandwidthKernel):
             P = self.weight(u).mul_(K)
             yield GradientTerm(_column(z.metric, k, z.raw.shape[1]), P, P, x.rows[:, k : k + 1], z.rows[:, k : k + 1])
 
+    @property
+    def has_gradient_weights(self) -> bool:
+        return False
+
     def gradient_weights(self, X: Any, Z: Any = None) -> tuple[Any, Any]:
         raise TypeError(
             f"{self!r} has weights a column, not one pair (P, Q) for all of them: `gradient_terms` yields them."

@@ -1,0 +1,53 @@
+"""Figures 1 and 2 of the paper, and the affinity and spectrum of ten faces: `python -m <this module> FOLDER`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mercer import SubspaceClustering, datasets
+from mercer.plots import AffinityDisplay, EigengapDisplay, EvolutionDisplay
+
+from .toy import TOYS, toy_iterates
+
+# Which iterates a figure shows; the paper's first has eight iterations, its second five.
+SHOWN = {"quadratic": (0, 2, 5, 8), "gaussian": (0, 2, 5, 8)}
+
+
+def evolution(name: str) -> Any:
+    """Figure 1 (quadratic) or 2 (Gaussian): data, kernel matrix and affinity over the iterations."""
+    settings = TOYS[f"{name}, third vector as printed"]
+    iterates, labels = toy_iterates(settings, 0)
+    shown = [iterates[t] for t in SHOWN[name]]
+    parts = [[iterate[part] for iterate in shown] for part in ("points", "kernel", "affinity")]
+    return EvolutionDisplay(*parts, labels, [f"iteration {t}" for t in SHOWN[name]]).plot().figure_
+
+
+def faces(display: Any) -> Any:
+    """The first ten subjects under the default settings, sorted by subject."""
+    data = datasets.load("yaleb")
+    rows = data.y < 10
+    model = SubspaceClustering(10, random_state=0).fit(data.X[rows].reshape(rows.sum(), -1))
+    if display is AffinityDisplay:
+        return display.from_estimator(model, data.y[rows]).figure_
+    return display.from_estimator(model).figure_
+
+
+FIGURES = {
+    "figure-1": lambda: evolution("quadratic"),
+    "figure-2": lambda: evolution("gaussian"),
+    "affinity-of-faces": lambda: faces(AffinityDisplay),
+    "spectrum-of-faces": lambda: faces(EigengapDisplay),
+}
+
+
+def main(folder: str) -> None:
+    """Write all figures into a folder."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name, draw in FIGURES.items():
+        path = Path(folder) / f"{name}.png"
+        draw().savefig(path, dpi=150)
+        print(path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "experiments/results/figures")

@@ -1,0 +1,86 @@
+"""The toy of section 5.1: three subspaces of R^5 that share three directions, Figures 1 and 2."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from mercer.clustering.expression.ridge import absolute_ridge, left_out_coefficients, regularised_inverse
+from mercer.clustering.features import Features, unit_rows
+from mercer.clustering.precision import latent_covariance, shaped_projection
+from mercer.kernels import Gaussian, Kernel, Polynomial
+from mercer.metrics import block_mass
+
+# The third basis vector is garbled in the text: its numbers as printed, and as two fractions.
+THIRD = {"as printed": (5.2, 5**0.5, 1.0, 5**0.5, 0.0), "fractions": (5.2 / 5**0.5, 1 / 5**0.5, 0.0, 0.0, 0.0)}
+# Coefficients on the first vector, and on e_3, e_4 and e_5; normal, those on the first not negative if one-sided.
+SPREADS = (1.0, 0.1, 0.1, 0.1)
+POINTS = 50  # a subspace
+ITERATIONS = 10
+
+TOYS: dict[str, dict[str, Any]] = {
+    f"{kernel}, third vector {third}": {"kernel": kernel, "third": third, **options}
+    for third in THIRD
+    for kernel, options in {
+        "quadratic": {"one_sided": False, "ridge": 0.1, "shrinkage": 1.0, "inversion": "lemma", "relative": True},
+        "gaussian": {"one_sided": False, "ridge": 1.0, "shrinkage": 1.0, "inversion": "algorithm", "relative": False},
+    }.items()
+}
+
+
+def toy_points(third: str, one_sided: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points of the three subspaces, and which one each is of."""
+    random = np.random.default_rng(seed)
+    shared = np.eye(5)[2:]
+    parts = []
+    for first in ((1.0, 1.3, 0, 0, 0), (1.3, 1.0, 0, 0, 0), THIRD[third]):
+        coefficients = random.standard_normal((POINTS, 4)) * SPREADS
+        if one_sided:
+            coefficients[:, 0] = np.abs(coefficients[:, 0])
+        parts.append(coefficients @ np.vstack([first, shared]))
+    return np.vstack(parts), np.repeat([0, 1, 2], POINTS)
+
+
+def toy_kernel(name: str) -> Kernel:
+    """The quadratic kernel, or the Gaussian with sigma^2 = 0.1."""
+    return Polynomial(2) if name == "quadratic" else Gaussian(0.1**0.5)
+
+
+def toy_iterates(settings: dict[str, Any], seed: int) -> tuple[list[dict[str, np.ndarray]], np.ndarray]:
+    """Return points, kernel matrix and affinity of every iterate of Algorithm 1, and the labels."""
+    X, labels = toy_points(settings["third"], settings["one_sided"], seed)
+    kernel, relative = toy_kernel(settings["kernel"]), settings["relative"]
+    features, iterates = Features(unit_rows(torch.from_numpy(X))), []
+    for _ in range(ITERATIONS + 1):
+        K = kernel.matrix(features.rows)
+        ridge = absolute_ridge(K, settings["ridge"], relative=relative)
+        C = left_out_coefficients(regularised_inverse(K, ridge)).abs().numpy()
+        iterates.append({"points": features.rows.numpy(), "kernel": K.numpy(), "affinity": C + C.T})
+        Sigma = latent_covariance(kernel, features.rows, ridge, K=K)
+        features = features.projected(
+            shaped_projection(Sigma, settings["shrinkage"], inversion=settings["inversion"], relative=relative)
+        )
+    return iterates, labels
+
+
+def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float]:
+    """Shares of kernel matrix and affinity inside the true blocks, at first and after 8 and 10 iterations."""
+    iterates, labels = toy_iterates(settings, seed)
+    return {
+        f"{name} {t}": block_mass(iterates[t][name], labels) for name in ("kernel", "affinity") for t in (0, 5, 8, 10)
+    }
+
+
+def run_lemma(settings: dict[str, Any], seed: int) -> dict[str, float]:
+    """Lemma 1 in numbers: how far P^1/2 Sigma P^1/2 is from the identity on the range of Sigma, as lambda falls."""
+    X, _ = toy_points("as printed", False, seed)
+    rows = unit_rows(torch.from_numpy(X))
+    Sigma = latent_covariance(toy_kernel("gaussian"), rows, 1.0)
+    mu = torch.linalg.eigvalsh(Sigma)
+    distances = {}
+    for shrinkage in settings["shrinkages"]:
+        P = torch.linalg.inv(Sigma + shrinkage * mu[-1] * torch.eye(len(Sigma), dtype=Sigma.dtype))
+        values, U = torch.linalg.eigh(P)
+        root = (U * values.clamp(min=0).sqrt()) @ U.T
+        distances[f"lambda {shrinkage:g}"] = float((torch.linalg.eigvalsh(root @ Sigma @ root) - 1.0).abs().max())
+    return distances

@@ -1,0 +1,1 @@
+"""Clusters by what expresses what: self-expression, learned features, the spectral step."""

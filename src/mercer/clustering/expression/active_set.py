@@ -1,0 +1,241 @@
+"""Lasso and elastic-net problems that share a Gram matrix, solved together and exactly by an active-set method."""
+
+import warnings
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import embedding_bag, pad
+
+from mercer.blocks import rows_per_block
+from mercer.exceptions import ConvergenceWarning, NumericalError
+
+# Atoms that may enter a support at once: this many, or this share of those in it. One at a time takes twice as many
+# steps on faces; more than a few at first are alike, and most of them leave again.
+ENTERING, ENTERING_SHARE = 4, 0.25
+# MiB for the small systems that are solved together: those of about one size, and within the cache.
+SOLVE_MEMORY = 4.0
+# What a system gets on its diagonal, relative to what is there, rises tenfold to this before it is given up.
+MAX_JITTER = 1e-3
+
+
+class _Problems(NamedTuple):
+    """min_c 1/2 c^T K c - q^T c + l1 |c|_1 + l2/2 |c|^2 for each row q; atoms are 0 to m - 1, and m is no atom."""
+
+    K: Tensor
+    q: Tensor
+    own: Tensor
+    l1: Tensor
+    l2: Tensor
+
+
+class _Supports(NamedTuple):
+    """The atoms in use for each target, one a slot; a free slot has the atom m, the coefficient 0 and the sign 0."""
+
+    atoms: Tensor
+    c: Tensor
+    signs: Tensor
+
+    def of(self, rows: Tensor, width: int | None = None) -> "_Supports":
+        return _Supports(*(values[rows, :width] for values in self))
+
+    def with_atoms(self, atoms: Tensor, signs: Tensor, m: int) -> "_Supports":
+        """Add atoms at a coefficient of zero, and close the gaps: free slots go to the end, and needless ones go."""
+        atoms, signs = torch.cat([self.atoms, atoms], 1), torch.cat([self.signs, signs], 1)
+        c = pad(self.c, (0, atoms.shape[1] - self.c.shape[1]))
+        width = max(1, int((atoms < m).sum(dim=1).max()))
+        slots = (atoms == m).byte().argsort(dim=1, stable=True)[:, :width]
+        return _Supports(*(values.gather(1, slots) for values in (atoms, c, signs)))
+
+
+def elastic_net(
+    K: Tensor,
+    k: Tensor,
+    own: Tensor | None = None,
+    *,
+    strength: float,
+    l1_ratio: float,
+    tolerance: float,
+    max_iter: int,
+) -> Tensor:
+    """Return the elastic-net coefficients of b targets in a dictionary Z of m atoms, from inner products alone.
+
+    Solves min_c l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |x - Z c|^2 with c_own = 0 for each target x, where
+    gamma = strength l1_ratio / max_{i != own} |z_i^T x|: a strength of 1 is where the first coefficient leaves zero.
+
+    Parameters
+    ----------
+    K : tensor of shape (m, m)
+        Z^T Z, or a kernel matrix.
+    k : tensor of shape (m, b)
+        Z^T x for each target.
+    own : tensor of shape (b,), optional
+        The atom that a target itself is, -1 for none.
+    strength : float
+        Above 1.
+    l1_ratio : float
+        Above 0, and 1 for the lasso.
+    tolerance : float
+        For the largest |z_i^T r| off the support, relative to its bound l1_ratio / gamma; the objective is then at most
+        this share above the least.
+    max_iter : int
+        Steps after which those that are not done give a ConvergenceWarning.
+
+    Returns
+    -------
+    tensor of shape (m, b)
+
+    Notes
+    -----
+    Lawson and Hanson's active-set method, with several atoms entering at a time. On the support, with the signs held,
+    the problem is a small linear system. On the step to its solution atoms whose coefficients meet zero leave: all, if
+    the objective falls by it, else the first, where the step then ends. After a step on which none left, the atoms
+    that most break |z_i^T r| <= l1_ratio / gamma, r the residual, enter. The objective falls from one such step to the
+    next, so that no support comes twice and the end is exact.
+
+    O(s^3 + m s) time a step and target for a support of s atoms, and about 2 s steps; O(b m) memory. Of K, the rows of
+    the support are read.
+    """
+    m, b = k.shape
+    own = k.new_full((b,), m, dtype=torch.long) if own is None else torch.where(own >= 0, own, m)
+    q = pad(k.T, (0, 1)).scatter_(1, own[:, None], 0.0)
+    l1 = q.abs().amax(dim=1).double() / strength
+    problems = _Problems(K.contiguous(), q, own, l1, l1 * (1.0 - l1_ratio) / l1_ratio)
+    C = torch.zeros_like(q)
+
+    (live,) = torch.nonzero(l1 > 0, as_tuple=True)
+    supports = _Supports(own.new_full((len(live), 1), m), l1.new_zeros(len(live), 1), l1.new_zeros(len(live), 1))
+    settled, value = torch.ones_like(live, dtype=torch.bool), torch.zeros_like(l1[live])
+    least = torch.full_like(value, torch.inf)
+    for step in range(max_iter + 1):
+        atoms, signs = _violators(problems, live, supports, settled, tolerance)
+        # Where the objective no longer falls, atoms break the bound by rounding alone.
+        finished = settled & ((atoms == m).all(dim=1) | (value >= least))
+        C[live[finished, None], supports.atoms[finished]] = supports.c[finished].to(C.dtype)
+        least = torch.where(settled, value, least)
+        (rest,) = torch.nonzero(~finished, as_tuple=True)
+        live, least, supports = live[rest], least[rest], supports.of(rest)
+        if not len(live) or step == max_iter:
+            break
+        supports = supports.with_atoms(atoms[rest], signs[rest], m)
+        supports, settled, value = _step_by_size(problems, live, supports, tolerance)
+
+    if len(live):
+        C[live[:, None], supports.atoms] = supports.c.to(C.dtype)
+        warnings.warn(
+            f"{len(live)} of {b} targets did not reach tolerance={tolerance:g} in max_iter={max_iter} steps. A smaller "
+            f"strength than {strength:g} makes fewer coefficients; a larger max_iter or tolerance would also help.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return C[:, :m].T
+
+
+def _violators(
+    problems: _Problems, live: Tensor, supports: _Supports, settled: Tensor, tolerance: float
+) -> tuple[Tensor, Tensor]:
+    """Return the atoms that should enter the settled supports, worst first, with their signs, in slots like theirs.
+
+    With |z_i^T r| <= (1 + tolerance) l1 throughout, r / (1 + tolerance) is a dual point, and the duality gap is at most
+    tolerance times the objective.
+    """
+    m = len(problems.K)
+    (rows,) = torch.nonzero(settled, as_tuple=True)
+    targets, supports = live[rows], supports.of(rows)
+    g = problems.q[targets]
+    # A weighted sum of rows of K for each target; no product with the zeros of c, and no copy of the rows.
+    g[:, :m] -= embedding_bag(
+        supports.atoms.clamp(max=m - 1), problems.K, per_sample_weights=supports.c.to(g.dtype), mode="sum"
+    )
+    outside = g.abs().scatter_(1, torch.cat([problems.own[targets, None], supports.atoms], 1), 0.0)
+    limit = ((supports.atoms < m).sum(dim=1) * ENTERING_SHARE).long().clamp(min=ENTERING)
+    size, atoms = outside.topk(min(m, int(limit.max())) if len(rows) else 0, dim=1)
+    enters = size > (1.0 + tolerance) * problems.l1[targets, None]
+    enters &= torch.arange(size.shape[1], device=size.device) < limit[:, None]
+
+    entering = atoms.new_full((len(settled), size.shape[1]), m)
+    signs = supports.c.new_zeros(entering.shape)
+    entering[rows] = torch.where(enters, atoms, m)
+    signs[rows] = torch.where(enters, g.gather(1, atoms).sign(), 0.0).to(signs.dtype)
+    return entering, signs
+
+
+def _step_by_size(
+    problems: _Problems, live: Tensor, supports: _Supports, tolerance: float
+) -> tuple[_Supports, Tensor, Tensor]:
+    """Make one step for every target, those with supports of about one size together."""
+    result = _Supports(*(values.clone() for values in supports))
+    settled, value = torch.empty_like(live, dtype=torch.bool), torch.empty_like(problems.l1[live])
+    sizes, order = (supports.atoms < len(problems.K)).sum(dim=1).sort(descending=True)
+    start = 0
+    while start < len(order):
+        width = max(1, int(sizes[start]))
+        rows = order[start : start + rows_per_block(len(order), 4 * 8 * width**2, SOLVE_MEMORY)]
+        moved, settled[rows], value[rows] = _step(problems, live[rows], supports.of(rows, width), tolerance)
+        for values, new in zip(result, moved, strict=True):
+            values[rows, :width] = new
+        start += len(rows)
+    return result, settled, value
+
+
+def _step(
+    problems: _Problems, targets: Tensor, supports: _Supports, tolerance: float
+) -> tuple[_Supports, Tensor, Tensor]:
+    """Go towards the minimum on the support under its signs, as far as the signs allow.
+
+    Returns the supports without the atoms that left; whether the minimum was reached; and the objective less |x|^2 / 2,
+    if it was. All in float64, for in float32 the systems of near-equal atoms have no digits left.
+    """
+    K, l1, l2 = problems.K, problems.l1[targets], problems.l2[targets]
+    atoms, c, signs = supports
+    used = atoms < len(K)
+    i = atoms.clamp(max=len(K) - 1)
+    pairs = (i[:, :, None] * len(K) + i[:, None, :]).flatten()
+    A = K.flatten().index_select(0, pairs).reshape(*i.shape, -1).double()
+    A.mul_(used[:, :, None]).mul_(used[:, None, :])
+    A.diagonal(dim1=1, dim2=2).add_(torch.where(used, l2[:, None], 1.0))
+
+    # Jitter on the step alone lets dependent atoms in, and leaves no trace of itself in the end.
+    b = problems.q[targets[:, None], atoms].double() - l1[:, None] * signs
+    lower, jitter = _factor(A, 2 * torch.finfo(K.dtype).eps * used.sum(dim=1).double())
+    Ac = _product(A, c)
+    d = torch.cholesky_solve((b - Ac)[:, :, None], lower)[:, :, 0]
+    meets_zero = used & ((c + d) * signs <= 0)
+
+    # To leave out all that meet zero and go on is the longer step; it is taken where the objective falls by it.
+    whole = torch.where(meets_zero, 0.0, c + d)
+    value = (whole * (0.5 * _product(A, whole) - b)).sum(dim=1)
+    falls = (value < (c * (0.5 * Ac - b)).sum(dim=1))[:, None]
+    # The sure step ends where the first meets zero, at its start for an atom that has just entered and has to leave.
+    share = torch.where(meets_zero, torch.where(c != 0, -c / d, 0.0), 1.0)
+    part = c + share.amin(dim=1, keepdim=True) * d
+    leaves = meets_zero & (falls | (share <= share.amin(dim=1, keepdim=True)) | (part * signs <= 0))
+    c = torch.where(falls, whole, torch.where(leaves, 0.0, part))
+
+    settled = ~meets_zero.any(dim=1) & ((jitter * d).abs().amax(dim=1) <= tolerance * l1)
+    return _Supports(torch.where(leaves, len(K), atoms), c, torch.where(leaves, 0.0, signs)), settled, value
+
+
+def _product(A: Tensor, c: Tensor) -> Tensor:
+    """Return A c for each target."""
+    return (A @ c[:, :, None])[:, :, 0]
+
+
+def _factor(A: Tensor, relative: Tensor) -> tuple[Tensor, Tensor]:
+    """Return Cholesky factors of A + diag(jitter) and the jitter, raised where a system is not positive definite.
+
+    The jitter is relative to each entry of the diagonal, so that long atoms do not drown short ones.
+    """
+    while True:
+        jitter = relative[:, None] * A.diagonal(dim1=1, dim2=2)
+        shifted = A.clone()
+        shifted.diagonal(dim1=1, dim2=2).add_(jitter)
+        lower, failed = torch.linalg.cholesky_ex(shifted)
+        if not failed.any():
+            return lower, jitter
+        relative = torch.where(failed > 0, 10.0 * relative, relative)
+        if relative.max() > MAX_JITTER:
+            raise NumericalError(
+                f"a block of {A.shape[1]} atoms of the Gram matrix is not positive semi-definite, nor with "
+                f"{MAX_JITTER:g} of its diagonal added: an indefinite kernel cannot be used here."
+            )

@@ -1,0 +1,105 @@
+"""Self-expression by ridge regression: each point left out of its own dictionary in closed form, or kept (LSR)."""
+
+import torch
+from torch import Tensor
+
+from mercer.checks import check_number
+from mercer.clustering.expression.base import SelfExpression, Solver, without_own
+from mercer.linalg import cholesky, lanczos_eigenpairs
+
+# Up to this size all eigenvalues are found as quickly as one.
+FEW_POINTS = 200
+
+
+def absolute_ridge(K: Tensor, ridge: float, *, relative: bool) -> float:
+    """Return the ridge itself; a relative one is a share of the largest eigenvalue of K."""
+    check_number("ridge", ridge, above=0.0)
+    return ridge * max(largest_eigenvalue(K), torch.finfo(K.dtype).tiny) if relative else ridge
+
+
+def largest_eigenvalue(K: Tensor) -> float:
+    """Return the largest eigenvalue of a positive semi-definite matrix."""
+    if len(K) < FEW_POINTS:
+        return float(torch.linalg.eigvalsh(K)[-1])
+    # Any vector without a pattern will do as the first one: the result does not depend on it.
+    start = torch.arange(1, len(K) + 1, dtype=K.dtype, device=K.device).square().cos()
+    return float(lanczos_eigenpairs(lambda V: K @ V, start, 1).values[0])
+
+
+def left_out_coefficients(Q: Tensor) -> Tensor:
+    """Return the coefficients by which ridge regression expresses each point of a dictionary in all others.
+
+    Column i minimises |phi(x_i) - sum_{j != i} c_j phi(x_j)|^2 + ridge |c|^2 (equation 3 of KTRR). With
+    Q = (K + ridge I)^-1 the n problems are -Q diag(Q)^-1 off the diagonal: one inverse for all.
+
+    Parameters
+    ----------
+    Q : tensor of shape (n, n)
+    """
+    C = Q / -Q.diagonal()
+    C.fill_diagonal_(0.0)
+    return C
+
+
+class RidgeExpression(SelfExpression):
+    """c minimises |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself left out of Z (KTRR, equation 3, before truncation).
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+    relative : bool, default=True
+        Whether `ridge` is a share of the largest eigenvalue of the dictionary's kernel matrix.
+    """
+
+    def __init__(self, ridge: float = 0.1, relative: bool = True) -> None:
+        self.ridge = ridge
+        self.relative = relative
+
+    def solver(self, K: Tensor) -> Solver:
+        Q = regularised_inverse(K, absolute_ridge(K, self.ridge, relative=self.relative))
+
+        def coefficients(k: Tensor, norms: Tensor, own: Tensor | None) -> Tensor:
+            C = Q @ k
+            if own is None:
+                return C
+            # Leaving point i out takes its column's multiple from c: C_i - Q_i (c_i / Q_ii) has a zero at i.
+            (targets,) = torch.nonzero(own >= 0, as_tuple=True)
+            i = own[targets]
+            C[:, targets] -= Q[:, i] * (C[i, targets] / Q[i, i])
+            return without_own(C, own)
+
+        return coefficients
+
+    def within(self, K: Tensor) -> Tensor:
+        ridge = absolute_ridge(K, self.ridge, relative=self.relative)
+        return left_out_coefficients(regularised_inverse(K, ridge))
+
+
+class LeastSquaresExpression(SelfExpression):
+    """c minimises |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself allowed in Z (LSR, Lu et al. 2012, its second form).
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+    relative : bool, default=True
+        Whether `ridge` is a share of the largest eigenvalue of the dictionary's kernel matrix.
+    """
+
+    def __init__(self, ridge: float = 0.1, relative: bool = True) -> None:
+        self.ridge = ridge
+        self.relative = relative
+
+    def solver(self, K: Tensor) -> Solver:
+        Q = regularised_inverse(K, absolute_ridge(K, self.ridge, relative=self.relative))
+
+        def coefficients(k: Tensor, norms: Tensor, own: Tensor | None) -> Tensor:
+            return Q @ k
+
+        return coefficients
+
+
+def regularised_inverse(K: Tensor, ridge: float) -> Tensor:
+    """Return (K + ridge I)^-1."""
+    A = K.clone()
+    A.diagonal().add_(ridge)
+    return cholesky(A).inverse()

@@ -1,0 +1,119 @@
+"""One clustering of points that are expressed in a dictionary: coefficients, graph, spectrum, labels."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import sparse
+from torch import Tensor
+
+from mercer.blocks import walk
+from mercer.clustering.affinity import Matrix, modularity, symmetric_affinity, truncated, without_small
+from mercer.clustering.anchors import anchor_modularity, anchor_spectrum, anchor_weights
+from mercer.clustering.expression import SelfExpression
+from mercer.clustering.expression.base import without_own
+from mercer.clustering.spectral import Spectrum, laplacian_spectrum
+from mercer.exceptions import DataWarning
+from mercer.kernels import Kernel
+from mercer.kernels.base import block_numbers
+
+
+def expressed(
+    expression: SelfExpression, kernel: Kernel, rows: Tensor, landmarks: np.ndarray | None, truncate: int | None,
+    working_memory: float,
+) -> Matrix:  # fmt: skip
+    """Return the coefficients of all rows in the dictionary, of shape (m, n), those of a row in itself set to zero.
+
+    Least squares and low rank allow a row in its own expression, where it says nothing of its neighbours.
+
+    Parameters
+    ----------
+    expression : SelfExpression
+    kernel : Kernel
+    rows : tensor of shape (n, r)
+    landmarks : ndarray of shape (m,) or None
+        Which rows are the dictionary; None is all of them.
+    truncate : int or None
+        How many coefficients of a row are kept.
+    working_memory : float
+        MiB for one block of rows, with landmarks.
+    """
+    if landmarks is None:
+        return _kept(expression.within(kernel.matrix(rows)).fill_diagonal_(0.0), expression, truncate)
+    own = torch.full((len(rows),), -1, dtype=torch.int64)
+    own[torch.from_numpy(landmarks)] = torch.arange(len(landmarks))
+    return expressed_in(expression, kernel, rows[torch.from_numpy(landmarks)], rows, own, truncate, working_memory)
+
+
+def expressed_in(
+    expression: SelfExpression, kernel: Kernel, dictionary: Tensor, rows: Tensor, own: Tensor | None,
+    truncate: int | None, working_memory: float,
+) -> Matrix:  # fmt: skip
+    """Return the coefficients of rows in a dictionary, by blocks of rows; `own` as in `SelfExpression.solver`."""
+    solve = expression.solver(kernel.matrix(dictionary))
+    bytes_per_row = 2 * block_numbers(*dictionary.shape) * dictionary.element_size()
+    parts = []
+    for place, (x,) in walk([rows], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=rows.dtype):
+        places = None if own is None else own[place]
+        C = without_own(solve(kernel.matrix(dictionary, x), kernel.diagonal(x), places), places)
+        parts.append(_kept(C, expression, truncate))
+    return sparse.csc_array(sparse.hstack(parts)) if sparse.issparse(parts[0]) else np.hstack(parts)
+
+
+def _kept(C: Tensor, expression: SelfExpression, truncate: int | None) -> Matrix:
+    return without_small(C) if truncate is None and expression.is_sparse else truncated(C, truncate)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Points and what joins them: W among all of them, or Z through landmarks."""
+
+    coefficients: Matrix
+    weights: Any
+    through_landmarks: bool
+
+    def spectrum(self, n_values: int, random: np.random.RandomState) -> Spectrum:
+        if self.through_landmarks:
+            return anchor_spectrum(self.weights, n_values)
+        return laplacian_spectrum(self.weights, n_values, random)
+
+    def modularity(self, labels: np.ndarray) -> float:
+        return (anchor_modularity if self.through_landmarks else modularity)(self.weights, labels)
+
+
+def graph_of(C: Matrix, *, through_landmarks: bool, doubly_stochastic: bool) -> Graph:
+    """Return the graph of coefficients; that through landmarks is doubly stochastic by itself."""
+    if through_landmarks:
+        return Graph(C, anchor_weights(C), True)
+    return Graph(C, symmetric_affinity(C, doubly_stochastic=doubly_stochastic), False)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Clusters of one graph, and how well they fit it."""
+
+    graph: Graph
+    spectrum: Spectrum
+    labels: np.ndarray
+    n_clusters: int
+    modularity: float
+
+    def warn(self) -> None:
+        """Say so if the graph does not bear as many clusters, or bears more."""
+        if self.spectrum.n_parts > self.n_clusters:
+            warnings.warn(
+                f"the affinity has {self.spectrum.n_parts} connected components, and n_clusters={self.n_clusters}: "
+                "some clusters join points with no affinity. More clusters, or a larger truncate, avoid this.",
+                DataWarning,
+                stacklevel=4,
+            )
+        n_found = len(np.unique(self.labels))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"n_clusters={self.n_clusters}, but {n_found} clusters have points: the others have no place of their "
+                "own in the spectral embedding. Fewer clusters avoid this.",
+                DataWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,150 @@
+"""The spectral step: eigenvectors of the normalised affinity, the eigengap, and the assignment to clusters."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import torch
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
+
+from mercer.clustering.affinity import Matrix
+from mercer.linalg import lanczos_eigenpairs, top_eigenpairs
+
+# Up to this many points of a component all is decomposed densely; past it, and if the affinity is sparse, by Lanczos.
+FEW_POINTS = 500
+ASSIGNMENTS = ("kmeans", "cluster_qr")
+
+
+class Spectrum(NamedTuple):
+    """The smallest eigenvalues of the normalised Laplacian I - D^-1/2 W D^-1/2, ascending, and their eigenvectors.
+
+    Attributes
+    ----------
+    eigenvalues : ndarray of shape (r,)
+    vectors : ndarray of shape (n, r)
+    n_parts : int
+        Connected components with more than one point.
+    """
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    n_parts: int
+
+
+def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
+    """Return the smallest eigenpairs of the normalised Laplacian of an affinity.
+
+    Component by component: each connected component adds an eigenvalue of zero, and Lanczos steps from one vector
+    would find one of equal eigenvalues only. A point without affinity is in no component; its entries are zero.
+
+    Parameters
+    ----------
+    W : ndarray or sparse matrix of shape (n, n)
+        Symmetric, nowhere negative.
+    n_values : int
+        How many; fewer come back if there are fewer points.
+    random : RandomState
+        Draws the first vectors of the Lanczos steps.
+
+    Notes
+    -----
+    O(n^3) at most for a dense affinity; some tens of products with a sparse one.
+    """
+    n = W.shape[0]
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    root = np.divide(1.0, np.sqrt(degrees), out=np.zeros(n), where=degrees > 0)
+    S = W * root[:, None] * root if isinstance(W, np.ndarray) else sparse.csr_array(W.multiply(root[:, None] * root))
+    n_parts, part_of = connected_components(
+        sparse.csr_array(S != 0) if isinstance(S, np.ndarray) else S, directed=False
+    )
+    values, vectors, n_large = [], [], 0
+    for part in range(n_parts):
+        (points,) = np.nonzero(part_of == part)
+        if degrees[points[0]] == 0:
+            continue
+        n_large += len(points) > 1
+        own = S if len(points) == n else S[points][:, points]
+        pairs = _leading(own, min(n_values, len(points)), random)
+        values.append(1.0 - pairs[0])
+        vectors.append((points, pairs[1]))
+    if not values:
+        return Spectrum(np.ones(min(n, n_values)), np.zeros((n, min(n, n_values))), 0)
+    return _merged(n, values, vectors, n_values, n_large)
+
+
+def _leading(S: Matrix, count: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    n = S.shape[0]
+    if sparse.issparse(S) and n > max(FEW_POINTS, 4 * count):
+
+        def multiply(V: torch.Tensor) -> torch.Tensor:
+            return torch.from_numpy(S @ V.numpy())
+
+        pairs = lanczos_eigenpairs(multiply, torch.from_numpy(random.uniform(-1.0, 1.0, n)), count)
+    else:
+        dense = S.toarray() if sparse.issparse(S) else S
+        pairs = top_eigenpairs(torch.from_numpy(np.ascontiguousarray(dense)), count)
+    return pairs.values.numpy(), pairs.vectors.numpy()
+
+
+def _merged(
+    n: int, values: list[np.ndarray], vectors: list[tuple[np.ndarray, np.ndarray]], n_values: int, n_parts: int
+) -> Spectrum:
+    """Return the smallest eigenvalues of all components, their eigenvectors with zeros outside of their component."""
+    everything = np.concatenate(values)
+    owners = np.repeat(np.arange(len(values)), [len(part) for part in values])
+    columns = np.concatenate([np.arange(len(part)) for part in values])
+    kept = np.argsort(everything, kind="stable")[:n_values]
+    out = np.zeros((n, len(kept)))
+    for place, i in enumerate(kept):
+        points, own = vectors[owners[i]]
+        out[points, place] = own[:, columns[i]]
+    return Spectrum(np.clip(everything[kept], 0.0, 2.0), out, n_parts)
+
+
+def eigengap(eigenvalues: np.ndarray) -> int:
+    """Return the number of clusters, two at least, after which the next eigenvalue of the Laplacian is farthest."""
+    if len(eigenvalues) < 3:
+        return len(eigenvalues)
+    return int(np.argmax(np.diff(eigenvalues)[1:])) + 2
+
+
+def assign(
+    spectrum: Spectrum, n_clusters: int, *, method: str = "kmeans", n_init: int = 10,
+    random: np.random.RandomState | None = None,
+) -> np.ndarray:  # fmt: skip
+    """Return the cluster of each point, from the leading eigenvectors with unit rows (Ng, Jordan, Weiss 2001).
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    n_clusters : int
+    method : {"kmeans", "cluster_qr"}, default="kmeans"
+        "cluster_qr" takes the points that a pivoted QR of the eigenvectors picks as the clusters' corners, without
+        any random choice (Damle, Minden and Ying 2019).
+    n_init : int, default=10
+        Runs of k-means, of which the best is kept. Clusters without points are left without.
+    random : RandomState, optional
+    """
+    # With more components than clusters all of them have the eigenvalue zero: none is left out.
+    E = spectrum.vectors[:, : max(n_clusters, min(spectrum.n_parts, spectrum.vectors.shape[1]))]
+    norms = np.linalg.norm(E, axis=1, keepdims=True)
+    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > 0)
+    if method == "cluster_qr" and E.shape[1] == n_clusters:
+        return cluster_qr(E)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DistinctPointsWarning)
+        return KMeans(n_clusters, n_init=n_init, random_state=random).fit(E).labels_
+
+
+def cluster_qr(E: np.ndarray) -> np.ndarray:
+    """Return clusters by a pivoted QR: each point goes to the corner it is most along, after the corners are made
+    orthogonal by their polar factor.
+    """
+    k = E.shape[1]
+    _, _, pivots = scipy.linalg.qr(E.T, pivoting=True)
+    U, _, Vt = np.linalg.svd(E[pivots[:k]].T)
+    return np.abs(E @ (U @ Vt)).argmax(axis=1)
