@@ -120,3 +120,18 @@ def test_uci_sets_without_a_network(tmp_path, monkeypatch):
     with pytest.raises(ConnectionError, match=r"'energy' cannot be had: MERCER_DATA=.* has no uci_regression.npz"):
         datasets.uci_regression("energy")
     assert not list(tmp_path.iterdir())
+
+
+def test_faces_and_objects_come_from_files_alone(tmp_path, monkeypatch):
+    images = np.random.default_rng(0).integers(0, 256, (3, 48, 42)).astype(np.uint8)
+    np.savez(tmp_path / "yaleb_48x42.npz", X=images, y=np.array([0, 1, 1], np.uint8))
+    np.savez(tmp_path / "coil20_32x32.npz", X=images[:, :32, :32] / 255.0, y=np.array([0, 1, 1]))
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    faces, objects = datasets.load("yaleb"), datasets.load("coil20")
+    np.testing.assert_allclose(faces.X, images / 255, rtol=1e-6)
+    np.testing.assert_allclose(objects.X, images[:, :32, :32] / 255, rtol=1e-6)
+    assert faces.X.dtype == objects.X.dtype == np.float32
+    assert faces.X_test is None
+    monkeypatch.delenv("MERCER_DATA")
+    with pytest.raises(ConnectionError, match=r"'yaleb' cannot be had: .*put yaleb_48x42.npz into a folder"):
+        datasets.load("yaleb")
