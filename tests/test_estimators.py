@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import mercer
 from mercer import blocks
 from mercer.kernels import Gaussian
+from mercer.training import Recipe
 
 # Defaults, but for counts of epochs, starts and iterations. Models of tables try eighteen kernels and warps by default,
 # which takes minutes over all checks: here they try one; test_gp.py and test_rfm.py have the defaults.
@@ -289,6 +290,10 @@ CHANGES = {
             "regularizer": "tikhonov",
             "center": False,
             "bandwidth": 0.5,
+            "solver": "gradient",
+            "start": beside("kaiming", solver="gradient"),
+            "recipe": beside(Recipe(n_epochs=2), solver="gradient"),
+            "negatives": beside("drawn", solver="gradient"),
             "random_state": 7,
         },
     ),
@@ -339,7 +344,7 @@ CHANGES = {
     ),
 }
 # These change where and how the work is done, not what comes out.
-MEANS = {"working_memory", "device"}
+MEANS = {"working_memory", "device", "checkpoint"}
 
 
 def outcome(estimator):

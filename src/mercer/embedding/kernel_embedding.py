@@ -1,6 +1,7 @@
-"""Representations on landmarks, learned without labels: the exact optima of self-supervised losses."""
+"""Representations on landmarks, learned without labels: self-supervised losses, exactly or by gradient."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_bandwidth, check_choice, check_count, check_number
+from mercer.checks import check_count
 from mercer.embedding.choices import Halves, choose_kernel, choose_ridge, halves_of, is_free, no_rows
-from mercer.embedding.closed_forms import REGULARIZERS
+from mercer.embedding.gradient import DEFAULT_RECIPE, Coordinates, batched_loss, started, trained, views_needed
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
-from mercer.embedding.objectives import LOSSES, closed_form
+from mercer.embedding.objectives import closed_form
+from mercer.embedding.parameters import check_parameters, is_exact
 from mercer.embedding.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
-from mercer.losses import kernel_pca, simple_contrastive, spectral_contrastive
+from mercer.losses import kernel_pca
 from mercer.nystrom import landmark_features, landmark_influence
+from mercer.training import Recipe, data_digest
 
 # What n_components=None means where the landmarks bear as many.
 DEFAULT_COMPONENTS = 150
@@ -37,17 +40,21 @@ NOISE_RIDGE = 0.1
 class KernelEmbedding(LandmarkMap):
     """Learn an embedding f(x) = A^T k(x) + bias from unlabelled rows, so that views of one row have like embeddings.
 
-    k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views
-    exactly: sums over the rows (`moments.py`) and one eigenproblem of size m (`closed_forms.py`), no steps and no
-    learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one place). Ridge and bandwidth are
-    chosen without labels, by the loss on rows that were not used to fit.
+    k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views. Of
+    three losses the optimum is exact: sums over the rows (`moments.py`) and one eigenproblem of size m
+    (`closed_forms.py`), no steps and no learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one
+    place). Any other is minimised by gradient steps on views drawn for each batch (`gradient.py`). Ridge and bandwidth
+    are chosen without labels, by the loss on rows that were not used to fit.
 
     Parameters
     ----------
-    loss : {"spectral_contrastive", "simple_contrastive", "kernel_pca"}, default="spectral_contrastive"
+    loss : str, callable or Objective, default="spectral_contrastive"
         "spectral_contrastive" is -2 E[f(x)^T f(x+)] + E[(f(x)^T f(x-))^2], x+ another view of the row of x and x- a
         view of any row. "simple_contrastive" is E[f(x)^T (f(x-) - f(x+))] under A^T K_mm A = I. "kernel_pca" is the
-        squared error of reconstruction in the kernel's space, of the rows as they are: no views are drawn.
+        squared error of reconstruction in the kernel's space, of the rows as they are: no views are drawn. These have
+        an exact optimum. Trained by gradient are "simclr", "vicreg", "barlow_twins", "byol" and "kernel_autoencoder",
+        with their authors' settings; any callable of the views' embeddings, such as
+        `partial(mercer.losses.simclr, temperature=0.1)`; and an `Objective` of `mercer.losses`.
     kernel : str, Kernel or callable, default="auto"
         "auto" is Gaussian for images. For tables a second Gaussian is added, with 4 times the bandwidth and 32 times
         the weight: nearly linear over the data, it keeps what a linear model of the columns sees.
@@ -71,12 +78,12 @@ class KernelEmbedding(LandmarkMap):
         (height, width) or (height, width, channels) of images that come as flat rows. Images that come as arrays of
         shape (n, height, width) or (n, height, width, channels) have their own.
     ridge : float or "auto", default="auto"
-        The weight λ of the penalty. "auto" chooses it by the loss of half of the rows under the optimum of the other
-        half, without labels: the largest that keeps nine tenths of the best gain, since smooth embeddings need fewer
-        labels, or that of the smallest loss for "kernel_pca". Views of a table by a shorthand are noise, on which
-        nearly all directions agree: "auto" is then a tenth of the largest variance (eigenvalue of E[k k^T]), so that
-        directions are ranked by variance as well. Under "simple_contrastive" the constraint takes the place of the
-        penalty.
+        The weight λ of the penalty. "auto" is 0 for gradient steps. For exact optima it is chosen by the loss of half
+        of the rows under the optimum of the other half, without labels: the largest that keeps nine tenths of the best
+        gain, since smooth embeddings need fewer labels, or that of the smallest loss for "kernel_pca". Views of a table
+        by a shorthand are noise, on which nearly all directions agree: "auto" is then a tenth of the largest variance
+        (eigenvalue of E[k k^T]), so that directions are ranked by variance as well. Under "simple_contrastive" the
+        constraint takes the place of the penalty.
     regularizer : {"covariance", "tikhonov"}, default="covariance"
         What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
         to E[k k^T] in it. "kernel_pca" has Tikhonov's.
@@ -86,6 +93,18 @@ class KernelEmbedding(LandmarkMap):
         "auto" keeps a number that the kernel has; in place of "median" it tries multiples of the median distance and
         takes that of the smallest spectral contrastive loss on rows left out. It is the median for "kernel_pca", whose
         losses do not compare, and where views are noise. None keeps the kernel's own.
+    solver : {"auto", "exact", "gradient"}, default="auto"
+        "auto" is "exact" where the loss has an exact optimum.
+    start : {"principal", "kaiming", "spectral"}, default="principal"
+        Where gradient steps begin: kernel principal components of the landmarks (section 3.1), random numbers, or the
+        exact optimum of the spectral contrastive loss.
+    recipe : Recipe or None, default=None
+        How many epochs and how large steps: a `mercer.training.Recipe`. None is 20 epochs of Adam on batches of 256,
+        at rates up to 0.001 after one epoch of warm-up, with cosine annealing.
+    negatives : {"all", "drawn"}, default="all"
+        Which x- gradient steps of contrastive losses see: all pairs of a batch, or one other sample for each.
+    checkpoint : path or None, default=None
+        A file that keeps the state of gradient steps: a fit that was killed goes on where it was.
     random_state : int, RandomState instance or None, default=None
         Draws landmarks and views.
     working_memory : float, default=64.0
@@ -104,12 +123,13 @@ class KernelEmbedding(LandmarkMap):
         A.
     bias_ : ndarray of shape (h,)
     eigenvalues_ : ndarray of shape (h,)
-        What ranks the components: how well views agree on each, or its variance for "kernel_pca".
+        What ranks the components: how well views agree on each; or its variance, for "kernel_pca" and gradient steps.
     ridge_ : float
     loss_ : float
-        On the views of the fit, without the penalty.
+        On the views of the fit, without the penalty; of gradient steps the mean over the best epoch, with it.
     history_ : list of dict
-        Bandwidths and ridges that were tried: bandwidth, ridge, held_out_loss, rows.
+        Bandwidths and ridges that were tried: bandwidth, ridge, held_out_loss, rows. Then epochs: epoch, loss,
+        criterion, learning_rate.
     sample_shape_ : tuple of int
         The shape of one sample.
     moments_ : list of Moments
@@ -135,7 +155,7 @@ class KernelEmbedding(LandmarkMap):
 
     def __init__(
         self,
-        loss: str = "spectral_contrastive",
+        loss: Any = "spectral_contrastive",
         kernel: Any = "auto",
         *,
         n_components: int | None = None,
@@ -149,6 +169,11 @@ class KernelEmbedding(LandmarkMap):
         regularizer: str = "covariance",
         center: bool = True,
         bandwidth: Any = "auto",
+        solver: str = "auto",
+        start: str = "principal",
+        recipe: Any = None,
+        negatives: str = "all",
+        checkpoint: Any = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -166,6 +191,11 @@ class KernelEmbedding(LandmarkMap):
         self.regularizer = regularizer
         self.center = center
         self.bandwidth = bandwidth
+        self.solver = solver
+        self.start = start
+        self.recipe = recipe
+        self.negatives = negatives
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device
@@ -184,10 +214,10 @@ class KernelEmbedding(LandmarkMap):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         X = check_samples(self, X, reset=True)
         source = self._begin(X)
-        self._solve(self._summed(source))
+        self._solve(self._summed(source), source)
         return self
 
     def fit_views(self, *views: Any) -> "KernelEmbedding":
@@ -201,13 +231,13 @@ class KernelEmbedding(LandmarkMap):
         -------
         self
         """
-        self._check_parameters(n_given=len(views))
+        check_parameters(self, n_given=len(views))
         arrays = [check_samples(self, view, reset=j == 0) for j, view in enumerate(views)]
         lengths = [len(array) for array in arrays]
         if len(set(lengths)) > 1:
             raise ValueError(f"the views have {lengths} rows: row i of each must be a view of sample i.")
         source = self._begin(arrays[0], GivenViews(arrays))
-        self._solve(self._summed(source), are_given=True)
+        self._solve(self._summed(source), source)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
@@ -224,8 +254,12 @@ class KernelEmbedding(LandmarkMap):
         -------
         self
         """
+        check_parameters(self)
+        if not is_exact(self):
+            raise invalid_parameter(
+                "solver", self.solver, f"'exact' for batches, which loss={self.loss!r} has to allow"
+            )
         if not hasattr(self, "moments_"):
-            self._check_parameters()
             X = check_samples(self, X, reset=True)
             source = self._begin(X)
             moments = no_rows(self._centres())
@@ -233,7 +267,7 @@ class KernelEmbedding(LandmarkMap):
             source = self._source(check_samples(self, X))
             moments = self.moments_
         self.moments_ = add_views(moments, self.kernel_, self._centres(), source.chunks(self._centres()), self.seed_)
-        self._solve(self.moments_)
+        self._solve(self.moments_, source)
         return self
 
     def _begin(self, X: np.ndarray, given: GivenViews | None = None) -> ViewSource:
@@ -274,24 +308,59 @@ class KernelEmbedding(LandmarkMap):
         Z = self._centres()
         return add_views(no_rows(Z), self.kernel_, Z, source.chunks(Z), self.seed_)
 
-    def _solve(self, folds: list[Moments], are_given: bool = False) -> None:
+    def _solve(self, folds: list[Moments], source: ViewSource) -> None:
         """Minimise the loss in coordinates in which the landmarks are white, and return to theirs: A = B W."""
-        form = closed_form(self.loss, self.regularizer)
         halves = halves_of(self.kernel_, self._centres(), folds, self.center)
         n_components = min(self._most_components(), halves.B.shape[1])
-        ridge = self._ridge(halves, are_given)
-        choice = choose_ridge(form, halves, ridge, n_components, self.kernel_)
-        self.history_ = self.history_ + choice.tried
-        stats = halves.all_rows()
-        (optimum,) = form.optima(stats, [choice.ridge], n_components)
-        A = halves.B @ optimum.W
-        self._check_width(A.shape[1], choice.ridge)
+        if is_exact(self):
+            W = self._optimum(self.loss, halves, n_components, isinstance(source, GivenViews))
+        else:
+            W = self._trained(halves, n_components, source)
+        A = halves.B @ W
+        self._check_width(A.shape[1], self.ridge_)
         dtype = self.landmarks_.dtype
         self.coefficients_ = A.cpu().numpy().astype(dtype)
         bias = torch.zeros_like(A[0]) if halves.origin is None else -A.T @ halves.origin
         self.bias_ = bias.cpu().numpy().astype(dtype)
+
+    def _optimum(self, loss: str, halves: Halves, n_components: int, are_given: bool) -> Tensor:
+        """Return the exact minimiser, at the ridge that was asked for or chosen."""
+        form = closed_form(loss, self.regularizer)
+        choice = choose_ridge(form, halves, self._ridge(halves, are_given), n_components, self.kernel_)
+        self.history_ = self.history_ + choice.tried
+        stats = halves.all_rows()
+        (optimum,) = form.optima(stats, [choice.ridge], n_components)
         self.eigenvalues_ = optimum.eigenvalues.cpu().numpy()
         self.ridge_, self.loss_ = choice.ridge, form.loss(stats, optimum.W)
+        return optimum.W
+
+    def _trained(self, halves: Halves, n_components: int, source: ViewSource) -> Tensor:
+        """Return W after the steps of the recipe, from the start that was asked for."""
+        stats = halves.all_rows()
+        spectral = partial(self._optimum, "spectral_contrastive", halves, n_components, isinstance(source, GivenViews))
+        W = started(self.start, stats, spectral, n_components, self.seed_)
+        self.ridge_ = 0.0 if self.ridge == "auto" else float(self.ridge)
+        W, training = trained(
+            self.loss,
+            stats,
+            Coordinates(self.kernel_, self._centres(), halves.B, halves.origin),
+            source,
+            W,
+            self._recipe(),
+            ridge=self.ridge_,
+            negatives=self.negatives,
+            seed=self.seed_,
+            checkpoint=self.checkpoint,
+            settings={"loss": str(self.loss), "start": self.start, "negatives": self.negatives},
+            data="" if self.checkpoint is None else data_digest(self.landmarks_),
+        )
+        self.history_ = self.history_ + training.history
+        self.loss_ = min((record["criterion"] for record in training.history), default=float("nan"))
+        self.eigenvalues_ = ((stats.second @ W) * W).sum(dim=0).cpu().numpy()
+        return W
+
+    def _recipe(self) -> Recipe:
+        return DEFAULT_RECIPE if self.recipe is None else self.recipe
 
     def _source(self, X: np.ndarray) -> DrawnViews:
         seen = sum(fold.n_rows for fold in getattr(self, "moments_", []))
@@ -314,7 +383,7 @@ class KernelEmbedding(LandmarkMap):
         return min(wanted, len(self.landmarks_))
 
     def _needs_no_views(self) -> bool:
-        return closed_form(self.loss, self.regularizer).n_views == 1
+        return views_needed(self.loss) == 1
 
     def _views_tell(self, are_given: bool) -> bool:
         """Whether views say what matters: those that a shorthand makes of a table are noise, and say little."""
@@ -365,8 +434,7 @@ class KernelEmbedding(LandmarkMap):
         ]
         views = [torch.cat(parts) for parts in zip(*embedded, strict=True)]
         if self.loss != "kernel_pca":
-            contrastive = spectral_contrastive if self.loss == "spectral_contrastive" else simple_contrastive
-            return -float(contrastive(*views))
+            return -batched_loss(self.loss, views, None if is_exact(self) else self._recipe().batch_size)
         K_mm = self.kernel_.matrix(Z.double())
         gram = A.double().T @ K_mm @ A.double()
         return -float(kernel_pca(*views, gram=gram, diagonal=float(np.mean(self.kernel_.diagonal(X)))))
@@ -402,32 +470,6 @@ class KernelEmbedding(LandmarkMap):
         return np.argsort(-self.influence(X), axis=1, kind="stable")[:, :n_landmarks]
 
     # ---- checks -----------------------------------------------------------------------------------------------
-
-    def _check_parameters(self, n_given: int | None = None) -> None:
-        """Raise if a parameter is not what it may be; `n_given` is the number of views that were given, if any were."""
-        check_choice("loss", self.loss, LOSSES)
-        check_choice("regularizer", self.regularizer, REGULARIZERS)
-        if self._is_precomputed():
-            raise invalid_parameter("kernel", self.kernel, "a kernel of rows: views of a kernel matrix cannot be drawn")
-        self._check_landmark_parameters()
-        if self.n_components is not None:
-            check_count("n_components", self.n_components)
-        if self.ridge != "auto":
-            check_number("ridge", self.ridge, at_least=0.0)
-        for name in ("center", "landmark_tuples"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise invalid_parameter(name, getattr(self, name), "True or False")
-        check_bandwidth(self.bandwidth)
-        needed = closed_form(self.loss, self.regularizer).n_views
-        if n_given is not None and n_given < needed:
-            raise ValueError(
-                f"fit_views() got {n_given} views: loss={self.loss!r} needs {needed} or more of one shape."
-            )
-        check_count("n_views", self.n_views, at_least=needed if n_given is None else 1)
-        if n_given is None and needed > 1 and self.augment is None:
-            raise invalid_parameter(
-                "augment", None, f"a view, or 'auto', if loss={self.loss!r}", "fit_views() takes views that are there."
-            )
 
     def _check_width(self, width: int, ridge: float) -> None:
         """Raise if no component is left, and warn if there are fewer than were asked for."""

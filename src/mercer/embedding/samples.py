@@ -114,6 +114,16 @@ class DrawnViews(NamedTuple):
         for rows in row_slices(len(self.X), ROWS_A_DRAW):
             yield self._views(self.X[rows], self.seen + rows.start, like)
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.X)
+
+    def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
+        """Return views of some of the rows, drawn by the generator, of the type of `like` and where it is."""
+        x = as_tensor(self.X[index], dtype=like.dtype, device=like.device)
+        return [x] if self.augmented is None else [self.augmented(x, generator) for _ in range(self.n_views)]
+
     def of_rows(self, index: np.ndarray) -> "DrawnViews":
         """Return the views of some of the rows."""
         return self._replace(X=self.X[index])
@@ -141,6 +151,15 @@ class GivenViews(NamedTuple):
         """Yield the views of a block of rows after another, of the type of `like` and where it is."""
         for rows in row_slices(len(self.arrays[0]), ROWS_A_DRAW):
             yield [as_tensor(array[rows], dtype=like.dtype, device=like.device) for array in self.arrays]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.arrays[0])
+
+    def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
+        """Return the views of some of the rows, of the type of `like` and where it is."""
+        return [as_tensor(array[index], dtype=like.dtype, device=like.device) for array in self.arrays]
 
     def of_rows(self, index: np.ndarray) -> "GivenViews":
         """Return the views of some of the rows."""

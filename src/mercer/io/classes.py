@@ -30,6 +30,7 @@ RESULTS: dict[str, str] = {
     "mercer.tables.Dates": "mercer.tables.readers:Dates",
     "mercer.tables.Categories": "mercer.tables.readers:Categories",
     "mercer.tables.Texts": "mercer.tables.text:Texts",
+    "mercer.training.Recipe": "mercer.training.recipe:Recipe",
 }
 
 
