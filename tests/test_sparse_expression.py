@@ -193,6 +193,25 @@ def test_high_strengths_end_at_the_rounding_error_and_not_in_circles(strength, d
     assert_allclose(left, 1.0 / np.diag(np.linalg.inv(K)), atol=10 / strength)
 
 
+@pytest.mark.parametrize(
+    ("data", "dtype", "strength"), [(copies, torch.float64, 50.0), (subspaces, torch.float32, 1e5)]
+)
+def test_atoms_that_break_the_bound_by_rounding_alone_do_not_come_and_go_for_ever(data, dtype, strength):
+    within(LassoExpression(strength, tolerance=1e-15 if dtype == torch.float64 else 1e-6), gram(data(), dtype))
+
+
+def test_an_atom_that_has_nothing_to_gain_leaves():
+    """Where its correlation is its bound, to the last digit."""
+    one = torch.ones(1, dtype=torch.float64)
+    problems = active_set._Problems(
+        one[:, None], torch.tensor([[1.0, 0.0]]).double(), torch.tensor([1]), one, 0.0 * one
+    )
+    before = active_set._Supports(torch.tensor([[0]]), torch.zeros(1, 1).double(), one[:, None])
+    after, _, value = active_set._step(problems, torch.tensor([0]), before, 1e-6)
+    assert [values.tolist() for values in after] == [[[1]], [[0.0]], [[0.0]]]
+    assert value == 0.0
+
+
 def test_the_tolerance_bounds_the_duality_gap_and_what_breaks_optimality():
     K = gram(subspaces(60))
     exact = within(ElasticNetExpression(200.0, 0.9), K).numpy()
@@ -247,6 +266,13 @@ def test_how_the_work_is_cut_changes_nothing(monkeypatch, name, value):
     usual = within(LassoExpression(100.0), K)
     monkeypatch.setattr(active_set, name, value)
     assert_allclose(within(LassoExpression(100.0), K), usual, atol=1e-10)
+
+
+@pytest.mark.parametrize("shortfall", [1e-12, 1e-8, 1e-5])
+def test_a_matrix_that_is_semi_definite_but_for_rounding_is_taken(shortfall):
+    K = torch.tensor([[1.0, 1.0 + shortfall], [1.0 + shortfall, 1.0]], dtype=torch.float64)
+    C = LassoExpression(10.0).solver(K)(torch.tensor([[0.5], [0.5]]).double(), torch.ones(1).double(), None)
+    assert_allclose(C.sum(), 0.45, rtol=1e-3)
 
 
 def test_an_indefinite_matrix_is_refused():
@@ -321,6 +347,14 @@ def test_pursuit_takes_no_atom_for_rounding():
     assert (C != 0).sum(dim=0).tolist() == [1, 1, 1, 2, 2]
     C = within(MatchingPursuitExpression(4, 0.0), gram(X[:4]))
     assert (C != 0).sum(dim=0).tolist() == [1, 1, 1, 0]
+
+
+def test_pursuit_stops_at_atoms_that_differ_by_rounding():
+    """1e-8 apart, so that their squared difference has no digits: a second one would get a coefficient of 1e8."""
+    X = np.concatenate([np.ones((6, 1)), 1e-8 * numbers(6, 3)], axis=1)
+    y = np.array([1.0, 1.0, -1.0, 2.0])
+    C = MatchingPursuitExpression(4, 0.0).solver(gram(X))(torch.from_numpy(X @ y)[:, None], torch.tensor([7.0]), None)
+    assert_allclose(C.abs().sum(), 1.0, atol=1e-6)
 
 
 # ---- low rank -------------------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def elastic_net(
     that most break |z_i^T r| <= l1_ratio / gamma, r the residual, enter. The objective falls from one such step to the
     next, so that no support comes twice and the end is exact.
 
-    O(s^3 + m s) time a step and target for a support of s atoms, and about 2 s steps; O(b m) memory. Of K, the rows of
+    O(s^3 + m s) time a step and target for a support of s atoms, and about s steps; O(b m) memory. Of K, the rows of
     the support are read.
     """
     m, b = k.shape
@@ -103,10 +103,9 @@ def elastic_net(
     problems = _Problems(K.contiguous(), q, own, l1, l1 * (1.0 - l1_ratio) / l1_ratio)
     C = torch.zeros_like(q)
 
-    (live,) = torch.nonzero(l1 > 0, as_tuple=True)
-    supports = _Supports(own.new_full((len(live), 1), m), l1.new_zeros(len(live), 1), l1.new_zeros(len(live), 1))
-    settled, value = torch.ones_like(live, dtype=torch.bool), torch.zeros_like(l1[live])
-    least = torch.full_like(value, torch.inf)
+    live = torch.arange(b, device=k.device)
+    supports = _Supports(own.new_full((b, 1), m), l1.new_zeros(b, 1), l1.new_zeros(b, 1))
+    settled, value, least = torch.ones_like(l1, dtype=torch.bool), torch.zeros_like(l1), torch.full_like(l1, torch.inf)
     for step in range(max_iter + 1):
         atoms, signs = _violators(problems, live, supports, settled, tolerance)
         # Where the objective no longer falls, atoms break the bound by rounding alone.
@@ -124,7 +123,8 @@ def elastic_net(
         C[live[:, None], supports.atoms] = supports.c.to(C.dtype)
         warnings.warn(
             f"{len(live)} of {b} targets did not reach tolerance={tolerance:g} in max_iter={max_iter} steps. A smaller "
-            f"strength than {strength:g} makes fewer coefficients; a larger max_iter or tolerance would also help.",
+            f"strength than {strength:g} makes fewer coefficients; a larger max_iter or tolerance, or float64, would "
+            "also help.",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -192,7 +192,7 @@ def _step(
     i = atoms.clamp(max=len(K) - 1)
     pairs = (i[:, :, None] * len(K) + i[:, None, :]).flatten()
     A = K.flatten().index_select(0, pairs).reshape(*i.shape, -1).double()
-    A.mul_(used[:, :, None]).mul_(used[:, None, :])
+    A.mul_(used[:, :, None])  # the factor is made of the lower triangle alone, and free slots are the last
     A.diagonal(dim1=1, dim2=2).add_(torch.where(used, l2[:, None], 1.0))
 
     # Jitter on the step alone lets dependent atoms in, and leaves no trace of itself in the end.
@@ -209,7 +209,7 @@ def _step(
     # The sure step ends where the first meets zero, at its start for an atom that has just entered and has to leave.
     share = torch.where(meets_zero, torch.where(c != 0, -c / d, 0.0), 1.0)
     part = c + share.amin(dim=1, keepdim=True) * d
-    leaves = meets_zero & (falls | (share <= share.amin(dim=1, keepdim=True)) | (part * signs <= 0))
+    leaves = meets_zero & (falls | (share <= share.amin(dim=1, keepdim=True)))
     c = torch.where(falls, whole, torch.where(leaves, 0.0, part))
 
     settled = ~meets_zero.any(dim=1) & ((jitter * d).abs().amax(dim=1) <= tolerance * l1)

@@ -64,7 +64,7 @@ def matching_pursuit(
     C = torch.zeros_like(q)
     atoms, L, a = own.new_zeros(b, s), norms.new_zeros(b, s, s), norms.new_zeros(b, s)
     c, left = norms.new_zeros(b, s), norms.clone()
-    (live,) = torch.nonzero(norms > 0, as_tuple=True)
+    live = torch.arange(b, device=k.device)
     for t in range(s):
         S = atoms[live, :t]
         g = q[live]
