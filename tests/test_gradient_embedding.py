@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from sklearn.callback import ProgressBar
 from sklearn.datasets import load_digits
 
 import mercer
@@ -161,6 +162,14 @@ def test_scores_are_losses_of_batches(loss):
 def test_the_loss_decides_how_many_views_are_needed():
     assert [views_needed(loss) for loss in ("simclr", "kernel_pca", "kernel_autoencoder", simclr)] == [2, 1, 1, 2]
     assert views_needed(FromEmbeddings(simclr, min_views=3)) == 3
+
+
+def test_progress_is_shown_by_scikit_learns_callbacks(capsys):
+    model = KernelEmbedding("simclr", **OPTIONS).set_callbacks(ProgressBar())
+    np.testing.assert_array_equal(model.fit(X).coefficients_, fitted().coefficients_)
+    shown = capsys.readouterr()
+    assert "epoch" in (shown.out + shown.err).lower() or "fit" in (shown.out + shown.err).lower()
+    KernelEmbedding("kernel_pca", n_landmarks=20).set_callbacks(ProgressBar()).fit(X)  # exact: nothing to show
 
 
 def test_models_are_saved_with_their_recipe(tmp_path):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
@@ -23,7 +24,7 @@ from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
 from mercer.losses import kernel_pca
 from mercer.nystrom import landmark_features, landmark_influence
-from mercer.training import Recipe, data_digest
+from mercer.training import Recipe, data_digest, fit_progress
 
 # What n_components=None means where the landmarks bear as many.
 DEFAULT_COMPONENTS = 150
@@ -37,7 +38,7 @@ WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
 NOISE_RIDGE = 0.1
 
 
-class KernelEmbedding(LandmarkMap):
+class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
     """Learn an embedding f(x) = A^T k(x) + bias from unlabelled rows, so that views of one row have like embeddings.
 
     k(x) holds the kernel's values between x and m landmarks. A minimises a self-supervised loss over pairs of views. Of
@@ -202,6 +203,7 @@ class KernelEmbedding(LandmarkMap):
 
     # ---- fit --------------------------------------------------------------------------------------------------
 
+    @with_callbacks
     def fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
         """Learn from rows, with views drawn by `augment`.
 
@@ -220,6 +222,7 @@ class KernelEmbedding(LandmarkMap):
         self._solve(self._summed(source), source)
         return self
 
+    @with_callbacks
     def fit_views(self, *views: Any) -> "KernelEmbedding":
         """Learn from views that are there: two or more arrays of one shape, row i of each a view of sample i.
 
@@ -340,20 +343,24 @@ class KernelEmbedding(LandmarkMap):
         spectral = partial(self._optimum, "spectral_contrastive", halves, n_components, isinstance(source, GivenViews))
         W = started(self.start, stats, spectral, n_components, self.seed_)
         self.ridge_ = 0.0 if self.ridge == "auto" else float(self.ridge)
-        W, training = trained(
-            self.loss,
-            stats,
-            Coordinates(self.kernel_, self._centres(), halves.B, halves.origin),
-            source,
-            W,
-            self._recipe(),
-            ridge=self.ridge_,
-            negatives=self.negatives,
-            seed=self.seed_,
-            checkpoint=self.checkpoint,
-            settings={"loss": str(self.loss), "start": self.start, "negatives": self.negatives},
-            data="" if self.checkpoint is None else data_digest(self.landmarks_),
-        )
+        coordinates = Coordinates(self.kernel_, self._centres(), halves.B, halves.origin)
+        recipe = self._recipe()
+        with fit_progress(self, recipe.n_epochs) as progress:
+            W, training = trained(
+                self.loss,
+                stats,
+                coordinates,
+                source,
+                W,
+                recipe,
+                ridge=self.ridge_,
+                negatives=self.negatives,
+                seed=self.seed_,
+                checkpoint=self.checkpoint,
+                progress=progress,
+                settings={"loss": str(self.loss), "start": self.start, "negatives": self.negatives},
+                data="" if self.checkpoint is None else data_digest(self.landmarks_),
+            )
         self.history_ = self.history_ + training.history
         self.loss_ = min((record["criterion"] for record in training.history), default=float("nan"))
         self.eigenvalues_ = ((stats.second @ W) * W).sum(dim=0).cpu().numpy()
