@@ -41,7 +41,12 @@ def test_cases_are_consistent(quick):
         options = found[on(table_5, row_of_table_5(loss, landmarks))].settings["options"]
         assert (options["loss"], options["landmarks"]) == (loss, landmarks)
         assert options["landmarks"] in METHODS
-    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + (0 if quick else len(all_cases.REACH))
+    n_steps = len(all_cases.BY_STEPS) + len(paper.TABLE_4_GAINS) + 1
+    n_reach = 0 if quick else len(all_cases.REACH)
+    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_reach
+    for loss in all_cases.BY_STEPS:
+        options = found[on(table_5, all_cases.by_steps(loss, "principal"))].settings["options"]
+        assert (options["loss"], options["solver"], options["start"]) == (loss, "gradient", "principal")
 
 
 def test_the_full_runs_have_the_seeds_and_sizes_that_the_claims_speak_of():
@@ -151,7 +156,9 @@ def fake_results(changed=None, quick=False):
         accuracy = 0.97 if name == DEFAULT else 0.9
         if name in all_cases.REACH:
             accuracy = 0.99
-        if "loss" in options:
+        if options.get("solver") == "gradient":
+            accuracy = {"principal": 0.95, "kaiming": 0.94}[options.get("start", "kaiming")]
+        elif "loss" in options:
             accuracy = paper.TABLE_5[options["loss"], options["landmarks"]] + 0.001
         measures = {"accuracy": accuracy, "balanced accuracy": accuracy - 0.1, "fit seconds": 1.0}
         if case.settings["contestant"] == "KernelEmbedding":
@@ -187,6 +194,8 @@ def test_claims_about_the_full_sets_are_not_run_in_quick():
         (on("mnist", "simple_contrastive, kmeans++"), {"accuracy": 0.88}, "kmeans++ landmarks better than uniform"),
         (on("cifar10", DEFAULT), {"kappa": 28}, "cifar10: fewer landmarks"),
         (on("mnist", DEFAULT), {"top 3 of the class": 0.7}, "mnist: the top 3 landmarks"),
+        (on("mnist", all_cases.UNTRAINED), {"accuracy": 0.951}, "losses by steps above their start"),
+        (on("mnist", all_cases.by_steps("byol", "kaiming")), {"accuracy": 0.96}, "Table 4: byol"),
     ],
 )
 def test_each_claim_can_fail(case, measures, claim):

@@ -12,6 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 
 from mercer import KernelEmbedding, Nystrom
 from mercer.kernels import Gaussian
+from mercer.training import Recipe
 
 ROWS_A_BLOCK = 2000
 
@@ -40,7 +41,8 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
     if name == "raw":
         return None
     if name == "KernelEmbedding":
-        return KernelEmbedding(**options, random_state=seed)
+        recipe = Recipe(**options["recipe"]) if "recipe" in options else None
+        return KernelEmbedding(**{**options, "recipe": recipe}, random_state=seed)
     median = Gaussian().resolved(X, seed).bandwidth
     if name == "Nystrom":
         return Nystrom(bandwidth=0.5 * median, **options, random_state=seed)
