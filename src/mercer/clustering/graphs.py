@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from scipy import sparse
 from torch import Tensor
 
@@ -20,31 +19,20 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 
 
-def expressed(
-    expression: SelfExpression, kernel: Kernel, rows: Tensor, landmarks: np.ndarray | None, truncate: int | None,
-    working_memory: float,
-) -> Matrix:  # fmt: skip
-    """Return the coefficients of all rows in the dictionary, of shape (m, n), those of a row in itself set to zero.
+def expressed(expression: SelfExpression, kernel: Kernel, rows: Tensor, truncate: int | None) -> Matrix:
+    """Return the coefficients of points in each other, of shape (n, n), those of a point in itself set to zero.
 
-    Least squares and low rank allow a row in its own expression, where it says nothing of its neighbours.
+    Least squares and low rank allow a point in its own expression, where it says nothing of its neighbours.
 
     Parameters
     ----------
     expression : SelfExpression
     kernel : Kernel
     rows : tensor of shape (n, r)
-    landmarks : ndarray of shape (m,) or None
-        Which rows are the dictionary; None is all of them.
     truncate : int or None
-        How many coefficients of a row are kept.
-    working_memory : float
-        MiB for one block of rows, with landmarks.
+        How many coefficients of a point are kept.
     """
-    if landmarks is None:
-        return _kept(expression.within(kernel.matrix(rows)).fill_diagonal_(0.0), expression, truncate)
-    own = torch.full((len(rows),), -1, dtype=torch.int64)
-    own[torch.from_numpy(landmarks)] = torch.arange(len(landmarks))
-    return expressed_in(expression, kernel, rows[torch.from_numpy(landmarks)], rows, own, truncate, working_memory)
+    return _kept(expression.within(kernel.matrix(rows)).fill_diagonal_(0.0), expression, truncate)
 
 
 def expressed_in(
@@ -83,11 +71,14 @@ class Graph:
         return (anchor_modularity if self.through_landmarks else modularity)(self.weights, labels)
 
 
-def graph_of(C: Matrix, *, through_landmarks: bool, doubly_stochastic: bool) -> Graph:
-    """Return the graph of coefficients; that through landmarks is doubly stochastic by itself."""
-    if through_landmarks:
-        return Graph(C, anchor_weights(C), True)
-    return Graph(C, symmetric_affinity(C, doubly_stochastic=doubly_stochastic), False)
+def joined_by(C: Matrix, *, doubly_stochastic: bool) -> Graph:
+    """Return the graph of points that express each other."""
+    return Graph(C, symmetric_affinity(C, doubly_stochastic=doubly_stochastic), through_landmarks=False)
+
+
+def joined_through_landmarks(C: Matrix) -> Graph:
+    """Return the graph of points that are expressed in landmarks; it is doubly stochastic by itself."""
+    return Graph(C, anchor_weights(C), through_landmarks=True)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from mercer.clustering.features import (
     subspace_bases,
     unit_rows,
 )
-from mercer.clustering.graphs import Clustering, expressed, expressed_in, graph_of
+from mercer.clustering.graphs import Clustering, Graph, expressed, expressed_in, joined_by, joined_through_landmarks
 from mercer.clustering.precision import INVERSIONS, Projection, data_covariance, latent_covariance, shaped_projection
 from mercer.clustering.spectral import ASSIGNMENTS, assign, eigengap
 from mercer.kernels import Kernel, check_kernel
@@ -132,6 +132,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         under all lights (Basri and Jacobs 2003).
     n_landmarks : int or None, default=None
         How many points, at most, others are expressed in. None takes all points up to 5000, and 2000 landmarks past it.
+        Features are then learned, and choices made, on the landmarks alone.
     landmarks : {"uniform", "kmeans++"}, default="kmeans++"
         How landmarks are drawn.
     random_state : int, RandomState instance or None, default=None
@@ -172,7 +173,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    O(m^3 + m^2 d) for each candidate, and O(n m (d + m)) with landmarks.
+    O(m^3 + m^2 d) for each candidate, and O(n m (d + m)) once for all points, with landmarks.
 
     Examples
     --------
@@ -255,17 +256,23 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
         kernel = check_kernel(self.kernel).resolved(rows.numpy(), random)
         landmarks = self._landmarks(rows, random)
-        features = in_their_span(rows) if is_rotation_invariant(kernel) else Features(rows)
+        # All is learned and chosen on the landmarks, if there are any.
+        points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
+        is_rotated = landmarks is None and is_rotation_invariant(kernel)
+        features = in_their_span(points) if is_rotated else Features(points)
         n_iter = 0 if self.feature_learning == "none" else self.n_iter
 
         candidates: list[Candidate] = []
         for t in range(n_iter + 1):
             if self.iterate == "auto" or self.ridge == "auto" or t == n_iter:
-                candidates += self._candidates(t, features, kernel, landmarks, random)  # lines 13 to 15
+                candidates += self._candidates(t, features, kernel, random)  # lines 13 to 15
             if t < n_iter:
                 ridge = best_of(candidates, t).ridge if self.ridge == "auto" else float(self.ridge)
-                features = features.projected(self._projection(features, kernel, landmarks, ridge))  # lines 2 to 11
-        self._keep(candidates, X, kernel, landmarks)
+                features = features.projected(self._projection(features.rows, kernel, ridge))  # lines 2 to 11
+        best = best_of(candidates, None if self.iterate == "auto" else n_iter)
+        clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
+        self._keep(best, clustering, X, kernel, landmarks)
+        self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -292,21 +299,36 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         largest = np.bincount(self.labels_).argmax()
         return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 
-    def _candidates(
-        self, t: int, features: Features, kernel: Kernel, landmarks: np.ndarray | None, random: np.random.RandomState
-    ) -> list[Candidate]:
+    def _candidates(self, t: int, features: Features, kernel: Kernel, random: np.random.RandomState) -> list[Candidate]:
         """Return the clusterings of one iterate, one a ridge."""
         found = []
         for ridge, expression in self._expressions():
-            C = expressed(expression, kernel, features.rows, landmarks, self._truncate(), self.working_memory)
-            graph = graph_of(C, through_landmarks=landmarks is not None, doubly_stochastic=self.doubly_stochastic)
-            most = self.max_clusters if self.n_clusters == "auto" else int(self.n_clusters)
-            spectrum = graph.spectrum(most + FURTHER_VALUES, random)
-            k = eigengap(spectrum.eigenvalues[: most + 1]) if self.n_clusters == "auto" else most
-            labels = assign(spectrum, k, method=self.assign_labels, n_init=self.n_init, random=random)
-            clustering = Clustering(graph, spectrum, labels, k, graph.modularity(labels))
+            C = expressed(expression, kernel, features.rows, self._truncate())
+            clustering = self._clustered(joined_by(C, doubly_stochastic=self.doubly_stochastic), None, random)
             found.append(Candidate(clustering, features, expression, ridge, t))
         return found
+
+    def _clustered(self, graph: Graph, n_clusters: int | None, random: np.random.RandomState) -> Clustering:
+        """Return the clusters of a graph; as many as were asked for, unless their number is given."""
+        if n_clusters is None and self.n_clusters != "auto":
+            n_clusters = int(self.n_clusters)
+        most = self.max_clusters if n_clusters is None else n_clusters
+        spectrum = graph.spectrum(most + FURTHER_VALUES, random)
+        k = eigengap(spectrum.eigenvalues[: most + 1]) if n_clusters is None else n_clusters
+        labels = assign(spectrum, k, method=self.assign_labels, n_init=self.n_init, random=random)
+        return Clustering(graph, spectrum, labels, k, graph.modularity(labels))
+
+    def _extended(
+        self, best: Candidate, rows: Tensor, kernel: Kernel, landmarks: np.ndarray, random: np.random.RandomState
+    ) -> Clustering:
+        """Return the clusters of all rows, expressed in the landmarks as these express each other best."""
+        own = torch.full((len(rows),), -1, dtype=torch.int64)
+        own[torch.from_numpy(landmarks)] = torch.arange(len(landmarks))
+        features = new_rows(rows, best.features.metric(), normalize=False)
+        C = expressed_in(
+            best.expression, kernel, best.features.rows, features, own, self._truncate(), self.working_memory
+        )
+        return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random)
 
     def _expressions(self) -> list[tuple[float, SelfExpression]]:
         """Return the kinds of self-expression to try, each with the ridge that it has, or that line 3 takes."""
@@ -316,9 +338,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         ridges = RIDGES if self.ridge == "auto" else (float(self.ridge),)
         return [(ridge, expression.with_params(ridge=ridge, relative=self.relative)) for ridge in ridges]
 
-    def _projection(self, features: Features, kernel: Kernel, landmarks: np.ndarray | None, ridge: float) -> Projection:
-        """Return the projection of one iteration of Algorithm 1, learned on the landmarks if there are any."""
-        X = features.rows if landmarks is None else features.rows[torch.from_numpy(landmarks)]
+    def _projection(self, X: Tensor, kernel: Kernel, ridge: float) -> Projection:
+        """Return the projection of one iteration of Algorithm 1."""
         K = kernel.matrix(X)  # line 2
         ridge = absolute_ridge(K, ridge, relative=self.relative)
         covariance = latent_covariance if self.feature_learning == "precision" else data_covariance
@@ -328,9 +349,9 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             Sigma, self.shrinkage, inversion=inversion, relative=self.relative, rank=self.n_directions
         )  # lines 5 to 9
 
-    def _keep(self, candidates: list[Candidate], X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None) -> None:
-        best = best_of(candidates, None if self.iterate == "auto" else candidates[-1].iteration)
-        clustering = best.clustering
+    def _keep(
+        self, best: Candidate, clustering: Clustering, X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None
+    ) -> None:
         clustering.warn()
         self.labels_ = clustering.labels
         self.n_clusters_ = int(clustering.n_clusters)
@@ -343,9 +364,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.modularity_ = clustering.modularity
         self.bases_ = subspace_bases(X, self.labels_, self.n_clusters_, self.energy)
         self.dimensions_ = np.array([len(basis) for basis in self.bases_])
-        self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         self.landmark_indices_ = np.arange(len(X)) if landmarks is None else landmarks
-        self.dictionary_ = best.features.rows.numpy()[self.landmark_indices_]
+        self.dictionary_ = best.features.rows.numpy()
         self.kernel_ = kernel
         self.expression_ = best.expression
 

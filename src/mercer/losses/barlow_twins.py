@@ -37,12 +37,12 @@ def barlow_twins(*views: Tensor, off_diagonal: float = 0.0051, center: bool = Tr
     """
     check_views(views, min_rows=2)
     check_number("off_diagonal", off_diagonal, at_least=0.0)
-    columns = [_unit_columns(view, center) for view in views]
+    columns = [unit_columns(view, center) for view in views]
     losses = [_redundancy(a.T @ b, off_diagonal) for a, b in combinations(columns, 2)]
     return torch.stack(losses).mean()
 
 
-def _unit_columns(z: Tensor, center: bool) -> Tensor:
+def unit_columns(z: Tensor, center: bool) -> Tensor:
     """Return columns of length 1, of 0 where there is nothing to scale."""
     z = z / _positive(z.detach().abs().amax(dim=0))
     if center:
