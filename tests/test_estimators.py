@@ -326,7 +326,7 @@ CHANGES = {
             "doubly_stochastic": True,
             "normalize": False,
             "assign_labels": "cluster_qr",
-            "n_init": beside(1, n_clusters=20),
+            "n_init": beside(1, n_clusters=10),
             "max_clusters": beside(3, n_clusters="auto"),
             "energy": 0.5,
             "n_landmarks": 30,

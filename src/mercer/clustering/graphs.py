@@ -45,7 +45,8 @@ def expressed_in(
     parts = []
     for place, (x,) in walk([rows], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=rows.dtype):
         places = None if own is None else own[place]
-        C = without_own(solve(kernel.matrix(dictionary, x), kernel.diagonal(x), places), places)
+        k = kernel.matrix(dictionary, x, working_memory=working_memory)
+        C = without_own(solve(k, kernel.diagonal(x), places), places)
         parts.append(_kept(C, expression, truncate))
     return sparse.csc_array(sparse.hstack(parts)) if sparse.issparse(parts[0]) else np.hstack(parts)
 
