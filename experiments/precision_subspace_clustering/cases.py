@@ -55,6 +55,7 @@ METHODS: dict[str, dict[str, Any]] = {
 SETS = {"coil20": (None, 1), "digits": (None, 1), "mnist": (2000, 3)}
 SET_METHODS = (DEFAULT, WITHOUT, NEIGHBOURS, *(other(name, learned) for name in OTHERS for learned in (False, True)))
 LARGE = "mnist, all 70 000 images"
+TWO_TRIALS = "yaleb, two trials of 10 subjects"
 
 
 def cases(quick: bool) -> list[Case]:
@@ -62,7 +63,11 @@ def cases(quick: bool) -> list[Case]:
     toys = [Case(toy(name), run_toy, settings, 3) for name, settings in TOYS.items()]
     lemma = Case("lemma 1", run_lemma, {"shrinkages": [1e-2, 1e-4, 1e-6]}, 3)
     if quick:
-        faces = [yale_case(10, name, 2) for name in (DEFAULT, WITHOUT, algorithm_1(1.0), ktrr(1.0))]
+        # Under another name, so that claims about all trials read "not run", not "not held".
+        faces = [
+            Case(on(TWO_TRIALS, name), run_yale, {"subjects": 10, "options": METHODS[name]}, 2)
+            for name in (DEFAULT, WITHOUT, algorithm_1(1.0), ktrr(1.0))
+        ]
         return [*toys, lemma, *faces, *(set_case("digits", name) for name in (DEFAULT, WITHOUT, NEIGHBOURS))]
     faces = [yale_case(k, name, TRIALS[k]) for k in SUBJECTS for name in METHODS]
     sets = [set_case(data, name) for data in SETS for name in SET_METHODS]

@@ -3,7 +3,7 @@
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
 
-from .cases import LARGE, METHODS, SET_METHODS, SETS, SUBJECTS, on, toy, yale
+from .cases import DEFAULT, LARGE, METHODS, SET_METHODS, SETS, SUBJECTS, TWO_TRIALS, on, toy, yale
 from .paper import KTRR, OURS, SETTINGS
 from .toy import TOYS
 
@@ -44,9 +44,9 @@ def faces(results: Results, measure: str) -> Table:
 
 
 def other_sets(results: Results, measure: str) -> Table:
-    sets = (*SETS, LARGE)
+    sets = [data for data in (*SETS, LARGE, TWO_TRIALS) if on(data, DEFAULT) in results.seeds]
     rows = []
-    for name in SET_METHODS:
+    for name in dict.fromkeys((*SET_METHODS, *METHODS)):
         row = [or_empty(shown, results, on(data, name), measure) for data in sets]
         rows += [[name, *row]] if any(row) else []
     return Table(f"Other sets: {measure}", ("method", *sets), rows)
