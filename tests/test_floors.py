@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 # From the ground up. Where a floor has steps, the later may stand on the earlier.
 FLOORS = [
     ["exceptions"],
-    ["checks", "blocks", "grouped_rows"],
+    ["checks", "blocks", "files", "grouped_rows"],
     ["linalg", "losses", "metrics", "training", "views", "warping"],
     ["mahalanobis", "sinkhorn"],
     ["kernels"],

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import mercer
 import mercer.io
-from mercer import Mahalanobis, Nystrom
+from mercer import Mahalanobis, Nystrom, files
 from mercer.exceptions import InvalidParameterError
 from mercer.io import container
 from mercer.io.vocabulary import BIT_GENERATORS, MAX_DEPTH
@@ -194,7 +194,7 @@ def test_failed_write_leaves_everything_as_it_was(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        container.write_atomically(path, pieces())
+        files.write_atomically(path, pieces())
     assert [file.name for file in tmp_path.iterdir()] == ["model"]
     assert path.read_bytes() == b"old"
 

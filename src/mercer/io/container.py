@@ -1,20 +1,17 @@
 """The file: a safetensors header with a SHA-256 of the whole and a JSON document, then the tensors."""
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
 from torch import Tensor
 
-from mercer.exceptions import ModelFileError, invalid_parameter
+from mercer.exceptions import ModelFileError
+from mercer.files import check_path
 
 # The digest has a fixed place, so that it can be checked before anything in the file is parsed.
 BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'
@@ -84,55 +81,6 @@ def read(path: str | os.PathLike[str]) -> bytes:
         return file.read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(f"path={str(file)!r}: there is no such file.") from None
-
-
-def check_path(path: str | os.PathLike[str]) -> Path:
-    """Return `path` as a Path."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise invalid_parameter("path", path, "a str or a path")
-    return Path(path)
-
-
-def check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the file that `path` leads to, links followed, if one can be put there."""
-    target = Path(os.path.realpath(check_path(path)))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path={str(path)!r}: create the folder {str(target.parent)!r} first.")
-    if target.is_dir():
-        raise IsADirectoryError(f"path={str(path)!r} is a folder: give the name of a file in it.")
-    return target
-
-
-def write_atomically(target: Path, pieces: Iterable[Any]) -> None:
-    """Write a file whole or not at all: a temporary one beside it takes its place once it is on the disk.
-
-    A new file gets the permissions that open() gives, one that is replaced passes on its own.
-    """
-    temporary = target.parent / f".mercer-{secrets.token_hex(8)}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            if target.exists():
-                shutil.copymode(target, temporary)  # first, so that a private file is private at all times
-            for piece in pieces:
-                file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:  # KeyboardInterrupt too must not leave the temporary file
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    # The new name is on the disk once the folder is. Not all systems can do it; the file is whole anyway.
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _digest(pieces: Iterable[Any]) -> bytes:

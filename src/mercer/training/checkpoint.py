@@ -1,13 +1,10 @@
 """Checkpoints: one safetensors file, written whole or not at all, that only the training it is of can go on from."""
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +16,7 @@ from torch import Tensor
 from mercer.blocks import row_slices, rows_per_block
 from mercer.checks import check_number
 from mercer.exceptions import ModelFileError, invalid_parameter
+from mercer.files import check_target, write_atomically
 from mercer.training.states import State
 
 FORMAT = "mercer-checkpoint 1"
@@ -42,7 +40,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], seconds: float) -> None:
-        self.path = _check_target(path)
+        self.path = check_target(path, "checkpoint")
         self.about = dict(about)
         self.seconds = check_number("checkpoint_seconds", seconds, at_least=0.0)
         self._written = -float("inf")
@@ -56,7 +54,7 @@ class Checkpoint:
         text = json.dumps({"format": FORMAT, "about": self.about, **document}, allow_nan=False)
         stored = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         data = safetensors.torch.save(stored, {"document": text, "sha256": _digest(text, stored)})
-        _write_atomically(self.path, data)
+        write_atomically(self.path, [data])
         self._written = time.monotonic()
 
     def read(self) -> tuple[dict[str, Any], State] | None:
@@ -139,28 +137,3 @@ def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 def _memory(tensor: Tensor) -> Any:
     return tensor.contiguous().reshape(-1).view(torch.uint8).numpy()
-
-
-def _check_target(path: str | os.PathLike[str]) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise invalid_parameter("checkpoint", path, "a str or a path")
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"checkpoint={str(path)!r}: create the folder {str(target.parent)!r} first.")
-    if target.is_dir():
-        raise IsADirectoryError(f"checkpoint={str(path)!r} is a folder: give the name of a file in it.")
-    return target
-
-
-def _write_atomically(target: Path, data: bytes) -> None:
-    temporary = target.parent / f".{target.name}-{secrets.token_hex(8)}.tmp"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:  # KeyboardInterrupt too must not leave the temporary file
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
