@@ -86,8 +86,3 @@ def modularity_of(inside: np.ndarray, volumes: np.ndarray) -> float:
 def indicator(labels: np.ndarray) -> np.ndarray:
     """Return the membership of points in clusters 0, 1, ... as a matrix of ones and zeros."""
     return np.eye(int(labels.max()) + 1)[labels]
-
-
-def as_dense(matrix: Any) -> np.ndarray:
-    """Return a matrix, sparse or not, as an array."""
-    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)

@@ -1,6 +1,5 @@
 """Clusters that are subspaces: points expressed by each other, features learned for it, and the spectral step."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number
 from mercer.clustering.affinity import indicator
-from mercer.clustering.expression import LeastSquaresExpression, RidgeExpression, SelfExpression, check_expression
+from mercer.clustering.candidates import Candidate, best_of
+from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
 from mercer.clustering.expression.ridge import absolute_ridge
 from mercer.clustering.features import (
     Features,
@@ -29,7 +29,6 @@ from mercer.clustering.spectral import ASSIGNMENTS, assign, eigengap
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 
-RIDGED = (RidgeExpression, LeastSquaresExpression)
 FEATURE_LEARNING = ("precision", "covariance", "none")
 # ridge="auto" tries these shares of the largest eigenvalue.
 RIDGES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
@@ -41,35 +40,6 @@ KEPT = 6
 MOST_POINTS, DEFAULT_LANDMARKS = 5000, 2000
 # Eigenvalues past those of the clusters, for the eigengap and its figure.
 FURTHER_VALUES = 5
-
-
-@dataclass(frozen=True, order=False)
-class Candidate:
-    """One clustering, of one iterate with one ridge."""
-
-    clustering: Clustering
-    features: Features
-    expression: SelfExpression
-    ridge: float
-    iteration: int
-
-    def record(self, *, chosen: bool) -> dict[str, Any]:
-        """Return what `history_` says of it."""
-        values, k = self.clustering.spectrum.eigenvalues, self.clustering.n_clusters
-        return {
-            "iteration": self.iteration,
-            "ridge": self.ridge,
-            "n_clusters": k,
-            "modularity": self.clustering.modularity,
-            "eigengap": float(values[k] - values[k - 1]) if k < len(values) else 0.0,
-            "chosen": chosen,
-        }
-
-
-def best_of(candidates: list[Candidate], iteration: int | None = None) -> Candidate:
-    """Return the candidate of the largest modularity, of one iteration if that is given; the first of equals."""
-    compared = [c for c in candidates if iteration in (None, c.iteration)]
-    return max(compared, key=lambda candidate: candidate.clustering.modularity)
 
 
 class SubspaceClustering(ClusterMixin, BaseEstimator):
@@ -333,7 +303,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     def _expressions(self) -> list[tuple[float, SelfExpression]]:
         """Return the kinds of self-expression to try, each with the ridge that it has, or that line 3 takes."""
         expression = check_expression(self.self_expression)
-        if not isinstance(self.self_expression, str) or not isinstance(expression, RIDGED):
+        if not isinstance(self.self_expression, str) or not isinstance(expression, RidgeExpression):
             return [(LINE_3_RIDGE if self.ridge == "auto" else float(self.ridge), expression)]
         ridges = RIDGES if self.ridge == "auto" else (float(self.ridge),)
         return [(ridge, expression.with_params(ridge=ridge, relative=self.relative)) for ridge in ridges]

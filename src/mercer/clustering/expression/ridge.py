@@ -75,7 +75,7 @@ class RidgeExpression(SelfExpression):
         return left_out_coefficients(regularised_inverse(K, ridge))
 
 
-class LeastSquaresExpression(SelfExpression):
+class LeastSquaresExpression(RidgeExpression):
     """c minimises |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself allowed in Z (LSR, Lu et al. 2012, its second form).
 
     Parameters
@@ -85,17 +85,12 @@ class LeastSquaresExpression(SelfExpression):
         Whether `ridge` is a share of the largest eigenvalue of the dictionary's kernel matrix.
     """
 
-    def __init__(self, ridge: float = 0.1, relative: bool = True) -> None:
-        self.ridge = ridge
-        self.relative = relative
-
     def solver(self, K: Tensor) -> Solver:
-        Q = regularised_inverse(K, absolute_ridge(K, self.ridge, relative=self.relative))
+        solve = super().solver(K)
+        return lambda k, norms, own: solve(k, norms, None)
 
-        def coefficients(k: Tensor, norms: Tensor, own: Tensor | None) -> Tensor:
-            return Q @ k
-
-        return coefficients
+    def within(self, K: Tensor) -> Tensor:
+        return self.solver(K)(K, K.diagonal(), None)
 
 
 def regularised_inverse(K: Tensor, ridge: float) -> Tensor:
