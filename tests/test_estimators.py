@@ -293,6 +293,8 @@ CHANGES = {
             "solver": "gradient",
             "start": beside("kaiming", solver="gradient"),
             "recipe": beside(Recipe(n_epochs=2), solver="gradient"),
+            "preconditioner": beside("none", solver="gradient"),
+            "redraw": beside(False, solver="gradient"),
             "negatives": beside("drawn", solver="gradient"),
             "random_state": 7,
         },

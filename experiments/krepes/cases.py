@@ -1,10 +1,13 @@
-"""What is run: the default and its rivals on every set, the closed-form rows of Table 5, and what reaches further."""
+"""What is run: the default and its rivals on every set, the closed-form rows of Table 5, and what reaches further.
+
+What is trained by steps is in `step_cases`.
+"""
 
 from typing import Any, NamedTuple
 
 from experiments import Case
 
-from .paper import LANDMARKS, LOSSES, TABLE_4_GAINS, TRAINED
+from .paper import LANDMARKS, LOSSES
 from .runs import run
 
 
@@ -54,12 +57,6 @@ REACH: dict[str, dict[str, Any]] = {
     "4000 landmarks, digits views, h = 500": {"n_landmarks": 4000, "augment": "digits", "n_components": 500},
 }
 
-# By gradient steps from one start, every loss alike: those of Table 5 without an exact optimum, and the three with one.
-BY_STEPS = (*TRAINED, *LOSSES)
-UNTRAINED = "principal components, no steps"
-RECIPE = {"n_epochs": 20, "batch_size": 256, "learning_rate": 1e-3, "warmup_epochs": 1.0}
-NO_STEPS = {"n_epochs": 1, "learning_rate": 1e-12}
-
 
 def cases(quick: bool) -> list[Case]:
     """All of them. Quick: small draws of the sets, and Table 5's rows on scikit-learn's digits; nothing further."""
@@ -70,7 +67,6 @@ def cases(quick: bool) -> list[Case]:
         for landmarks in LANDMARKS:
             name = on(table_5, row_of_table_5(loss, landmarks))
             made.append(embedding_case(name, sets[table_5], sizes, loss=loss, landmarks=landmarks))
-    made += step_cases(table_5, sets[table_5], sizes)
     if not quick:
         once = FULL["mnist"]._replace(seeds=1)
         made += [embedding_case(on("mnist", label), once, sizes, **options) for label, options in REACH.items()]
@@ -96,23 +92,6 @@ def embedding_case(name: str, data: Data, sizes: Sizes, **options: Any) -> Case:
     if data.image_shape is not None:
         stated["image_shape"] = data.image_shape
     return Case(name, run, settings_of(data, "KernelEmbedding", stated | options), data.seeds)
-
-
-def step_cases(label: str, data: Data, sizes: Sizes) -> list[Case]:
-    """Every loss by steps from principal components, those of Table 4 from Kaiming's start too, and no steps at all."""
-    starts = [(loss, "principal") for loss in BY_STEPS] + [(loss, "kaiming") for loss in TABLE_4_GAINS]
-    made = [
-        embedding_case(
-            on(label, by_steps(loss, start)), data, sizes, loss=loss, start=start, solver="gradient", recipe=RECIPE
-        )
-        for loss, start in starts
-    ]
-    untrained = embedding_case(on(label, UNTRAINED), data, sizes, loss="simclr", solver="gradient", recipe=NO_STEPS)
-    return [*made, untrained]
-
-
-def by_steps(loss: str, start: str) -> str:
-    return f"{loss} by steps from {start}"
 
 
 def settings_of(data: Data, contestant: str, options: dict[str, Any]) -> dict[str, Any]:

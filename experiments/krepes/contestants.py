@@ -1,9 +1,10 @@
-"""Who maps the rows: KernelEmbedding, its principal-component start, and scikit-learn's Nystroem and KernelPCA.
+"""Who maps the rows: KernelEmbedding, its principal-component start, networks, scikit-learn's Nystroem and KernelPCA.
 
 Kernels are Gaussian everywhere. scikit-learn's have the median distance for a bandwidth, gamma = 0.5 / median^2; the
 start has half of it, which is what the prototypes took.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,12 @@ from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
 
 from mercer import KernelEmbedding, Nystrom
+from mercer.checks import check_choice
 from mercer.kernels import Gaussian
 from mercer.training import Recipe
+
+from .network_embedding import NetworkEmbedding
+from .networks import ResMLP, mlp, resmlp_width
 
 ROWS_A_BLOCK = 2000
 
@@ -43,6 +48,8 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
     if name == "KernelEmbedding":
         recipe = Recipe(**options["recipe"]) if "recipe" in options else None
         return KernelEmbedding(**{**options, "recipe": recipe}, random_state=seed)
+    if name == "network":
+        return network_embedding(options, X.shape[1], seed)
     median = Gaussian().resolved(X, seed).bandwidth
     if name == "Nystrom":
         return Nystrom(bandwidth=0.5 * median, **options, random_state=seed)
@@ -52,3 +59,27 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
     most_rows = options.pop("most_rows")
     kernel_pca = KernelPCA(kernel="rbf", gamma=gamma, eigen_solver="randomized", random_state=seed, **options)
     return OnSomeRows(kernel_pca, most_rows, seed)
+
+
+def network_embedding(options: dict[str, Any], d: int, seed: int) -> NetworkEmbedding:
+    """Return a network to be trained on rows of d columns.
+
+    Parameters
+    ----------
+    options : dict
+        architecture: "mlp" or "resmlp".
+        widths: those of the hidden layers of the MLP.
+        width: that of the ResMLP; or n_landmarks: those of the kernel embedding that costs as much to train.
+        recipe: what a Recipe is made of.
+        Those of NetworkEmbedding: loss, n_components, augment, image_shape.
+    """
+    options = dict(options)
+    architecture = check_choice("architecture", options.pop("architecture"), ("mlp", "resmlp"))
+    recipe = Recipe(**options.pop("recipe"))
+    if architecture == "mlp":
+        network: Any = partial(mlp, hidden=options.pop("widths"))
+    elif "n_landmarks" in options:
+        network = partial(ResMLP, width=resmlp_width(d, options["n_components"], options.pop("n_landmarks")))
+    else:
+        network = partial(ResMLP, width=options.pop("width"))
+    return NetworkEmbedding(network, recipe=recipe, random_state=seed, **options)

@@ -9,9 +9,11 @@ from experiments.data import prepared
 from mercer import KernelEmbedding
 from mercer.embedding.choices import bandwidth_of
 from mercer.evaluate import linear_probe
-from mercer.metrics import class_coverage, expected_class_coverage
+from mercer.metrics import class_coverage, effective_rank, expected_class_coverage
 
 from .contestants import contestant
+from .network_embedding import NetworkEmbedding
+from .networks import parameters_of
 
 Measures = dict[str, float | str]
 
@@ -40,8 +42,12 @@ def run(settings: dict[str, Any], seed: int) -> Measures:
     }
     if model is not None:
         measures["fit seconds"] = fitted - start
+    if isinstance(model, NetworkEmbedding):
+        measures["parameters"] = parameters_of(model.network_)
     if isinstance(model, KernelEmbedding):
-        measures |= chosen(model) | interpretation(model, y, X_test[:EXPLAINED_ROWS], y_test[:EXPLAINED_ROWS])
+        measures |= (
+            trained(model) | chosen(model) | interpretation(model, y, X_test[:EXPLAINED_ROWS], y_test[:EXPLAINED_ROWS])
+        )
     return measures
 
 
@@ -52,6 +58,17 @@ def chosen(model: KernelEmbedding) -> Measures:
         "bandwidth": bandwidth_of(model.kernel_) or 0.0,
         "ridge": model.ridge_,
         "loss": model.loss_,
+    }
+
+
+def trained(model: KernelEmbedding) -> Measures:
+    """How many numbers were learned, and how evenly A uses its directions: the spectrum of A^T A (Figure 1)."""
+    A = model.coefficients_.astype(np.float64)
+    spectrum = np.linalg.svd(A, compute_uv=False) ** 2
+    return {
+        "parameters": A.size,
+        "effective rank": effective_rank(A),
+        "spectrum of A^T A": " ".join(f"{value:.4g}" for value in spectrum),
     }
 
 

@@ -1,10 +1,10 @@
 """The experiment's own tables: contestants by sets, Table 5 beside the paper's, what reached further, and landmarks."""
 
 from experiments import Results, Table, or_empty
-from experiments.report import mean_and_spread
 
-from .cases import BY_STEPS, CONTESTANTS, DEFAULT, FULL, QUICK, REACH, UNTRAINED, by_steps, on, row_of_table_5
-from .paper import LANDMARKS, LOSSES, SETTINGS, TABLE_4_GAINS, TABLE_5, TRAINED
+from .cases import CONTESTANTS, DEFAULT, FULL, QUICK, REACH, on, row_of_table_5
+from .paper import LANDMARKS, LOSSES, SETTINGS, TABLE_5
+from .step_tables import shown, step_tables
 
 
 def tables(results: Results) -> list[Table]:
@@ -14,15 +14,11 @@ def tables(results: Results) -> list[Table]:
         set_table(results, "balanced accuracy", "Balanced accuracy of the probe"),
         set_table(results, "fit seconds", "Fit, seconds"),
         table_5(results),
-        steps_table(results),
         settings_table(),
         reach_table(results),
+        *step_tables(results),
         landmark_table(results),
     ]
-
-
-def shown(results: Results, case: str, measure: str) -> str:
-    return mean_and_spread(results.values(case, measure))
 
 
 def set_table(results: Results, measure: str, title: str) -> Table:
@@ -42,24 +38,6 @@ def table_5(results: Results) -> Table:
         theirs = [f"[{TABLE_5[loss, landmarks]}]" for landmarks in LANDMARKS]
         rows.append([loss, *(f"{own} {paper}".strip() for own, paper in zip(ours, theirs, strict=True))])
     return Table(f"Table 5: accuracy on {data}, the paper's on mnist in brackets", ("loss", *LANDMARKS), rows)
-
-
-def steps_table(results: Results) -> Table:
-    """Losses by gradient steps on MNIST (quick: on digits), Table 5's number for uniform landmarks beside."""
-    data = "mnist" if on("mnist", DEFAULT) in results.seeds else "digits"
-    printed = {**TRAINED, **{loss: TABLE_5[loss, "uniform"] for loss in LOSSES}}
-    rows = [[UNTRAINED, or_empty(shown, results, on(data, UNTRAINED), "accuracy"), "-", "-", "-"]]
-    for loss in BY_STEPS:
-        principal = on(data, by_steps(loss, "principal"))
-        kaiming = (
-            or_empty(shown, results, on(data, by_steps(loss, "kaiming")), "accuracy") if loss in TABLE_4_GAINS else "-"
-        )
-        rows.append([
-            loss, or_empty(shown, results, principal, "accuracy"), kaiming,
-            f"{printed[loss]}", or_empty(shown, results, principal, "fit seconds"),
-        ])  # fmt: skip
-    columns = ("loss", "from principal components", "from Kaiming's", "the paper, on mnist", "fit seconds")
-    return Table(f"By gradient steps: accuracy on {data}", columns, rows)
 
 
 def settings_table() -> Table:

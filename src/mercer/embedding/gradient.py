@@ -3,15 +3,17 @@
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from mercer.embedding.coordinates import BatchFeatures, Coordinates, drawn_features, kept_features
 from mercer.embedding.moments import Statistics
+from mercer.embedding.preconditioners import preconditioner
 from mercer.embedding.samples import ViewSource
 from mercer.exceptions import invalid_parameter
-from mercer.kernels import Gaussian, Kernel
+from mercer.kernels import Gaussian
 from mercer.losses import (
     BYOL,
     FromEmbeddings,
@@ -19,7 +21,6 @@ from mercer.losses import (
     Objective,
     barlow_twins,
     kernel_pca,
-    orthonormal,
     simclr,
     simple_contrastive,
     spectral_contrastive,
@@ -42,37 +43,14 @@ WITHOUT_VIEWS = ("kernel_pca", "kernel_autoencoder")
 STARTS = ("principal", "kaiming", "spectral")
 # The kernel autoencoder's decoder has at most so many centres.
 DECODER_LANDMARKS = 300
-DEFAULT_RECIPE = Recipe(n_epochs=20, batch_size=256, learning_rate=1e-3, warmup_epochs=1.0)
-
-
-class Coordinates(NamedTuple):
-    """Rows -> z = B^T (k(x) - origin), their kernel features in coordinates in which the landmarks are white.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    landmarks : tensor of shape (m, d)
-    B : tensor of shape (m, r)
-    origin : tensor of shape (m,) or None
-    """
-
-    kernel: Kernel
-    landmarks: Tensor
-    B: Tensor
-    origin: Tensor | None
-
-    def prepared(self) -> Callable[[Tensor], Tensor]:
-        """Return the map, with what depends on the landmarks alone done once."""
-        z = self.kernel.prepare(self.landmarks)
-        B = self.B.to(self.landmarks)
-        shift = None if self.origin is None else (self.origin @ self.B).to(self.landmarks)
-
-        def features(x: Tensor) -> Tensor:
-            with torch.no_grad():
-                Z = self.kernel.values(self.kernel.prepare(x.to(self.landmarks), beside=z), z) @ B
-                return Z if shift is None else Z - shift
-
-        return features
+# Those of `PRECONDITIONERS` under which W is A, the coefficients of the landmarks.
+RAW = ("none", "kernel")
+# λ of K_mm + λ I, as a share of the mean of k(x, x).
+KERNEL_RIDGE = 1e-3
+ADAM = Recipe(n_epochs=20, batch_size=256, learning_rate=1e-3, warmup_epochs=1.0)
+# Curvature is that of a batch, so that it wants large ones; its steps have a length of their own, so that SGD does.
+GAUSS_NEWTON = Recipe(n_epochs=5, batch_size=1024, optimizer="sgd", learning_rate=0.5, momentum=0.0)
+DEFAULT_RECIPES = {"whitening": ADAM, "none": ADAM, "kernel": ADAM, "gauss_newton": GAUSS_NEWTON}
 
 
 class LinearMap(nn.Module):
@@ -105,13 +83,16 @@ def views_needed(loss: Any) -> int:
     return 1 if isinstance(loss, str) and loss in WITHOUT_VIEWS else 2
 
 
-def make_objective(loss: Any, coordinates: Coordinates, n_components: int, *, negatives: str, seed: int) -> Objective:
+def make_objective(
+    loss: Any, coordinates: Coordinates | None, n_components: int, *, negatives: str, seed: int
+) -> Objective:
     """Return the objective of a loss: by its name, of any callable of the views' embeddings, or as it is.
 
     Parameters
     ----------
     loss : str, callable or Objective
-    coordinates : Coordinates
+    coordinates : Coordinates or None
+        Of the landmarks that the kernel autoencoder has for centres; others need none.
     n_components : int
         h.
     negatives : {"all", "drawn"}
@@ -128,8 +109,8 @@ def make_objective(loss: Any, coordinates: Coordinates, n_components: int, *, ne
     generator = torch.Generator().manual_seed(seed)
     if loss == "byol":
         return BYOL(n_components, generator=generator)
-    if loss == "kernel_autoencoder":
-        centres = coordinates.prepared()(coordinates.landmarks[:DECODER_LANDMARKS])
+    if loss == "kernel_autoencoder" and coordinates is not None:
+        centres = coordinates.map()(coordinates.landmarks[:DECODER_LANDMARKS])
         return KernelAutoencoder(centres, n_components, kernel=Gaussian(n_components**0.5))
     raise invalid_parameter("loss", loss, GRADIENT_LOSSES, "A callable of the views' embeddings will do too.")
 
@@ -162,16 +143,17 @@ def trained(
     *,
     ridge: float,
     negatives: str,
+    precondition: str,
+    redraw: bool,
     seed: int,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: Any = None,
     settings: dict[str, Any] | None = None,
     data: str = "",
 ) -> tuple[Tensor, Training]:
-    """Minimise a loss of the embeddings of views, plus ridge |W|^2, by steps from W.
+    """Minimise a loss of the embeddings of views, plus ridge Tr(A^T K_mm A), by steps from W.
 
-    In these coordinates Tikhonov's Tr(A^T K_mm A) is |W|^2, and the constraint A^T K_mm A = I, which the simple
-    contrastive loss needs, is W^T W = I: after each step W goes to the nearest such matrix.
+    The simple contrastive loss needs the constraint A^T K_mm A = I: after each step W goes to the nearest such matrix.
 
     Parameters
     ----------
@@ -179,31 +161,39 @@ def trained(
     stats : Statistics
         Means over all rows.
     coordinates : Coordinates
+        White ones.
     source : DrawnViews or GivenViews
     W : tensor of shape (r, h)
+        In white coordinates.
     recipe : Recipe
     ridge : float
     negatives : {"all", "drawn"}
+    precondition : {"whitening", "none", "kernel", "gauss_newton"}
+        Which coordinates steps are made in, and what is made of gradients; see `KernelEmbedding`.
+    redraw : bool
+        Whether views are drawn anew for each batch, or once.
     seed : int
     checkpoint, progress, settings, data
         As in `mercer.training.train`.
 
     Returns
     -------
-    W of shape (r, h), and how the training went
+    W of shape (r, h), in white coordinates, and how the training went
 
     Notes
     -----
-    A step on a batch of b rows with p views costs O(b p (m d + m r + r h)) and what the loss costs.
+    A step on a batch of b rows with p views costs O(b p r h) and what the loss costs, and O(b p m (d + r)) where views
+    are drawn anew.
     """
-    features = coordinates.prepared()
+    space = coordinates.raw() if precondition in RAW else coordinates
+    features = (drawn_features if redraw else kept_features)(space, source)
     like = coordinates.landmarks
-    model = LinearMap(W.to(like))
+    model = LinearMap(space.from_white(W).to(like))
     if loss == "kernel_pca":
-        principal = partial(_kernel_pca_of, model, stats.diagonal)
+        principal = partial(_kernel_pca_of, model, space, stats.diagonal)
         objective: Objective = FromEmbeddings(principal, min_views=1)
     else:
-        objective = make_objective(loss, coordinates, W.shape[1], negatives=negatives, seed=seed)
+        objective = make_objective(loss, space, W.shape[1], negatives=negatives, seed=seed)
     objective.to(like)
     objective.begin(model)
     module = Trained(model, objective)
@@ -211,26 +201,45 @@ def trained(
     total_steps = recipe.n_epochs * count_batches(n_rows, recipe.batch_size, objective.min_batch)
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
-        views = [features(view) for view in source.batch(rows.numpy(), generator, like)]
-        return objective(model, views, generator) + ridge * model.W.square().sum()
+        value = objective(model, features(rows, generator), generator)
+        return value + ridge * space.squared_norm(model.W) if ridge > 0 else value
 
     def after_step() -> None:
         with torch.no_grad():
             if loss == "simple_contrastive":
-                model.W.copy_(orthonormal(model.W))
+                model.W.copy_(space.orthonormal(model.W))
             objective.after_step(model, int(module.steps), total_steps)
             module.steps += 1
 
     result = train(
         module, batch_loss, n_rows, recipe,
         seed=seed, min_batch=objective.min_batch, after_step=after_step, progress=progress, checkpoint=checkpoint,
-        settings=settings, data=data,
+        precondition=_preconditioned(precondition, loss, model, features, space, ridge), settings=settings, data=data,
     )  # fmt: skip
-    return model.W.detach().to(stats.mean), result
+    return space.to_white(model.W.detach()).to(stats.mean), result
 
 
-def _kernel_pca_of(model: LinearMap, diagonal: float, *views: Tensor) -> Tensor:
-    return kernel_pca(*views, gram=model.W.T @ model.W, diagonal=diagonal)
+def _preconditioned(
+    name: str, loss: Any, model: LinearMap, features: BatchFeatures, space: Coordinates, ridge: float
+) -> Callable[[Tensor, torch.Generator], None] | None:
+    """Return what `train` does to the gradient of W before a step; None if nothing."""
+    if name not in ("kernel", "gauss_newton"):
+        return None
+    # In units of the kernel, of which the mean of its diagonal is one.
+    small = KERNEL_RIDGE * float(space.K_mm.diagonal().mean()) if space.K_mm is not None else 0.0
+    step = preconditioner(name, K_mm=space.K_mm, ridge=small, loss=loss, penalty=ridge)
+
+    def precondition(rows: Tensor, generator: torch.Generator) -> None:
+        gradient = model.W.grad
+        assert gradient is not None, "train() calls this after the gradient of a loss, which depends on W"
+        views = features(rows, generator) if name == "gauss_newton" else []
+        model.W.grad = step(model.W, views, gradient)
+
+    return precondition
+
+
+def _kernel_pca_of(model: LinearMap, space: Coordinates, diagonal: float, *views: Tensor) -> Tensor:
+    return kernel_pca(*views, gram=space.gram(model.W), diagonal=diagonal)
 
 
 def batched_loss(loss: Any, views: list[Tensor], batch_size: int | None) -> float:

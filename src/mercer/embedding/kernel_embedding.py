@@ -14,7 +14,8 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_count
 from mercer.embedding.choices import Halves, choose_kernel, choose_ridge, halves_of, is_free, no_rows
-from mercer.embedding.gradient import DEFAULT_RECIPE, Coordinates, batched_loss, started, trained, views_needed
+from mercer.embedding.coordinates import Coordinates
+from mercer.embedding.gradient import DEFAULT_RECIPES, batched_loss, started, trained, views_needed
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
 from mercer.embedding.objectives import closed_form
@@ -36,6 +37,8 @@ SEARCH_ROWS = 10_000
 WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
 # ridge="auto" where views are noise, as a share of the largest variance.
 NOISE_RIDGE = 0.1
+# What else gradient steps depend on: they go on from a checkpoint only if it has the same.
+TRAINED_BY = ("loss", "start", "negatives", "preconditioner", "redraw")
 
 
 class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
@@ -101,7 +104,16 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         exact optimum of the spectral contrastive loss.
     recipe : Recipe or None, default=None
         How many epochs and how large steps: a `mercer.training.Recipe`. None is 20 epochs of Adam on batches of 256,
-        at rates up to 0.001 after one epoch of warm-up, with cosine annealing.
+        at rates up to 0.001 after one epoch of warm-up, with cosine annealing. Under "gauss_newton" it is 5 epochs of
+        SGD on batches of 1024, at a rate of 0.5.
+    preconditioner : {"whitening", "none", "kernel", "gauss_newton"}, default="whitening"
+        How gradient steps know which directions are long: by coordinates in which the landmarks are white, the
+        embedding's norm in the kernel's space being that of the parameters; not at all, steps being made in A; by
+        (K_mm + λ I)^-1 on the gradient by A, λ a thousandth of k(x, x); or, in white coordinates, by the curvature of
+        "barlow_twins" or "simclr" (section 3.2, `preconditioners.py`), which wants SGD at a rate of about 1.
+    redraw : bool, default=True
+        Whether views are drawn anew for each epoch of gradient steps, or once for all. Once is some ten times faster,
+        and keeps the kernel features of all views in memory: 4 n_views n m bytes in float32.
     negatives : {"all", "drawn"}, default="all"
         Which x- gradient steps of contrastive losses see: all pairs of a batch, or one other sample for each.
     checkpoint : path or None, default=None
@@ -173,6 +185,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         solver: str = "auto",
         start: str = "principal",
         recipe: Any = None,
+        preconditioner: str = "whitening",
+        redraw: bool = True,
         negatives: str = "all",
         checkpoint: Any = None,
         random_state: Any = None,
@@ -195,6 +209,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         self.solver = solver
         self.start = start
         self.recipe = recipe
+        self.preconditioner = preconditioner
+        self.redraw = redraw
         self.negatives = negatives
         self.checkpoint = checkpoint
         self.random_state = random_state
@@ -355,10 +371,12 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
                 recipe,
                 ridge=self.ridge_,
                 negatives=self.negatives,
+                precondition=self.preconditioner,
+                redraw=self.redraw,
                 seed=self.seed_,
                 checkpoint=self.checkpoint,
                 progress=progress,
-                settings={"loss": str(self.loss), "start": self.start, "negatives": self.negatives},
+                settings={name: str(getattr(self, name)) for name in TRAINED_BY},
                 data="" if self.checkpoint is None else data_digest(self.landmarks_),
             )
         self.history_ = self.history_ + training.history
@@ -367,7 +385,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         return W
 
     def _recipe(self) -> Recipe:
-        return DEFAULT_RECIPE if self.recipe is None else self.recipe
+        return DEFAULT_RECIPES[self.preconditioner] if self.recipe is None else self.recipe
 
     def _source(self, X: np.ndarray) -> DrawnViews:
         seen = sum(fold.n_rows for fold in getattr(self, "moments_", []))

@@ -6,7 +6,8 @@ import numpy as np
 
 from mercer.checks import check_bandwidth, check_choice, check_count, check_number
 from mercer.embedding.closed_forms import REGULARIZERS
-from mercer.embedding.gradient import GRADIENT_LOSSES, STARTS, views_needed
+from mercer.embedding.gauss_newton_forms import gauss_newton_form
+from mercer.embedding.gradient import DEFAULT_RECIPES, GRADIENT_LOSSES, RAW, STARTS, views_needed
 from mercer.embedding.objectives import LOSSES
 from mercer.exceptions import invalid_parameter
 from mercer.losses.objective import NEGATIVES
@@ -34,7 +35,7 @@ def check_parameters(embedding: Any, n_given: int | None = None) -> None:
         check_count("n_components", embedding.n_components)
     if embedding.ridge != "auto":
         check_number("ridge", embedding.ridge, at_least=0.0)
-    for name in ("center", "landmark_tuples"):
+    for name in ("center", "landmark_tuples", "redraw"):
         if not isinstance(getattr(embedding, name), (bool, np.bool_)):
             raise invalid_parameter(name, getattr(embedding, name), "True or False")
     check_bandwidth(embedding.bandwidth)
@@ -52,8 +53,20 @@ def _check_training(embedding: Any) -> None:
         )
     check_choice("start", embedding.start, STARTS)
     check_choice("negatives", embedding.negatives, NEGATIVES)
+    _check_preconditioner(embedding)
     if embedding.recipe is not None and not isinstance(embedding.recipe, Recipe):
         raise invalid_parameter("recipe", embedding.recipe, "a mercer.training.Recipe or None")
+
+
+def _check_preconditioner(embedding: Any) -> None:
+    name = check_choice("preconditioner", embedding.preconditioner, tuple(DEFAULT_RECIPES))
+    if name == "gauss_newton":
+        gauss_newton_form(embedding.loss)
+    if name in RAW and embedding.loss == "kernel_autoencoder":
+        raise invalid_parameter(
+            "preconditioner", name, "'whitening' for loss='kernel_autoencoder'",
+            "What it reconstructs are features in white coordinates, whose distances are the kernel's.",
+        )  # fmt: skip
 
 
 def _check_views(embedding: Any, n_given: int | None) -> None:

@@ -1,0 +1,137 @@
+"""Neural networks trained with the same losses, views and steps as kernel embeddings: the rivals of Table 1."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from mercer.blocks import as_tensor, row_slices
+from mercer.checks import check_choice
+from mercer.embedding.gradient import make_objective
+from mercer.embedding.samples import Augmented, DrawnViews, check_samples
+from mercer.training import Recipe, train
+from mercer.training.batches import count_batches
+from mercer.training.randomness import global_chance_from, seed_of
+
+from .paper import TABLE_1_LOSSES
+
+# As KernelEmbedding has by default.
+N_VIEWS = 2
+ROWS_A_BLOCK = 2000
+
+
+class Standardised(nn.Module):
+    """A network of inputs of mean 0 and variance 1.
+
+    Over all rows: by columns for a table, by channels over all pixels for images. Views are standardised in the same
+    way before they are drawn (`mercer.embedding.samples.Augmented`), but for those of colour images, which are not.
+
+    Parameters
+    ----------
+    network : nn.Module
+    X : ndarray of shape (n, d)
+    shape : tuple of int
+        Of one sample.
+    """
+
+    center: Tensor
+    scale: Tensor
+
+    def __init__(self, network: nn.Module, X: np.ndarray, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.network = network
+        n_kinds = 1 if len(shape) == 2 else shape[-1]
+        values = X.reshape(-1, n_kinds)
+        deviation = values.std(axis=0, dtype=np.float64)
+        for name, part in (
+            ("center", values.mean(axis=0, dtype=np.float64)),
+            ("scale", np.where(deviation > 0, deviation, 1.0)),
+        ):
+            self.register_buffer(name, torch.from_numpy(np.tile(part, X.shape[1] // n_kinds)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the embeddings of rows as they are."""
+        return self.network((x - self.center) / self.scale)
+
+
+class NetworkEmbedding(TransformerMixin, BaseEstimator):
+    """Train a network as KernelEmbedding trains its W: the same objective, rows, views and steps for the same seed.
+
+    Its outputs are what the loss is of and what the probe gets, as there: no head is put on for training.
+
+    Parameters
+    ----------
+    network : callable
+        (d=, n_components=) -> nn.Module, with weights drawn by torch's global generator, which is seeded for it.
+    loss : {"barlow_twins", "simclr", "vicreg", "byol"}
+    recipe : Recipe
+    n_components : int
+        h.
+    augment : as in KernelEmbedding, default="auto"
+    image_shape : tuple of int or None, default=None
+    random_state : int, RandomState instance or None, default=None
+
+    Attributes
+    ----------
+    network_ : Standardised
+    history_ : list of dict
+        Epochs, as `mercer.training.train` has them.
+    sample_shape_ : tuple of int
+    """
+
+    def __init__(
+        self,
+        network: Callable[..., nn.Module],
+        loss: str,
+        recipe: Recipe,
+        n_components: int,
+        augment: Any = "auto",
+        image_shape: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.network = network
+        self.loss = loss
+        self.recipe = recipe
+        self.n_components = n_components
+        self.augment = augment
+        self.image_shape = image_shape
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> "NetworkEmbedding":
+        """Learn from rows, of which views are drawn for each batch."""
+        loss = check_choice("loss", self.loss, TABLE_1_LOSSES)
+        X = check_samples(self, X, reset=True)
+        # The first draw, as in KernelEmbedding: batches and views are then the same.
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        source = DrawnViews(X, Augmented.fitted(self.augment, self.sample_shape_, X), N_VIEWS, seed)
+        like = as_tensor(X[:1])
+        with global_chance_from(seed_of(seed, "network"), like.device):
+            network = self.network(d=X.shape[1], n_components=self.n_components)
+        model = Standardised(network, X, self.sample_shape_).to(like)
+        objective = make_objective(loss, None, self.n_components, negatives="all", seed=seed).to(like)
+        objective.begin(model)
+        n_steps = self.recipe.n_epochs * count_batches(len(X), self.recipe.batch_size, objective.min_batch)
+        steps = count()
+        result = train(
+            nn.ModuleDict({"model": model, "objective": objective}),
+            lambda rows, generator: objective(model, source.batch(rows.numpy(), generator, like), generator),
+            len(X), self.recipe, seed=seed, min_batch=objective.min_batch,
+            after_step=lambda: objective.after_step(model, next(steps), n_steps),
+        )  # fmt: skip
+        self.network_, self.history_ = model, result.history
+        return self
+
+    @torch.no_grad()
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the embedding of each row, of shape (n, h)."""
+        check_is_fitted(self)
+        X = check_samples(self, X)
+        dtype = self.network_.center.dtype
+        blocks = row_slices(len(X), ROWS_A_BLOCK)
+        return np.concatenate([self.network_(as_tensor(X[rows], dtype=dtype)).numpy() for rows in blocks])

@@ -1,0 +1,101 @@
+"""What is trained by gradient steps: every loss on MNIST, starts, preconditioners, networks with the same losses."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from experiments import Case
+
+from .cases import FULL, FULL_SIZES, QUICK, QUICK_SIZES, Data, Sizes, embedding_case, on, settings_of
+from .paper import LANDMARKS, LOSSES, TABLE_1_LOSSES, TABLE_4_GAINS, TRAINED
+from .runs import run
+
+# Every loss alike: those of Table 5 without an exact optimum, and the three with one.
+BY_STEPS = (*TRAINED, *LOSSES)
+UNTRAINED = "principal components, no steps"
+RECIPE = {"n_epochs": 20, "batch_size": 256, "learning_rate": 1e-3, "warmup_epochs": 1.0}
+NO_STEPS = {"n_epochs": 1, "learning_rate": 1e-12}
+# Views are drawn once: an epoch then costs its steps alone.
+BY_GRADIENT: dict[str, Any] = {"solver": "gradient", "redraw": False}
+
+# Table 2: the paper's three, and what the default has. Gauss-Newton has a recipe of its own, the estimator's default.
+PRECONDITIONED_LOSSES = ("barlow_twins", "simclr")
+PRECONDITIONERS = ("none", "kernel", "gauss_newton", "whitening")
+
+# Table 1: kernels and networks see new views in every epoch, and make the same number of steps.
+BESIDE_NETWORKS = {**RECIPE, "n_epochs": 5}
+KERNELS = {"Gaussian kernel": "gaussian", "Laplace kernel": "laplace"}
+HIDDEN = [1000, 1000]
+
+
+def step_cases(quick: bool) -> list[Case]:
+    """All of them. Quick: on scikit-learn's digits, and two losses where the full ones have more."""
+    sets, sizes = (QUICK, QUICK_SIZES) if quick else (FULL, FULL_SIZES)
+    first = "digits" if quick else "mnist"
+    several = ("digits",) if quick else ("adult", "covtype", "cifar10", "mnist")
+    made = list(start_cases(first, sets[first], sizes))
+    if not quick:
+        made += landmark_cases(first, sets[first], sizes)
+    for label in several:
+        made += preconditioner_cases(label, sets[label], sizes)
+    for label in several:
+        made += network_cases(label, sets[label], sizes, PRECONDITIONED_LOSSES if quick else TABLE_1_LOSSES)
+    return made
+
+
+def start_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
+    """Every loss from principal components, those of Table 4 from Kaiming's start too, and no steps at all."""
+    yield embedding_case(on(label, UNTRAINED), data, sizes, loss="simclr", recipe=NO_STEPS, **BY_GRADIENT)
+    for loss in BY_STEPS:
+        for start in ("principal", "kaiming") if loss in TABLE_4_GAINS else ("principal",):
+            name = on(label, by_steps(loss, start))
+            yield embedding_case(name, data, sizes, loss=loss, start=start, recipe=RECIPE, **BY_GRADIENT)
+
+
+def landmark_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
+    """The rows of Table 5 without an exact optimum, on landmarks that are not drawn uniformly."""
+    for loss in TRAINED:
+        for landmarks in LANDMARKS[1:]:
+            name = on(label, by_steps(loss, "principal", landmarks))
+            yield embedding_case(name, data, sizes, loss=loss, landmarks=landmarks, recipe=RECIPE, **BY_GRADIENT)
+
+
+def preconditioner_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
+    """Table 2 and Figure 1."""
+    for loss in PRECONDITIONED_LOSSES:
+        for name in PRECONDITIONERS:
+            options = {} if name == "gauss_newton" else {"recipe": RECIPE}
+            case = on(label, preconditioned(loss, name))
+            yield embedding_case(case, data, sizes, loss=loss, preconditioner=name, **options, **BY_GRADIENT)
+
+
+def network_cases(label: str, data: Data, sizes: Sizes, losses: tuple[str, ...]) -> Iterator[Case]:
+    """Table 1: two kernels beside a network, an MLP for gray images and else the ResMLP that costs as much."""
+    network: dict[str, Any] = {"n_components": sizes.h, "recipe": BESIDE_NETWORKS}
+    if data.image_shape is not None:
+        network["image_shape"] = data.image_shape
+    if network_of(data) == "MLP":
+        network |= {"architecture": "mlp", "widths": HIDDEN}
+    else:
+        network |= {"architecture": "resmlp", "n_landmarks": sizes.m}
+    for loss in losses:
+        for name, kernel in KERNELS.items():
+            case = on(label, beside_networks(loss, name))
+            yield embedding_case(case, data, sizes, loss=loss, kernel=kernel, solver="gradient", recipe=BESIDE_NETWORKS)
+        case = on(label, beside_networks(loss, network_of(data)))
+        yield Case(case, run, settings_of(data, "network", {**network, "loss": loss}), data.seeds)
+
+
+def network_of(data: Data) -> str:
+    return "MLP" if data.image_shape is not None and len(data.image_shape) == 2 else "ResMLP"
+
+
+def by_steps(loss: str, start: str, landmarks: str = "uniform") -> str:
+    return f"{loss} by steps from {start}" + ("" if landmarks == "uniform" else f", {landmarks} landmarks")
+
+
+def preconditioned(loss: str, name: str) -> str:
+    return f"{loss} under preconditioner {name}"
+
+
+def beside_networks(loss: str, name: str) -> str:
+    return f"{loss} beside networks, {name}"

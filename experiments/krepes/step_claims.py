@@ -1,0 +1,107 @@
+"""What must hold of embeddings trained by steps: gains over the start, and the directions of Tables 1, 2 and 4."""
+
+import statistics
+from collections.abc import Callable
+
+from experiments import Claim, Results
+
+from .cases import FULL, on
+from .paper import TABLE_1_LOSSES, TABLE_2, TABLE_4_GAINS
+from .step_cases import (
+    BY_STEPS,
+    KERNELS,
+    PRECONDITIONERS,
+    UNTRAINED,
+    beside_networks,
+    by_steps,
+    network_of,
+    preconditioned,
+)
+
+OTHER_KERNELS = "the paper has tangent kernels of networks with a million and more rows, and no seeds"
+# Kernel and network are "comparable" if the kernel is no further behind.
+COMPARABLE = 0.01
+
+
+def gains(better: str, worse: str, measure: str = "accuracy") -> Callable[[Results], list[float]]:
+    """Return what reads the difference of two cases, paired over seeds."""
+
+    def read(results: Results) -> list[float]:
+        pairs = zip(results.values(better, measure), results.values(worse, measure), strict=True)
+        return [a - b for a, b in pairs]
+
+    return read
+
+
+def gain_claim(text: str, paper: float | None, read: Callable[[Results], list[float]], why: str = "") -> Claim:
+    """A mean gain above 0."""
+    return Claim(text, paper, read, lambda results: statistics.fmean(read(results)) > 0, why)
+
+
+def above_the_start(count: int) -> Claim:
+    """So many losses are above the untrained start by more than the spread over seeds."""
+    cases = [on("mnist", by_steps(loss, "principal")) for loss in BY_STEPS]
+
+    def read(results: Results) -> list[float]:
+        start = results.mean(on("mnist", UNTRAINED), "accuracy")
+        return [results.mean(case, "accuracy") - start for case in cases]
+
+    def holds(results: Results) -> bool:
+        spread_of_start = statistics.stdev(results.values(on("mnist", UNTRAINED), "accuracy"))
+        spreads = [max(spread_of_start, statistics.stdev(results.values(case, "accuracy"))) for case in cases]
+        return sum(gain > spread for gain, spread in zip(read(results), spreads, strict=True)) >= count
+
+    text = f"mnist: {count} of {len(BY_STEPS)} losses by steps above their start by more than the spread (gain of each)"
+    return Claim(text, None, read, holds)
+
+
+def all_above(bound: float) -> Claim:
+    def read(results: Results) -> list[float]:
+        return [results.mean(on("mnist", by_steps(loss, "principal")), "accuracy") for loss in BY_STEPS]
+
+    text = f"mnist: all {len(BY_STEPS)} losses by steps above {100 * bound:g} % (to reach for)"
+    return Claim(text, bound, read, lambda results: min(read(results)) > bound)
+
+
+def start_claim(loss: str) -> Claim:
+    """Principal components are a better start than Kaiming's."""
+    read = gains(*[on("mnist", by_steps(loss, start)) for start in ("principal", "kaiming")])
+    text = f"Table 4: {loss} from principal components above Kaiming's start (gain; the paper's on CoverType)"
+    return gain_claim(text, TABLE_4_GAINS[loss][1], read, f"{OTHER_KERNELS}; this is MNIST")
+
+
+def preconditioner_claim(data: str, loss: str, name: str) -> Claim:
+    """A preconditioner makes better embeddings than none."""
+    none, *others = TABLE_2[data, loss]
+    paper = dict(zip(PRECONDITIONERS[1:], others, strict=False))[name] - none
+    read = gains(*[on(data, preconditioned(loss, other)) for other in (name, "none")])
+    text = f"Table 2: {data}, {loss} with preconditioner {name} above none (gain)"
+    return gain_claim(text, paper, read, OTHER_KERNELS)
+
+
+def rank_claim(data: str, name: str) -> Claim:
+    """A preconditioner flattens the spectrum of A^T A."""
+    cases = [on(data, preconditioned("barlow_twins", other)) for other in (name, "none")]
+    text = f"Figure 1: {data}, effective rank of A under barlow_twins with preconditioner {name} above none (gain)"
+    return gain_claim(text, None, gains(*cases, measure="effective rank"), OTHER_KERNELS)
+
+
+def network_claim(data: str, loss: str) -> Claim:
+    """The better of the two kernels is no more than a little behind the network."""
+
+    def read(results: Results) -> list[float]:
+        network = results.mean(on(data, beside_networks(loss, network_of(FULL[data]))), "accuracy")
+        return [results.mean(on(data, beside_networks(loss, kernel)), "accuracy") - network for kernel in KERNELS]
+
+    text = f"Table 1: {data}, {loss}: a kernel above the network, or no more than {COMPARABLE} behind (gain of each)"
+    return Claim(text, None, read, lambda results: max(read(results)) >= -COMPARABLE)
+
+
+STEP_CLAIMS = [
+    above_the_start(3),
+    all_above(0.95),
+    *[start_claim(loss) for loss in TABLE_4_GAINS],
+    *[preconditioner_claim(data, loss, name) for data, loss in TABLE_2 for name in ("kernel", "gauss_newton")],
+    *[rank_claim(data, name) for data in ("adult", "covtype", "cifar10") for name in ("kernel", "gauss_newton")],
+    *[network_claim(data, loss) for data in FULL for loss in TABLE_1_LOSSES],
+]

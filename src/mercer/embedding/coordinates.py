@@ -1,0 +1,106 @@
+"""Kernel features of views, in the coordinates that an embedding is trained in."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mercer.embedding.samples import ViewSource
+from mercer.kernels import Kernel
+from mercer.losses import orthonormal, tikhonov
+
+BatchFeatures = Callable[[Tensor, torch.Generator], list[Tensor]]
+"""(rows, generator) -> the features of each view of these rows, of shape (b, r)."""
+
+
+class Coordinates(NamedTuple):
+    """Rows -> z, their kernel features, on which embeddings W^T z are linear.
+
+    White, z = B^T (k(x) - origin) with B^T K_mm B = I: the kernel's norm of W^T z is |W|, and steps along the gradient
+    by W are steps in the kernel's space. As they are, z = k(x) - origin, W is A, and the norm is Tr(A^T K_mm A).
+
+    Attributes
+    ----------
+    kernel : Kernel
+    landmarks : tensor of shape (m, d)
+    B : tensor of shape (m, r)
+    origin : tensor of shape (m,) or None
+    K_mm : tensor of shape (m, m) or None
+        The kernel's values between landmarks, for coordinates as they are; None for white ones.
+    """
+
+    kernel: Kernel
+    landmarks: Tensor
+    B: Tensor
+    origin: Tensor | None
+    K_mm: Tensor | None = None
+
+    def raw(self) -> "Coordinates":
+        """Return the coordinates as they are."""
+        return self._replace(K_mm=self.kernel.matrix(self.landmarks.to(torch.float64)))
+
+    def map(self) -> Callable[[Tensor], Tensor]:
+        """Return x -> z, with what depends on the landmarks alone done once."""
+        prepared = self.kernel.prepare(self.landmarks)
+        B = self.B.to(self.landmarks) if self.K_mm is None else None
+        origin = self.origin if B is None or self.origin is None else self.origin @ self.B
+        shift = None if origin is None else origin.to(self.landmarks)
+
+        def features(x: Tensor) -> Tensor:
+            with torch.no_grad():
+                K = self.kernel.values(self.kernel.prepare(x.to(self.landmarks), beside=prepared), prepared)
+                Z = K if B is None else K @ B
+                return Z if shift is None else Z - shift
+
+        return features
+
+    def from_white(self, W: Tensor) -> Tensor:
+        """Return what W in white coordinates is in these."""
+        return W if self.K_mm is None else self.B @ W
+
+    def to_white(self, W: Tensor) -> Tensor:
+        """Return what W is in white coordinates."""
+        return W if self.K_mm is None else self.B.T @ (self.K_mm @ W.to(self.K_mm))
+
+    def gram(self, W: Tensor) -> Tensor:
+        """Return A^T K_mm A, of shape (h, h): the inner products of components in the kernel's space."""
+        return W.T @ (W if self.K_mm is None else self.K_mm.to(W) @ W)
+
+    def squared_norm(self, W: Tensor) -> Tensor:
+        """Return Tr(A^T K_mm A)."""
+        return tikhonov(W, None if self.K_mm is None else self.K_mm.to(W))
+
+    def orthonormal(self, W: Tensor) -> Tensor:
+        """Return the nearest W with A^T K_mm A = I."""
+        return orthonormal(W, self.K_mm)
+
+
+def drawn_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures:
+    """Return the features of views that are drawn anew for each batch; O(b p m (d + r)) a batch."""
+    features, like = coordinates.map(), coordinates.landmarks
+
+    def batch(rows: Tensor, generator: torch.Generator) -> list[Tensor]:
+        return [features(view) for view in source.batch(rows.numpy(), generator, like)]
+
+    return batch
+
+
+def kept_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures:
+    """Return the features of views that are drawn once: those that sums over all rows are of, in n p r numbers."""
+    features, like = coordinates.map(), coordinates.landmarks
+    kept: list[Tensor] = []
+    start = 0
+    for views in source.chunks(like):
+        blocks = [features(view) for view in views]
+        # Room for all rows at once: blocks that are put together at the end would be there twice.
+        kept = kept or [block.new_empty((source.n_rows, block.shape[1])) for block in blocks]
+        for Z, block in zip(kept, blocks, strict=True):
+            Z[start : start + len(block)] = block
+        start += len(blocks[0])
+
+    def batch(rows: Tensor, generator: torch.Generator) -> list[Tensor]:
+        index = rows.to(like.device)
+        return [Z.index_select(0, index) for Z in kept]
+
+    return batch
