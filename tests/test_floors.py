@@ -11,8 +11,8 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 FLOORS = [
     ["exceptions"],
     ["checks", "blocks", "files", "grouped_rows"],
-    ["linalg", "losses", "metrics", "training", "views", "warping"],
-    ["mahalanobis", "sinkhorn"],
+    ["linalg", "metrics", "training", "views", "warping"],
+    ["losses", "mahalanobis", "sinkhorn"],
     ["kernels"],
     ["agop", "nystrom", "selection"],
     ["leverage"],

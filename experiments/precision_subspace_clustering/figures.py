@@ -1,9 +1,9 @@
 """Figures 1 and 2 of the paper, and the affinity and spectrum of ten faces: `python -m <this module> FOLDER`."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
+from experiments.figures import write_figures
 from mercer import SubspaceClustering, datasets
 from mercer.plots import AffinityDisplay, EigengapDisplay, EvolutionDisplay
 
@@ -40,14 +40,5 @@ FIGURES = {
 }
 
 
-def main(folder: str) -> None:
-    """Write all figures into a folder."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    for name, draw in FIGURES.items():
-        path = Path(folder) / f"{name}.png"
-        draw().savefig(path, dpi=150)
-        print(path)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "experiments/results/figures")
+    write_figures(FIGURES, sys.argv[1:])

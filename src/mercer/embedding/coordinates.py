@@ -1,6 +1,6 @@
 """Kernel features of views, in the coordinates that an embedding is trained in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -98,9 +98,13 @@ def kept_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures
         for Z, block in zip(kept, blocks, strict=True):
             Z[start : start + len(block)] = block
         start += len(blocks[0])
+    return features_at_hand(kept)
+
+
+def features_at_hand(kept: Sequence[Tensor]) -> BatchFeatures:
+    """Return the features of batches from those of all rows, one tensor of shape (n, r) a view."""
 
     def batch(rows: Tensor, generator: torch.Generator) -> list[Tensor]:
-        index = rows.to(like.device)
-        return [Z.index_select(0, index) for Z in kept]
+        return [Z.index_select(0, rows.to(Z.device)) for Z in kept]
 
     return batch

@@ -59,5 +59,7 @@ class MetricDisplay:
         else:
             ax.set_xlabel("input")
             ax.set_ylabel("input")
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.get_major_locator().set_params(integer=True)
         ax.set_title(title)
         return self

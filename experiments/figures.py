@@ -1,0 +1,31 @@
+"""Figures of experiments, written into a folder: what the `figures` modules of the papers share."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.claims import Results
+from experiments.runner import latest, load, mode, read_records
+
+RESULTS = Path("experiments/results")
+
+
+def recorded(name: str, results: Path = RESULTS) -> Results:
+    """Return the results of an experiment's full runs that are there; nothing is run, and a run may be going on."""
+    cases = load(name).cases(False)
+    path = results / f"{name}-{mode(quick=False)}.jsonl"
+    records = read_records(io.BytesIO(path.read_bytes() if path.exists() else b""))
+    return Results({case.name: case.seeds for case in cases}, latest(records, cases))
+
+
+def write_figures(figures: Mapping[str, Callable[[], Any]], arguments: Sequence[str]) -> None:
+    """Draw all figures, or those whose names contain the second argument, into the folder that the first names."""
+    folder = Path(arguments[0]) if arguments else RESULTS / "figures"
+    only = arguments[1] if len(arguments) > 1 else ""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in figures.items():
+        if only in name:
+            path = folder / f"{name}.png"
+            draw().savefig(path, dpi=150)
+            print(path)

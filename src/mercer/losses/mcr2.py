@@ -1,0 +1,34 @@
+"""Maximal coding rate reduction, MCR2 (Yu et al. 2020; manifold linearizing and clustering, equations 1 and 2)."""
+
+from torch import Tensor
+
+from mercer.losses.coding_rate import class_coding_rate, coding_rate
+from mercer.losses.directions import unit
+
+
+def mcr2(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
+    """Return R_c - R, the coding rate of the features class by class less that of all: to be minimised.
+
+    The authors maximise R - R_c, which is not negative. Its maximum has the features of each class spread evenly over
+    a subspace, and the subspaces of classes orthogonal.
+
+    Parameters
+    ----------
+    Z : tensor of shape (n, d)
+        The features, one sample a row. They enter by their directions alone, for Z is constrained to rows of length 1;
+        one of zeros stays so.
+    membership : tensor of shape (n,) of whole numbers, or (n, k)
+        The class of each sample, or the share of each class in each sample; see `class_coding_rate`.
+    epsilon : float
+        ε. The authors take ε^2 = 0.5 for labelled images.
+
+    Returns
+    -------
+    R_c - R, a scalar, with a gradient in Z and in a membership of shares
+
+    Notes
+    -----
+    O(n d^2 + k d^3) time for classes, O(k n q^2 + k q^3) with q = min(n, d) for shares.
+    """
+    Z = unit(Z, dim=1)
+    return class_coding_rate(Z, membership, epsilon=epsilon) - coding_rate(Z, epsilon=epsilon)

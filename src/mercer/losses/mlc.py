@@ -1,0 +1,56 @@
+"""Manifold linearizing and clustering, MLC (Ding et al. 2023, equation 4)."""
+
+import torch
+from torch import Tensor
+
+from mercer.checks import check_choice, check_number
+from mercer.losses.coding_rate import coding_rate, pairwise_coding_rate
+from mercer.losses.directions import unit
+
+REGULARISERS = ("squared", "entropy")
+
+
+def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, regulariser: str = "squared") -> Tensor:
+    """Which points belong together, and to which subspace? Return R_c - R + γ r(Π), to be minimised over Z and Π.
+
+    The authors maximise R - R_c - γ r(Π). R is the coding rate of all features and R_c that of each point with its
+    like (`pairwise_coding_rate`). Without r, which is least for Π = 1 1^T / n, the optimal Π is a permutation: every
+    point a cluster.
+
+    Parameters
+    ----------
+    Z : tensor of shape (n, d)
+        The features, one sample a row. They enter by their directions alone, for Z is constrained to rows of length 1;
+        one of zeros stays so.
+    membership : tensor of shape (n, n)
+        Π, doubly stochastic: P = `mercer.sinkhorn.doubly_stochastic` of C C^T / η, C the output of the cluster head.
+    epsilon : float
+        ε. The authors take ε^2 = 0.1.
+    gamma : float, default=0.05
+        γ, the authors' for r = |Π|^2 / 2.
+    regulariser : {"squared", "entropy"}, default="squared"
+        r(Π): |Π|^2 / 2, or the negative entropy sum_ij Π_ij log Π_ij, the authors' footnote 8.
+
+    Returns
+    -------
+    R_c - R + γ r(Π), a scalar, with a gradient in Z and in Π
+
+    Notes
+    -----
+    O(n^2 q^2 + n q^3) time with q = min(n, d), O(n^2) memory beside blocks of 64 MiB. r grows with n and the rates do
+    not: |Π|^2 is 1 for the even Π and n for a permutation.
+    """
+    gamma = check_number("gamma", gamma, at_least=0.0)
+    penalty = _squared if check_choice("regulariser", regulariser, REGULARISERS) == "squared" else _negative_entropy
+    Z = unit(Z, dim=1)
+    loss = pairwise_coding_rate(Z, membership, epsilon=epsilon) - coding_rate(Z, epsilon=epsilon)
+    return loss if gamma == 0.0 else loss + gamma * penalty(membership)
+
+
+def _squared(P: Tensor) -> Tensor:
+    return P.square().sum() / 2.0
+
+
+def _negative_entropy(P: Tensor) -> Tensor:
+    # The slope at zero is -inf; that of the smallest number serves.
+    return (P * P.clamp(min=torch.finfo(P.dtype).tiny).log()).sum()
