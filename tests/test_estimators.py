@@ -27,11 +27,14 @@ from mercer.training import Recipe
 # Defaults, but for counts of epochs, starts and iterations. Models of tables try eighteen kernels and warps by default,
 # which takes minutes over all checks: here they try one; test_gp.py and test_rfm.py have the defaults.
 ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "random_state": 0}
+# By default manifold clustering trains twice, and finds eight clusters for each of eight memberships three times.
+FEW = Recipe(n_epochs=2, keep="last")
 ESTIMATORS = [
     mercer.ColumnWarp(),
     mercer.GPRegressor(**ONE),
     mercer.KernelDiscriminant(random_state=0),
     mercer.KernelEmbedding(random_state=0),
+    mercer.ManifoldClustering(3, eta=0.175, hidden=8, start_recipe=FEW, recipe=FEW, random_state=0),
     mercer.Nystrom(random_state=0),
     mercer.RFMClassifier(**ONE),
     mercer.RFMRegressor(**ONE),
@@ -299,6 +302,32 @@ CHANGES = {
             "random_state": 7,
         },
     ),
+    "ManifoldClustering": (
+        {"result": "final", "recipe": Recipe(n_epochs=3, keep="last")},
+        {
+            "n_clusters": 5,
+            "n_components": 3,
+            "backbone": "mlp",
+            "hidden": 9,
+            "affinity": "inner",
+            "eta": 0.5,
+            "epsilon_start": 1.0,
+            "epsilon": 1.0,
+            "agreement": 1.0,
+            "gamma": 1.0,
+            "regulariser": "entropy",
+            "augment": "swapping",
+            "n_views": 3,
+            "image_shape": (8, 8),
+            "standardize": False,
+            "freeze": beside(False, backbone="mlp"),
+            "start_recipe": Recipe(n_epochs=1),
+            "recipe": Recipe(n_epochs=1),
+            "result": "start",
+            "max_rows": 50,
+            "random_state": 7,
+        },
+    ),
     "Nystrom": (
         {"n_landmarks": 20, "bandwidth": 2.0},
         {
@@ -358,6 +387,8 @@ def outcome(estimator):
         return np.column_stack(fitted.predict(X, return_std=True))
     if hasattr(fitted, "modularity_"):
         return np.r_[fitted.modularity_, abs(fitted.coef_).sum(), fitted.dimensions_.sum(), fitted.eigenvalues_]
+    if hasattr(fitted, "membership"):
+        return np.r_[fitted.transform(X).ravel(), fitted.labels_, fitted.eigenvalues_]
     return answer(fitted, X)
 
 

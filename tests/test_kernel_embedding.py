@@ -272,7 +272,7 @@ def test_tuples_of_views_are_landmarks():
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_batches_give_what_all_rows_give(loss, monkeypatch):
-    monkeypatch.setattr("mercer.embedding.samples.ROWS_A_DRAW", 32)
+    monkeypatch.setattr("mercer.samples.ROWS_A_DRAW", 32)
     X, _ = two_views(n=160)
     landmarks = X[:20]
     options = {"loss": loss, "landmarks": landmarks, "n_landmarks": None, "bandwidth": 1.5}

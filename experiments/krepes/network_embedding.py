@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mercer.blocks import as_tensor, row_slices
 from mercer.checks import check_choice
 from mercer.embedding.gradient import make_objective
-from mercer.embedding.samples import Augmented, DrawnViews, check_samples
+from mercer.samples import Augmented, DrawnViews, check_samples
 from mercer.training import Recipe, train
 from mercer.training.batches import count_batches
 from mercer.training.randomness import global_chance_from, seed_of
@@ -30,7 +30,7 @@ class Standardised(nn.Module):
     """A network of inputs of mean 0 and variance 1.
 
     Over all rows: by columns for a table, by channels over all pixels for images. Views are standardised in the same
-    way before they are drawn (`mercer.embedding.samples.Augmented`), but for those of colour images, which are not.
+    way before they are drawn (`mercer.samples.Augmented`), but for those of colour images, which are not.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         sinkhorn,
         views,
     )
+    from mercer.clustering.manifold_clustering import ManifoldClustering
     from mercer.clustering.subspace_clustering import SubspaceClustering
     from mercer.embedding.kernel_embedding import KernelEmbedding
     from mercer.embedding.nystrom import Nystrom
@@ -48,6 +49,7 @@ _HOMES: dict[str, str | None] = {
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "KernelEmbedding": "mercer.embedding.kernel_embedding",
     "Mahalanobis": "mercer.mahalanobis",
+    "ManifoldClustering": "mercer.clustering.manifold_clustering",
     "Nystrom": "mercer.embedding.nystrom",
     "RFMClassifier": "mercer.supervised.rfm",
     "RFMRegressor": "mercer.supervised.rfm",
@@ -79,6 +81,7 @@ __all__ = [
     "KernelDiscriminant",
     "KernelEmbedding",
     "Mahalanobis",
+    "ManifoldClustering",
     "Nystrom",
     "RFMClassifier",
     "RFMRegressor",

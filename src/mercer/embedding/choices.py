@@ -9,10 +9,10 @@ from torch import Tensor
 
 from mercer.embedding.moments import Moments, Statistics, add_views, no_moments, statistics
 from mercer.embedding.objectives import ClosedForm, held_out_losses
-from mercer.embedding.samples import ViewSource
 from mercer.kernels import Kernel
 from mercer.kernels.radial import BandwidthKernel
 from mercer.nystrom import principal_coefficients
+from mercer.samples import ViewSource
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
 RIDGES = tuple(float(10.0**power) for power in np.arange(-5.0, -0.9, 0.5))

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mercer.embedding.samples import ViewSource
 from mercer.kernels import Kernel
 from mercer.losses import orthonormal, tikhonov
+from mercer.samples import ViewSource
 
 BatchFeatures = Callable[[Tensor, torch.Generator], list[Tensor]]
 """(rows, generator) -> the features of each view of these rows, of shape (b, r)."""

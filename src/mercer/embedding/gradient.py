@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from mercer.embedding.coordinates import BatchFeatures, Coordinates, drawn_features, kept_features
 from mercer.embedding.moments import Statistics
 from mercer.embedding.preconditioners import preconditioner
-from mercer.embedding.samples import ViewSource
 from mercer.exceptions import invalid_parameter
 from mercer.kernels import Gaussian
 from mercer.losses import (
@@ -26,6 +25,7 @@ from mercer.losses import (
     spectral_contrastive,
     vicreg,
 )
+from mercer.samples import ViewSource
 from mercer.training import Recipe, Training, train
 from mercer.training.batches import count_batches
 

@@ -20,11 +20,11 @@ from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
 from mercer.embedding.objectives import closed_form
 from mercer.embedding.parameters import check_parameters, is_exact
-from mercer.embedding.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
 from mercer.losses import kernel_pca
 from mercer.nystrom import landmark_features, landmark_influence
+from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 from mercer.training import Recipe, data_digest, fit_progress
 
 # What n_components=None means where the landmarks bear as many.

@@ -21,7 +21,7 @@ SCIKIT_LEARN: dict[str, str] = {}
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.
 RESULTS: dict[str, str] = {
-    "mercer.embedding.Augmented": "mercer.embedding.samples:Augmented",
+    "mercer.embedding.Augmented": "mercer.samples:Augmented",
     "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
     "mercer.supervised.Calibration": "mercer.supervised.calibration:Calibration",
     "mercer.supervised.Component": "mercer.supervised.component:Component",

@@ -10,9 +10,13 @@ from mercer.plots.evolution import EvolutionDisplay
 from mercer.plots.importances import ImportancesDisplay
 from mercer.plots.intervals import IntervalDisplay
 from mercer.plots.metric import MetricDisplay
+from mercer.plots.principal_samples import PrincipalSamplesDisplay
+from mercer.plots.rates import RatesDisplay
 from mercer.plots.reliability import ReliabilityDisplay
 from mercer.plots.scores import ScoresDisplay, normalized_scores
+from mercer.plots.similarity import SimilarityDisplay
 from mercer.plots.spectrum import SpectrumDisplay
+from mercer.plots.sphere import SphereDisplay
 from mercer.plots.top_landmarks import TopLandmarksDisplay
 
 __all__ = [
@@ -26,9 +30,13 @@ __all__ = [
     "ImportancesDisplay",
     "IntervalDisplay",
     "MetricDisplay",
+    "PrincipalSamplesDisplay",
+    "RatesDisplay",
     "ReliabilityDisplay",
     "ScoresDisplay",
+    "SimilarityDisplay",
     "SpectrumDisplay",
+    "SphereDisplay",
     "TopLandmarksDisplay",
     "normalized_scores",
 ]

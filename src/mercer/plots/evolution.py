@@ -1,6 +1,5 @@
 """How data, kernel and affinity change over the iterates of a clustering (Figures 1 and 2 of precision-subspace)."""
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,8 +9,9 @@ import numpy as np
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import block_mass, check_matrix
 from mercer.plots.affinity import Blocks, block_image, check_pairs, draw_blocks, sort_by_label
+from mercer.plots.clusters import add_cluster_legend, cluster_colour, legend_lines
 from mercer.plots.labels import shorten
-from mercer.plots.style import CATEGORIES, pyplot
+from mercer.plots.style import pyplot
 
 # Inches a side of a panel, and more cells than it has pixels.
 PANEL, MOST_POINTS = 1.55, 400
@@ -89,13 +89,10 @@ class EvolutionDisplay:
         rows = (self.points is not None) + len(self.images)
         width = 0.5 + PANEL * self.n_iterates
         names = [shorten(name, 16) for name in self.blocks.names]
-        # Some 12 characters of a legend go on an inch, and a patch with its margins takes half of one.
-        abreast = max(1, int(width / (0.5 + max(map(len, names)) / 12)))
-        lines = math.ceil(len(names) / abreast) if len(names) <= len(CATEGORIES) else 0
+        height = 0.5 + PANEL * rows + 0.2 * legend_lines(names, width)
         self.figure_, self.axes_ = pyplot().subplots(
-            rows, self.n_iterates, figsize=(width, 0.5 + PANEL * rows + 0.2 * lines), layout="compressed",
-            squeeze=False,
-        )  # fmt: skip
+            rows, self.n_iterates, figsize=(width, height), layout="compressed", squeeze=False
+        )
         for ax, title in zip(self.axes_[0], self.titles, strict=True):
             ax.set_title(shorten(title, 16), fontsize=9)
         panels = iter(self.axes_)
@@ -109,26 +106,15 @@ class EvolutionDisplay:
                 ax.set_xlabel(f"{share:.1%} in blocks", fontsize=8)
             axes[0].set_ylabel(row, fontsize=9, labelpad=8)
             _draw_colours(axes[0], self.blocks)
-        if lines:
-            self._add_legend(names, abreast)
+        add_cluster_legend(self.figure_, names)
         return self
-
-    def _add_legend(self, names: list[str], abreast: int) -> None:
-        from matplotlib.patches import Patch
-
-        handles = [Patch(color=_colour(k), label=name) for k, name in enumerate(names)]
-        self.figure_.legend(handles=handles, loc="outside lower center", ncols=abreast, fontsize=8, frameon=False)
-
-
-def _colour(k: int) -> str:
-    return CATEGORIES[k % len(CATEGORIES)]
 
 
 def _draw_points(ax: Any, points: np.ndarray, blocks: Blocks) -> None:
     """Draw a panel of data on one scale for both axes."""
     size = float(np.clip(1500 / len(points), 1.0, 10.0))
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
-        ax.scatter(*points[blocks.order[start:stop]].T, color=_colour(k), s=size, alpha=0.75, linewidths=0)
+        ax.scatter(*points[blocks.order[start:stop]].T, color=cluster_colour(k), s=size, alpha=0.75, linewidths=0)
     low, high = points.min(axis=0), points.max(axis=0)
     half = 0.55 * (high - low).max() or 1.0
     for limits, centre in zip((ax.set_xlim, ax.set_ylim), (low + high) / 2, strict=True):
@@ -142,7 +128,7 @@ def _draw_colours(ax: Any, blocks: Blocks) -> None:
     """Draw the colour of each block on the left of it."""
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
         ax.plot(
-            [-0.04, -0.04], [start, stop], transform=ax.get_yaxis_transform(), clip_on=False, color=_colour(k),
+            [-0.04, -0.04], [start, stop], transform=ax.get_yaxis_transform(), clip_on=False, color=cluster_colour(k),
             linewidth=4, solid_capstyle="butt",
         )  # fmt: skip
 

@@ -74,7 +74,7 @@ class TopLandmarksDisplay:
             raise invalid_parameter("influence", self.influence.shape, f"of shape {(n, m)}, samples by landmarks")
         self.labels = _check_labels("labels", labels, n)
         self.landmark_labels = _check_labels("landmark_labels", landmark_labels, m)
-        self.image_shape = None if image_shape is None else _check_image_shape(image_shape, d)
+        self.image_shape = None if image_shape is None else check_image_shape(image_shape, d)
         self.feature_names = check_names(feature_names, d)
         # Equal influences in the order of the landmarks, so that a figure can be drawn again.
         self.order = np.argsort(-self.influence, axis=1, kind="stable")
@@ -236,7 +236,8 @@ def _check_labels(name: str, labels: Any, n: int) -> np.ndarray | None:
     return labels
 
 
-def _check_image_shape(image_shape: Any, d: int) -> tuple[int, ...]:
+def check_image_shape(image_shape: Any, d: int) -> tuple[int, ...]:
+    """Return the shape of images of d numbers, gray or in three colours."""
     try:
         shape = tuple(int(size) for size in image_shape)
     except (TypeError, ValueError):

@@ -143,9 +143,13 @@ class DrawnViews(NamedTuple):
 
 
 class GivenViews(NamedTuple):
-    """Views that are there: arrays of one shape, row i of each a view of sample i."""
+    """Views that are there: arrays of one shape, row i of each a view of sample i.
+
+    A batch has all of them, or `n_drawn` that are drawn for it.
+    """
 
     arrays: Sequence[np.ndarray]
+    n_drawn: int | None = None
 
     def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
         """Yield the views of a block of rows after another, of the type of `like` and where it is."""
@@ -159,11 +163,14 @@ class GivenViews(NamedTuple):
 
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
         """Return the views of some of the rows, of the type of `like` and where it is."""
-        return [as_tensor(array[index], dtype=like.dtype, device=like.device) for array in self.arrays]
+        arrays = self.arrays
+        if self.n_drawn is not None and self.n_drawn < len(arrays):
+            arrays = [arrays[i] for i in torch.randperm(len(arrays), generator=generator)[: self.n_drawn].tolist()]
+        return [as_tensor(array[index], dtype=like.dtype, device=like.device) for array in arrays]
 
     def of_rows(self, index: np.ndarray) -> "GivenViews":
         """Return the views of some of the rows."""
-        return GivenViews([array[index] for array in self.arrays])
+        return self._replace(arrays=[array[index] for array in self.arrays])
 
     def stacked(self, index: np.ndarray) -> np.ndarray:
         """Return all views of some of the rows, those of one kind after those of another."""

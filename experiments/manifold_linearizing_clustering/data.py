@@ -1,0 +1,82 @@
+"""Samples, views of them and classes: the two manifolds of appendix D.1, and images through a wavelet scattering."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+
+from experiments.data import drawn
+from mercer import datasets
+from mercer.samples import Augmented
+from mercer.scattering import scattering
+
+# Views of each image are drawn and put through the scattering once; so many principal components are kept.
+N_VIEWS = 6
+COMPONENTS = 256
+CURVATURE, WAVES, POINTS = 0.2, 5, 100
+
+
+class Samples(NamedTuple):
+    """Rows, views of them (none: drawn by the estimator), classes, and the shape of images."""
+
+    X: np.ndarray
+    views: list[np.ndarray]
+    y: np.ndarray
+    image_shape: tuple[int, ...] | None = None
+
+
+def two_manifolds(deviation: float, seed: int) -> Samples:
+    """Equation (7): a wavy circle on the sphere and a point at its pole, 100 samples each, with noise on all."""
+    random = np.random.default_rng(seed)
+    phi = 2 * np.pi * np.arange(1, POINTS + 1) / POINTS
+    height = CURVATURE * np.sin(WAVES * phi)
+    circle = np.stack([np.cos(height) * np.cos(phi), np.cos(height) * np.sin(phi), np.sin(height)], axis=1)
+    pole = np.tile([0.0, 0.0, 1.0], (POINTS, 1))
+    X = np.vstack([circle, pole]) + deviation * random.normal(size=(2 * POINTS, 3))
+    return Samples(X, [], np.repeat([0, 1], POINTS))
+
+
+def samples_of(name: str, n: int | None, seed: int, *, imbalanced: bool = False, n_views: int = N_VIEWS) -> Samples:
+    """Return a set: digits as they are, MNIST and COIL-20 through the scattering, with views of the images.
+
+    `imbalanced` removes half of the samples of odd classes, as for Table 4.
+    """
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        X, shape = (X / 16.0).astype(np.float32), (8, 8)
+    else:
+        data = datasets.load(name)
+        X, y = drawn(data.X.reshape(len(data.X), -1), data.y, n, seed)
+        shape = {"mnist": (28, 28), "coil20": (32, 32)}[name]
+    if imbalanced:
+        rows = balanced_no_more(y, seed)
+        X, y = X[rows], y[rows]
+    if name == "digits":
+        return Samples(X, [], y, shape)
+    features, *views = scattered([X, *views_of(X, shape, n_views, seed)], shape)
+    return Samples(features, views, y)
+
+
+def balanced_no_more(y: np.ndarray, seed: int) -> np.ndarray:
+    """Return the rows that are left when half of the samples of odd classes are removed."""
+    order = np.random.RandomState(seed).permutation(len(y))
+    kept = [order[y[order] == label] for label in np.unique(y)]
+    return np.sort(np.concatenate([rows[: len(rows) // 2] if i % 2 else rows for i, rows in enumerate(kept)]))
+
+
+def views_of(X: np.ndarray, shape: tuple[int, ...], count: int, seed: int) -> list[np.ndarray]:
+    """Return views of images by the default augmentation."""
+    augmented, generator = Augmented.fitted("auto", shape, X), torch.Generator().manual_seed(seed)
+    return [augmented(torch.from_numpy(X), generator).numpy() for _ in range(count)]
+
+
+def scattered(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
+    """Return principal components of scattering coefficients, channels scaled alike; all by the first of the arrays."""
+    found = [scattering(rows.reshape(-1, *shape)) for rows in images]
+    scale = np.sqrt(np.mean(found[0] ** 2, axis=(0, 2, 3), keepdims=True))
+    rows = [(coefficients / scale).reshape(len(coefficients), -1) for coefficients in found]
+    center = rows[0].mean(axis=0)
+    covariance = (rows[0] - center).T @ (rows[0] - center)
+    _, vectors = np.linalg.eigh(covariance)
+    return [(row - center) @ vectors[:, ::-1][:, :COMPONENTS] for row in rows]

@@ -1,0 +1,115 @@
+"""One method on one draw of a set: accuracy, NMI, time; for ManifoldClustering after each stage, and what it chose."""
+
+import time
+import warnings
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans, SpectralClustering
+from sklearn.metrics import normalized_mutual_info_score
+
+from mercer import ManifoldClustering, SubspaceClustering
+from mercer.exceptions import DataWarning
+from mercer.metrics import clustering_accuracy, numerical_rank
+from mercer.training import Recipe
+
+from .data import Samples, samples_of, two_manifolds
+
+Measures = dict[str, float | str]
+ENERGY = 0.95
+
+
+def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
+    """The two manifolds: accuracy of both stages, ranks of the true clusters, and how orthogonal they are."""
+    samples = two_manifolds(settings["deviation"], seed)
+    start, final = (fitted(samples, settings["options"] | {"result": stage}, seed)[0] for stage in ("start", "final"))
+    auto = start if start.candidates_[0]["modularity"] > max_final(start) + 1e-3 else final
+    Z = final.transform(samples.X)
+    return {
+        "accuracy": clustering_accuracy(samples.y, auto.labels_),
+        "start accuracy": clustering_accuracy(samples.y, final.start_labels_),
+        "final accuracy": clustering_accuracy(samples.y, final.final_labels_),
+        "first rank": numerical_rank(Z[samples.y == 0], energy=ENERGY),
+        "second rank": numerical_rank(Z[samples.y == 1], energy=ENERGY),
+        "start cosine": largest_cosine(start.transform(samples.X), samples.y),
+        "final cosine": largest_cosine(Z, samples.y),
+    }
+
+
+def max_final(model: ManifoldClustering) -> float:
+    return max(candidate["modularity"] for candidate in model.candidates_ if candidate["stage"] == "final")
+
+
+def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
+    """Return the largest cosine between the plane of the first cluster and the line of the second."""
+    plane, line = (np.linalg.svd(Z[y == label])[2][:rank] for label, rank in ((0, 2), (1, 1)))
+    return float(np.linalg.norm(plane @ line.T, ord=2))
+
+
+def run_set(settings: dict[str, Any], seed: int) -> Measures:
+    """A contestant on a set; the same rows and features for all."""
+    samples = cached(settings["data"], settings["rows"], seed, settings.get("imbalanced", False))
+    k = len(np.unique(samples.y))
+    if settings["contestant"] == "ManifoldClustering":
+        model, seconds = fitted(samples, {"n_clusters": k} | settings["options"], seed)
+        return described(model, samples.y) | {"fit seconds": seconds}
+    X = samples.X
+    if settings.get("features"):
+        model, _ = fitted(samples, {"n_clusters": k, "result": settings["features"]}, seed)
+        X = model.transform(X)
+    start = time.perf_counter()
+    labels = peer(settings["contestant"], X, k, settings["options"], seed)
+    return scores(samples.y, labels) | {"fit seconds": time.perf_counter() - start}
+
+
+@lru_cache(maxsize=2)
+def cached(name: str, n: int | None, seed: int, imbalanced: bool) -> Samples:
+    return samples_of(name, n, seed, imbalanced=imbalanced)
+
+
+def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[ManifoldClustering, float]:
+    """Return the fit and its seconds: on views that are there, which have a common scale, or on views it draws."""
+    made = {name: Recipe(**value) if name.endswith("recipe") else value for name, value in options.items()}
+    start = time.perf_counter()
+    if samples.views:
+        model = ManifoldClustering(**made, standardize=False, random_state=seed)
+        model.fit_views(samples.X, *samples.views)
+    else:
+        model = ManifoldClustering(**made, image_shape=samples.image_shape, random_state=seed).fit(samples.X)
+    return model, time.perf_counter() - start
+
+
+def described(model: ManifoldClustering, y: np.ndarray) -> Measures:
+    """Return the scores of both stages and of what was kept."""
+    start, final = scores(y, model.start_labels_), scores(y, model.final_labels_)
+    candidates = "; ".join(
+        f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['modularity']:.4f}" for c in model.candidates_
+    )
+    return {
+        **scores(y, model.labels_),
+        "start accuracy": start["accuracy"],
+        "final accuracy": final["accuracy"],
+        "kept": model.stage_,
+        "candidates": candidates,
+    }
+
+
+def peer(name: str, X: np.ndarray, k: int, options: dict[str, Any], seed: int) -> np.ndarray:
+    """Return the clusters of a peer, or of SubspaceClustering with some options."""
+    if name == "k-means":
+        return KMeans(k, n_init=10, random_state=seed).fit(X).labels_
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)
+        warnings.simplefilter("ignore", DataWarning)
+        if name == "10-NN spectral":
+            model = SpectralClustering(k, affinity="nearest_neighbors", n_neighbors=10, random_state=seed)
+            return model.fit_predict(X)
+        return SubspaceClustering(k, **options, random_state=seed).fit(X.astype(np.float64)).labels_
+
+
+def scores(y: np.ndarray, labels: np.ndarray) -> Measures:
+    return {
+        "accuracy": clustering_accuracy(y, labels),
+        "nmi": float(normalized_mutual_info_score(y, labels)),
+    }

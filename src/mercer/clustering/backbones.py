@@ -1,0 +1,185 @@
+"""Networks that turn samples into features: none, a perceptron, the ResNet-18 of small images, or the user's own."""
+
+import copy
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.parameter import is_lazy
+
+from mercer.checks import check_count
+from mercer.exceptions import InvalidParameterError, invalid_parameter
+from mercer.training.randomness import global_chance_from
+
+CPU = torch.device("cpu")
+BACKBONES = ("mlp", "resnet18")
+MLP_WIDTHS = (512, 512)
+RESNET18_WIDTHS = (64, 128, 256, 512)
+
+
+def mlp(d: int, widths: Sequence[int] = MLP_WIDTHS, *, seed: int = 0) -> nn.Sequential:
+    """Return a perceptron of rows of d numbers: for each of the widths, an affine map and a ReLU.
+
+    Parameters
+    ----------
+    d : int
+    widths : sequence of int, default=(512, 512)
+        Of the hidden layers and, last, of the features.
+    seed : int, default=0
+        Where the weights come from, and nothing else.
+    """
+    if not isinstance(widths, (list, tuple)) or not widths:
+        raise invalid_parameter("widths", widths, "one or more whole numbers, such as (512, 512)")
+    sizes = [check_count("d", d), *(check_count(f"widths[{i}]", width) for i, width in enumerate(widths))]
+    with global_chance_from(seed, CPU):
+        layers = [layer for i, o in pairwise(sizes) for layer in (nn.Linear(i, o), nn.ReLU())]
+    return nn.Sequential(*layers)
+
+
+class ResidualBlock(nn.Module):
+    """Two 3 x 3 convolutions, added to what came in, or to its projection by a 1 x 1 one where the shape changes."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.first = _convolution(n_in, n_out, 3, stride)
+        self.second = _convolution(n_out, n_out, 3)
+        self.shortcut = nn.Identity() if stride == 1 and n_in == n_out else _convolution(n_in, n_out, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.relu(self.second(functional.relu(self.first(x))) + self.shortcut(x))
+
+
+class ResNet18(nn.Sequential):
+    """The residual network of 18 layers (He, Zhang, Ren and Sun, 2016) as it is used on CIFAR, without its classifier.
+
+    Images of 32 x 32 pixels are too small for the first layer of the original, 7 x 7 in steps of two and a
+    pooling: here it is 3 x 3 in steps of one, with no pooling. It has 11.2 million weights, takes images of shape
+    (n, c, h, w) of any size, and gives the means of its last 512 maps.
+
+    Parameters
+    ----------
+    n_channels : int, default=3
+        Of the images.
+    seed : int, default=0
+        Where the weights come from, and nothing else: those of convolutions are normal, as large as keeps the
+        gradients of one size through the layers (He, Zhang, Ren and Sun, 2015).
+    """
+
+    def __init__(self, n_channels: int = 3, *, seed: int = 0) -> None:
+        narrow = RESNET18_WIDTHS[0]
+        with global_chance_from(seed, CPU):
+            layers = [_convolution(check_count("n_channels", n_channels), narrow, 3), nn.ReLU()]
+            for n_in, n_out in zip((narrow, *RESNET18_WIDTHS), RESNET18_WIDTHS, strict=False):
+                layers += [ResidualBlock(n_in, n_out, 1 if n_in == n_out else 2), ResidualBlock(n_out, n_out, 1)]
+            super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+            for module in self.modules():
+                if isinstance(module, nn.Conv2d):
+                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+
+class ChannelsFirst(nn.Module):
+    """Flat rows, (n, height * width * channels), as the images (n, channels, height, width) that torch convolves.
+
+    Parameters
+    ----------
+    image_shape : tuple of int
+        (height, width), which has one channel, or (height, width, channels): the order of the numbers in a row.
+    """
+
+    def __init__(self, image_shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.image_shape = image_shape if len(image_shape) == 3 else (*image_shape, 1)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows.reshape(len(rows), *self.image_shape).movedim(3, 1).contiguous()
+
+    def extra_repr(self) -> str:
+        return f"image_shape={self.image_shape}"
+
+
+def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0) -> tuple[nn.Module, int]:
+    """Return the network that `backbone` stands for, and how many features it gives.
+
+    The network takes a batch of flat rows, whatever the samples are, and returns features of shape (n, p). Images
+    become (n, channels, height, width) as they enter it, in `ChannelsFirst`; everywhere outside the channels are last.
+
+    Parameters
+    ----------
+    backbone : None, "mlp", "resnet18" or torch.nn.Module
+        None is the samples as they are, in flat rows. "mlp" is `mlp(d)` of flat rows, "resnet18" is `ResNet18` and
+        wants images. A module gets (n, d), or images with the channels first, and must return finite floats of
+        shape (n, p). It is copied as it is, weights and modes, and never changed itself.
+    sample_shape : tuple of int
+        Of one sample: (d,), (height, width) or (height, width, channels).
+    seed : int, default=0
+        Where the weights come from, and nothing else.
+
+    Returns
+    -------
+    network : torch.nn.Module
+    width : int
+        p, from a run of a copy in evaluation mode on zeros.
+
+    Examples
+    --------
+    >>> from mercer.clustering.backbones import check_backbone
+    >>> network, width = check_backbone("resnet18", (32, 32, 3))
+    >>> width
+    512
+    """
+    shape = _check_sample_shape(sample_shape)
+    if backbone is None:
+        return nn.Flatten(), prod(shape)
+    is_image = len(shape) > 1
+    if isinstance(backbone, nn.Module):
+        if any(is_lazy(weight) for weight in [*backbone.parameters(), *backbone.buffers()]):
+            raise InvalidParameterError("backbone has weights without a shape yet: run a batch through it first.")
+        network = nn.Sequential(ChannelsFirst(shape) if is_image else nn.Flatten(), copy.deepcopy(backbone))
+    elif not isinstance(backbone, str) or backbone not in BACKBONES:
+        raise invalid_parameter("backbone", backbone, "None, 'mlp', 'resnet18' or a torch.nn.Module")
+    elif backbone == "mlp":
+        network = nn.Sequential(nn.Flatten(), mlp(prod(shape), seed=seed))
+    elif is_image:
+        network = nn.Sequential(ChannelsFirst(shape), ResNet18(shape[2] if len(shape) == 3 else 1, seed=seed))
+    else:
+        raise invalid_parameter("sample_shape", shape, "(height, width[, channels]) with backbone='resnet18'")
+    return network, _width(network, prod(shape), seed)
+
+
+def _convolution(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
+    """Return a convolution that keeps the size of the image but for its stride, and normalises over the batch."""
+    return nn.Sequential(nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out))
+
+
+def _check_sample_shape(sample_shape: Any) -> tuple[int, ...]:
+    if not isinstance(sample_shape, (list, tuple)) or len(sample_shape) not in (1, 2, 3):
+        raise invalid_parameter(
+            "sample_shape", sample_shape, "that of one sample: (d,), (height, width) or (height, width, channels)"
+        )
+    return tuple(check_count(f"sample_shape[{i}]", size) for i, size in enumerate(sample_shape))
+
+
+def _width(network: nn.Sequential, d: int, seed: int) -> int:
+    """Return how many features a network gives for rows of d numbers, by a run on two rows of zeros."""
+    entrance, body = network
+    weight = next((weight for weight in body.parameters() if weight.is_floating_point()), torch.zeros(0))
+    batch = entrance(weight.new_zeros((2, d)))
+    # A copy runs, since a run may count batches and fill buffers; and it takes no chance from elsewhere.
+    trial = copy.deepcopy(body).eval()
+    with global_chance_from(seed, batch.device), torch.no_grad():
+        try:
+            features = trial(batch)
+        except Exception as error:
+            raise InvalidParameterError(f"backbone fails on zeros of shape {tuple(batch.shape)}: {error}") from error
+    if not isinstance(features, Tensor) or features.ndim != 2 or len(features) != 2 or not features.shape[1]:
+        given = f"shape {tuple(features.shape)}" if isinstance(features, Tensor) else type(features).__name__
+        raise InvalidParameterError(f"backbone gives {given} for 2 samples: it must give a tensor, (n, features).")
+    if not features.is_floating_point():
+        raise InvalidParameterError(f"backbone gives numbers of type {features.dtype}: it must give floats.")
+    if not features.isfinite().all():
+        raise InvalidParameterError("backbone gives NaN or infinite numbers for zeros: all must be finite.")
+    return features.shape[1]

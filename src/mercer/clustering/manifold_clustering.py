@@ -1,0 +1,493 @@
+"""Clusters that are manifolds: features that make each of them a subspace, learned beside the memberships."""
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.blocks import as_tensor, row_slices
+from mercer.checks import check_choice, check_count, check_number
+from mercer.clustering.affinity import indicator
+from mercer.clustering.backbones import check_backbone
+from mercer.clustering.manifold_history import Looks
+from mercer.clustering.manifold_network import ManifoldNetwork, standardisation
+from mercer.clustering.manifold_training import MIN_BATCH, linearize, start_features
+from mercer.clustering.memberships import AFFINITIES, Clustered, by_modularity, membership, memberships_of, scales
+from mercer.exceptions import NumericalError, invalid_parameter
+from mercer.losses.mlc import REGULARISERS
+from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
+from mercer.training import Recipe, Training, data_digest, fit_progress
+from mercer.training.batches import count_batches
+
+# n_components=None takes these, or as many as the backbone gives. The authors have 128; ALGORITHMS says what fewer did.
+DEFAULT_COMPONENTS = 32
+# eta="auto" trains with these, the second being the authors', and takes the one whose clusters fit best.
+ETAS = (0.12, 0.175)
+# Clusters are made of memberships with one of these, whichever has the largest modularity.
+MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
+# Recipes where none is given: so many steps, whatever the number of rows.
+START_STEPS, STEPS = 1500, 150
+START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
+SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
+# The start is kept if its modularity is larger by more than this.
+TIE = 1e-3
+RESULTS = ("auto", "start", "final")
+# Parameters that a training does not depend on, or that its checkpoint has by itself: the seed for random_state.
+NOT_SETTINGS = (
+    "checkpoint", "recipe", "start_recipe", "backbone", "device", "result", "max_rows", "random_state",
+)  # fmt: skip
+ROWS_A_BLOCK = 2048
+
+
+class Stage(NamedTuple):
+    """What one stage of the training left: its name, its η, its clusters, weights and epochs."""
+
+    name: str
+    eta: float | None
+    clusters: Clustered
+    weights: dict[str, Tensor]
+    training: Training
+    looks: Looks
+
+
+class ManifoldClustering(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Cluster samples that lie near manifolds, and learn features in which each manifold is a subspace (MLC).
+
+    A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:
+    views of a sample agree, samples spread out (5). Then both heads are trained to maximise R - R_c: the features of
+    all samples are to fill the space, those of each sample with its like, weighted by the doubly stochastic
+    membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give the
+    clusters (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas).
+
+    Nothing is chosen by labels. The second stage can do harm, so that its clusters are kept beside those of the start:
+    of the two `labels_` holds the one whose clusters fit their membership better, by modularity.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_components : int or None, default=None
+        d, the dimension of features and codes. None takes 32, or as many as the backbone gives.
+    backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
+        What comes before the heads; see `mercer.clustering.backbones.check_backbone`. None is the rows as they are.
+    hidden : int, default=512
+        The width of the heads, each an affine map, a ReLU and an affine map.
+    affinity : {"squared", "inner"}, default="squared"
+        Whether memberships are made of the squares of inner products of codes, for which opposite codes are alike, or
+        of these themselves, as in the paper.
+    eta : float or "auto", default="auto"
+        η of the second stage: small ones make memberships sharp. "auto" trains with 0.12 and with 0.175, and keeps the
+        result whose clusters fit better, by modularity. The memberships that clusters are made of at the end have an η
+        of their own, chosen in the same way, from 0.02 to 0.25.
+    epsilon_start : float, default=0.4472135954999579
+        ε of the coding rate of the start: ε^2 is 0.2.
+    epsilon : float, default=0.31622776601683794
+        ε of the coding rates of the second stage: ε^2 is 0.1.
+    agreement : float or "auto", default="auto"
+        λ of the start: how much views must agree; see `mercer.losses.view_coding_rate`. "auto" is the largest that R
+        can be, d log(1 + 1 / ε^2), so that both terms weigh alike in any dimension: 57 for d = 32.
+    gamma : float, default=0.05
+        γ: how much memberships are spread.
+    regulariser : {"squared", "entropy"}, default="squared"
+        By which norm; see `mercer.losses.mlc`.
+    augment : str, None, View or callable of (batch, generator), default="auto"
+        How views are drawn, as in `KernelEmbedding`.
+    n_views : int, default=2
+        Views of each sample in a batch, over which features and memberships are averaged (6).
+    image_shape : tuple of int or None, default=None
+        (height, width) or (height, width, channels) of images that come as flat rows.
+    standardize : bool, default=True
+        Whether columns, or channels of images, are brought to variance 1 each before the network sees them; else all
+        are scaled alike, as features that have a common scale should be: principal components, for one.
+    freeze : bool, default=True
+        Whether the backbone stays as the start left it in the second stage, as in the paper.
+    start_recipe : Recipe or None, default=None
+        How the start is trained. None is 1500 steps of Adam at a rate of 0.001 with a weight decay of 0.0001, on
+        batches of 512.
+    recipe : Recipe or None, default=None
+        How the second stage is trained. None is 150 steps of SGD at a rate of 0.01 with momentum 0.9 and a weight decay
+        of 0.0005, on batches of 512.
+    result : {"auto", "start", "final"}, default="auto"
+        Which stage the model ends with.
+    max_rows : int, default=3000
+        How many rows the spectral step sees at most, drawn at random; the others join the cluster that they belong to
+        most.
+    checkpoint : path or None, default=None
+        Files, with ".start", ".final-0.12" and so on added to their name, that keep the state of the trainings: a fit
+        that was killed goes on where it was.
+    random_state : int, RandomState instance or None, default=None
+    device : str, torch.device or None, default=None
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+    start_labels_, final_labels_ : ndarrays of shape (n,)
+        The clusters after each stage.
+    stage_ : {"start", "final"}
+        Which of them `labels_` are.
+    candidates_ : list of dict
+        What was compared: stage, trained_eta, eta (of the memberships), modularity, chosen.
+    eta_ : float
+        η of the memberships.
+    eigenvalues_ : ndarray
+        The smallest of the membership's Laplacian.
+    history_ : list of dict
+        Epochs of both stages: stage, epoch, loss, learning_rate and, now and then, rate (R), cluster_rate (R_c),
+        rank (of all features) and ranks (of each cluster's).
+    weights_ : dict of ndarray
+        Of the network.
+    codes_ : ndarray of shape (m, d)
+        Of the rows that the spectral step saw, and `code_labels_` their clusters, `code_scales_` the logarithms of
+        their scales in the membership.
+    sample_shape_ : tuple of int
+    n_features_in_ : int
+
+    Notes
+    -----
+    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step O(m^3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import ManifoldClustering
+    >>> from mercer.training import Recipe
+    >>> random = np.random.default_rng(0)
+    >>> angle = random.uniform(0, 2 * np.pi, 100)
+    >>> circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(100)], axis=1)
+    >>> X = np.vstack([circle, [0, 0, 1] + 0 * circle]) + 0.05 * random.normal(size=(200, 3))
+    >>> few = Recipe(n_epochs=100, learning_rate=1e-2)
+    >>> model = ManifoldClustering(2, hidden=50, start_recipe=few, recipe=few, random_state=0).fit(X)
+    >>> np.bincount(model.labels_).tolist()
+    [100, 100]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        backbone: Any = None,
+        hidden: int = 512,
+        affinity: str = "squared",
+        eta: float | str = "auto",
+        epsilon_start: float = 0.2**0.5,
+        epsilon: float = 0.1**0.5,
+        agreement: float | str = "auto",
+        gamma: float = 0.05,
+        regulariser: str = "squared",
+        augment: Any = "auto",
+        n_views: int = 2,
+        image_shape: Any = None,
+        standardize: bool = True,
+        freeze: bool = True,
+        start_recipe: Recipe | None = None,
+        recipe: Recipe | None = None,
+        result: str = "auto",
+        max_rows: int = 3000,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.backbone = backbone
+        self.hidden = hidden
+        self.affinity = affinity
+        self.eta = eta
+        self.epsilon_start = epsilon_start
+        self.epsilon = epsilon
+        self.agreement = agreement
+        self.gamma = gamma
+        self.regulariser = regulariser
+        self.augment = augment
+        self.n_views = n_views
+        self.image_shape = image_shape
+        self.standardize = standardize
+        self.freeze = freeze
+        self.start_recipe = start_recipe
+        self.recipe = recipe
+        self.result = result
+        self.max_rows = max_rows
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.device = device
+
+    # ---- fit --------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "ManifoldClustering":
+        """Learn features and clusters, from views drawn by `augment`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = check_samples(self, X, reset=True)
+        self._begin(X)
+        if self.augment is None:
+            raise invalid_parameter("augment", None, "a view, or 'auto'", "fit_views() takes views that are there.")
+        augmented = Augmented.fitted(self.augment, self.sample_shape_, X)
+        return self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
+
+    @with_callbacks
+    def fit_views(self, X: Any, *views: Any) -> "ManifoldClustering":
+        """Learn from views that are there, such as features of augmented images by a network that is costly to run.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+            The samples themselves, which are clustered.
+        *views : array-likes of the shape of X
+            Two or more; row i of each is a view of sample i. A batch has `n_views` of them.
+
+        Returns
+        -------
+        self
+        """
+        X = check_samples(self, X, reset=True)
+        self._begin(X)
+        arrays = [check_samples(self, view) for view in views]
+        if len(arrays) < 2 or any(len(array) != len(X) for array in arrays):
+            rows = [len(array) for array in arrays]
+            raise ValueError(
+                f"fit_views() got views with {rows} rows: two or more with {len(X)}, as X has, are needed."
+            )
+        return self._fit(X, GivenViews(arrays, self.n_views))
+
+    def _begin(self, X: np.ndarray) -> None:
+        self._check_parameters(len(X))
+        if (X[0] == X).all():
+            raise ValueError("all rows of X are equal: there are no clusters to find.")
+        self._random = check_random_state(self.random_state)
+        self.seed_ = int(self._random.randint(2**31 - 1))
+
+    def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldClustering":
+        some = np.sort(self._random.permutation(len(X))[: self.max_rows])
+        del self._random
+        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        recipes = self._recipes(len(X))
+        etas = ETAS if self.eta == "auto" else (float(self.eta),)
+        whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
+        whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
+        see = partial(Looks, network, as_tensor(X[some], device=self.device), self.affinity, self.epsilon)
+        data = "" if self.checkpoint is None else self._digest(X, source)
+
+        looks = see()
+        with fit_progress(self, recipes[0].n_epochs, within=whole, task_name="start") as progress:
+            training = start_features(  # line 1
+                network, source, recipes[0], epsilon=self.epsilon_start, agreement=self._agreement(network),
+                seed=self.seed_, progress=looks.also(progress), **self._checkpoint("start", data),
+            )  # fmt: skip
+        network.copy_head()  # line 2
+        start = Stage("start", None, self._clustered(network, X[some]), state_of(network), training, looks)
+
+        finals = []
+        for eta in etas:
+            network.load_state_dict(start.weights)
+            looks = see(eta)
+            with fit_progress(self, recipes[1].n_epochs, within=whole, task_name="final") as progress:
+                training = linearize(  # lines 3 to 9
+                    network, source, recipes[1], epsilon=self.epsilon, gamma=self.gamma, regulariser=self.regulariser,
+                    eta=eta, affinity=self.affinity, freeze=self.freeze, seed=self.seed_,
+                    progress=looks.also(progress), **self._checkpoint(f"final-{eta:g}", data),
+                )  # fmt: skip
+            found = self._clustered(network, X[some])  # line 10
+            finals.append(Stage("final", eta, found, state_of(network), training, looks))
+
+        self._keep(start, finals, X, some)
+        whole.call_on_fit_task_end(estimator=self, X=X, y=None, reconstruction_attributes=None)
+        return self
+
+    def _keep(self, start: Stage, finals: list[Stage], X: np.ndarray, some: np.ndarray) -> None:
+        """Make the model that of the stage which is kept."""
+        final = max(finals, key=lambda stage: stage.clusters.modularity)
+        is_worse = start.clusters.modularity > final.clusters.modularity + TIE
+        kept = (
+            (start if is_worse else final) if self.result == "auto" else {"start": start, "final": final}[self.result]
+        )
+        self.stage_ = kept.name
+        # That which is kept comes last, so that what is fitted is its.
+        for stage in sorted((start, final), key=lambda stage: stage is kept):
+            self.weights_ = {name: value.cpu().numpy() for name, value in stage.weights.items()}
+            self.eta_, self.eigenvalues_ = stage.clusters.eta, stage.clusters.eigenvalues
+            self.codes_, self.code_labels_ = stage.clusters.C.cpu().numpy(), stage.clusters.labels
+            self.code_scales_ = scales(stage.clusters.P, self.eta_).cpu().numpy()
+            setattr(self, f"{stage.name}_labels_", self._extended(stage.clusters.labels, X, some))
+        self.labels_ = getattr(self, f"{self.stage_}_labels_")
+        self.candidates_ = [
+            {"stage": stage.name, "trained_eta": stage.eta, "eta": stage.clusters.eta,
+             "modularity": stage.clusters.modularity, "chosen": stage is kept}
+            for stage in (start, *finals)
+        ]  # fmt: skip
+        self.history_ = [
+            record
+            for stage in (start, final)
+            for record in stage.looks.records(stage.name, stage.training, self.labels_[some])
+        ]
+
+    def _extended(self, labels: np.ndarray, X: np.ndarray, some: np.ndarray) -> np.ndarray:
+        """Return the clusters of all rows: those of some of them as they are, and the others by their memberships."""
+        everyone = np.empty(len(X), dtype=np.int64)
+        everyone[some] = labels
+        others = np.setdiff1d(np.arange(len(X)), some)
+        if len(others):
+            everyone[others] = self._votes(X[others]).argmax(axis=1)
+        return everyone
+
+    def _clustered(self, network: ManifoldNetwork, X: np.ndarray) -> Clustered:
+        codes = self._codes(network, X)
+        return by_modularity(codes, self.n_clusters, MEMBERSHIP_ETAS, self.affinity, self.seed_)[0]
+
+    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
+        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
+        d = min(DEFAULT_COMPONENTS, width) if self.n_components is None else self.n_components
+        like = as_tensor(center_and_scale[0], device=self.device)
+        return ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
+
+    def _fitted_network(self) -> ManifoldNetwork:
+        network = self._network((self.weights_["center"], self.weights_["scale"]))
+        network.load_state_dict({name: torch.as_tensor(value) for name, value in self.weights_.items()})
+        return network.eval()
+
+    def _agreement(self, network: ManifoldNetwork) -> float:
+        if self.agreement != "auto":
+            return float(self.agreement)
+        return network.n_components * math.log1p(self.epsilon_start**-2)
+
+    def _recipes(self, n: int) -> tuple[Recipe, Recipe]:
+        defaults = ((self.start_recipe, START, START_STEPS), (self.recipe, SECOND, STEPS))
+        first, second = (
+            replace(default, n_epochs=-(-steps // count_batches(n, default.batch_size, MIN_BATCH)))
+            if given is None
+            else given
+            for given, default, steps in defaults
+        )
+        return first, second
+
+    def _checkpoint(self, stage: str, data: str) -> dict[str, Any]:
+        if self.checkpoint is None:
+            return {}
+        # The network itself is described by the trainer; what else the result depends on is here.
+        settings = {
+            name: getattr(value, "__qualname__", str(value))  # that of a function is the same in another process
+            for name, value in self.get_params(deep=False).items()
+            if name not in NOT_SETTINGS
+        }
+        return {"checkpoint": f"{self.checkpoint}.{stage}", "settings": settings, "data": data}
+
+    def _digest(self, X: np.ndarray, source: ViewSource) -> str:
+        """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
+        views = source.arrays if isinstance(source, GivenViews) else ()
+        weights = self.backbone.state_dict().values() if isinstance(self.backbone, torch.nn.Module) else ()
+        return data_digest(X, *views, *(weight.reshape(-1) for weight in weights))
+
+    # ---- use --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return features of length 1, of shape (n, d).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        network = self._fitted_network()
+        return _by_blocks(network.features, self._rows(X), network.center).cpu().numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters that samples belong to most, by their memberships to samples of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        return self._votes(self._rows(X)).argmax(axis=1)
+
+    def membership(self, X: Any) -> np.ndarray:
+        """Return the doubly stochastic membership of samples to each other, of shape (n, n).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        return membership(self._codes(self._fitted_network(), self._rows(X)), self.eta_, self.affinity).cpu().numpy()
+
+    def _rows(self, X: Any) -> np.ndarray:
+        return check_samples(self, as_rows(X, self.sample_shape_))
+
+    def _codes(self, network: ManifoldNetwork, X: np.ndarray) -> Tensor:
+        network.eval()
+        return _by_blocks(network.codes, X, network.center)
+
+    def _votes(self, X: np.ndarray) -> np.ndarray:
+        """Return the memberships of samples to clusters, of shape (n, n_clusters), with rows that sum to 1."""
+        network = self._fitted_network()
+        C, log_u = (as_tensor(part, device=self.device) for part in (self.codes_, self.code_scales_))
+        members = torch.from_numpy(indicator(self.code_labels_)).to(C)
+
+        def votes(x: Tensor) -> Tensor:
+            return memberships_of(network.codes(x), C, log_u, self.eta_, self.affinity) @ members
+
+        return _by_blocks(votes, X, network.center).cpu().numpy()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.codes_.shape[1]
+
+    # ---- checks -----------------------------------------------------------------------------------------------
+
+    def _check_parameters(self, n: int) -> None:
+        check_count("n_clusters", self.n_clusters, at_most=n, why="the number of rows")
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        check_count("hidden", self.hidden)
+        check_count("n_views", self.n_views, at_least=2)
+        if check_count("max_rows", self.max_rows, at_least=2) < self.n_clusters:
+            raise invalid_parameter("max_rows", self.max_rows, f"at least n_clusters={self.n_clusters}")
+        check_choice("affinity", self.affinity, AFFINITIES)
+        check_choice("regulariser", self.regulariser, REGULARISERS)
+        check_choice("result", self.result, RESULTS)
+        if self.eta != "auto":
+            check_number("eta", self.eta, above=0.0)
+        for name in ("epsilon_start", "epsilon"):
+            check_number(name, getattr(self, name), above=0.0)
+        check_number("gamma", self.gamma, at_least=0.0)
+        if self.agreement != "auto":
+            check_number("agreement", self.agreement, at_least=0.0)
+        for name in ("standardize", "freeze"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise invalid_parameter(name, getattr(self, name), "True or False")
+        for name in ("start_recipe", "recipe"):
+            if getattr(self, name) is not None and not isinstance(getattr(self, name), Recipe):
+                raise invalid_parameter(name, getattr(self, name), "a mercer.training.Recipe or None")
+
+
+def state_of(network: ManifoldNetwork) -> dict[str, Tensor]:
+    """Return a copy of a network's weights."""
+    return {name: value.detach().clone() for name, value in network.state_dict().items()}
+
+
+@torch.no_grad()
+def _by_blocks(function: Any, X: np.ndarray, like: Tensor) -> Tensor:
+    blocks = row_slices(len(X), ROWS_A_BLOCK)
+    result = torch.cat([function(as_tensor(X[rows], dtype=like.dtype, device=like.device)) for rows in blocks])
+    broken = int((~torch.isfinite(result)).any(dim=1).sum())
+    if broken:
+        raise NumericalError(f"backbone and heads give NaN or infinite numbers for {broken} of the {len(X)} rows.")
+    return result

@@ -1,0 +1,52 @@
+"""What figures of clusters share: features and labels of a fitted model, a colour a cluster, and their names below."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import invalid_parameter
+from mercer.metrics import check_matrix
+from mercer.plots.style import CATEGORIES
+
+
+def features_and_labels(model: Any, X: Any, labels: Any = None) -> tuple[np.ndarray, Any]:
+    """Return the features of samples X by a fitted model, and their labels: those given, or else its own clusters."""
+    if not hasattr(model, "transform") or (labels is None and not hasattr(model, "labels_")):
+        raise invalid_parameter("model", model, "a fitted clustering with transform and labels_")
+    features = check_matrix("features", model.transform(X))
+    if labels is None and len(model.labels_) != len(features):
+        raise invalid_parameter(
+            "X", f"{len(features)} samples", f"the {len(model.labels_)} samples of the fit",
+            "Of others give labels, such as model.predict(X).",
+        )  # fmt: skip
+    return features, model.labels_ if labels is None else labels
+
+
+def cluster_colour(k: int) -> str:
+    """Return the colour of the k-th cluster."""
+    return CATEGORIES[k % len(CATEGORIES)]
+
+
+def legend_columns(names: Sequence[str], width: float) -> int:
+    """Return how many names a legend has room for on one line of so many inches."""
+    # Some 12 characters of a legend go on an inch, and a patch with its margins takes half of one.
+    return max(1, int(width / (0.5 + max(map(len, names)) / 12)))
+
+
+def legend_lines(names: Sequence[str], width: float) -> int:
+    """Return how many lines a legend of these names takes; none where colours would repeat, as it would say nothing."""
+    return math.ceil(len(names) / legend_columns(names, width)) if len(names) <= len(CATEGORIES) else 0
+
+
+def add_cluster_legend(figure: Any, names: Sequence[str]) -> None:
+    """Write which colour is which cluster at the bottom of a figure, if colours are enough."""
+    from matplotlib.patches import Patch
+
+    width = figure.get_figwidth()
+    if legend_lines(names, width):
+        handles = [Patch(color=cluster_colour(k), label=name) for k, name in enumerate(names)]
+        figure.legend(
+            handles=handles, loc="outside lower center", ncols=legend_columns(names, width), fontsize=8, frameon=False
+        )

@@ -1,0 +1,157 @@
+"""The experiment on manifolds: its data, claims that can fail, tables, and the recipe for a GPU made small."""
+
+import numpy as np
+import pytest
+
+from experiments import Results
+from experiments.claims import judge
+from experiments.manifold_linearizing_clustering import cases as all_cases
+from experiments.manifold_linearizing_clustering import data, experiment, resnet, runs, tables
+from experiments.manifold_linearizing_clustering.cases import OURS, imbalanced, on, on_features, toy
+from experiments.runner import cases_of, load
+from mercer import ManifoldClustering
+from mercer.training import Recipe
+
+
+def test_two_manifolds_are_those_of_the_appendix():
+    exact = data.two_manifolds(0.0, 0)
+    circle, pole = exact.X[exact.y == 0], exact.X[exact.y == 1]
+    np.testing.assert_allclose(np.linalg.norm(circle, axis=1), 1.0)
+    assert np.abs(circle[:, 2]).max() == pytest.approx(np.sin(0.2), rel=1e-2)
+    assert (np.diff(np.sign(circle[circle[:, 2] != 0, 2])) != 0).sum() in (9, 10)  # five waves
+    assert (pole == [0, 0, 1]).all()
+    noise = np.concatenate([data.two_manifolds(0.3, seed).X - exact.X for seed in range(20)])
+    assert noise.std() == pytest.approx(0.3, rel=0.05)
+
+
+def test_half_of_the_samples_of_odd_classes_go():
+    y = np.repeat([0, 1, 2, 3], 10)
+    rows = data.balanced_no_more(y, 0)
+    assert np.bincount(y[rows]).tolist() == [10, 5, 10, 5]
+    assert (np.diff(rows) > 0).all()
+
+
+def test_scattered_views_share_channels_and_components():
+    random = np.random.default_rng(0)
+    images = random.random((12, 64)).astype(np.float32)
+    a, b = data.scattered([images, images], (8, 8))
+    np.testing.assert_array_equal(a, b)
+    assert len(a) == 12
+    np.testing.assert_allclose(a.mean(axis=0), 0.0, atol=1e-4)
+    assert (np.diff(a[:, :10].var(axis=0)) <= 1e-6).all()
+
+
+def test_cosines_between_a_plane_and_a_line():
+    angle = np.linspace(0, 6, 20)
+    plane = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    y = np.repeat([0, 1], 20)
+    for tilt in (0.0, 0.3):
+        line = np.tile([np.sin(tilt), 0, np.cos(tilt)], (20, 1))
+        assert runs.largest_cosine(np.vstack([plane, line]), y) == pytest.approx(np.sin(tilt), abs=1e-9)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_cases_are_consistent(quick):
+    for case in cases_of(experiment.EXPERIMENT, quick, None):
+        assert case.key
+        options = dict(case.settings["options"])
+        if case.name.startswith("two manifolds") or case.settings.get("contestant") == "ManifoldClustering":
+            assert set(options) <= set(ManifoldClustering().get_params())
+            for name in ("start_recipe", "recipe"):
+                Recipe(**options.pop(name, {"n_epochs": 1}))
+        if case.name.startswith("two manifolds"):
+            assert case.seeds == (2 if quick else 10)
+    assert load("manifold_linearizing_clustering") is experiment.EXPERIMENT
+
+
+def fake_results(changed=None, quick=False):
+    records, seeds = {}, {}
+    for case in all_cases.cases(quick):
+        measures = {"accuracy": 0.9, "nmi": 0.8, "fit seconds": 1.0}
+        if OURS in case.name:
+            measures |= {"accuracy": 0.98, "start accuracy": 0.95, "final accuracy": 0.98}
+        if "features of the final" in case.name:
+            measures["accuracy"] = 0.95
+        if imbalanced("") in case.name:
+            measures["accuracy"] -= 0.05 if OURS in case.name else 0.2
+        if case.name.startswith("two manifolds"):
+            measures |= {"accuracy": 1.0, "start accuracy": 1.0, "final accuracy": 1.0, "first rank": 2}
+            measures |= {"second rank": 1, "start cosine": 0.2, "final cosine": 0.05}
+        seeds[case.name] = case.seeds
+        for seed in range(case.seeds):
+            records[case.name, seed] = {"measures": measures | (changed or {}).get(case.name, {})}
+    return Results(seeds, records)
+
+
+def statuses(results):
+    return {claim.text: judge(claim, results).status for claim in experiment.CLAIMS}
+
+
+def test_claims_hold_on_results_made_to_bear_them_out():
+    assert set(statuses(fake_results()).values()) == {"held"}
+    assert set(statuses(fake_results(quick=True)).values()) == {"not run"}
+
+
+@pytest.mark.parametrize(
+    ("case", "measures", "claim"),
+    [
+        (toy("deviation .05"), {"accuracy": 0.97}, "deviation .05: accuracy"),
+        (toy("variance .05"), {"second rank": 2}, "variance .05: ranks"),
+        (toy("variance .05"), {"final cosine": 0.11}, "variance .05: largest cosine"),
+        (toy("deviation .05"), {"start cosine": 0.01}, "deviation .05: and below"),
+        (on("digits", OURS), {"accuracy": 0.87}, "digits: mean accuracy at 0.88"),
+        (on("mnist 10 000", "10-NN spectral"), {"accuracy": 0.99}, "mnist 10 000: ahead"),
+        (on("mnist 2 000", on_features("EnSC", "start")), {"accuracy": 0.96}, "Table 1: EnSC"),
+        (on(imbalanced("mnist 2 000"), OURS), {"accuracy": 0.6}, "Table 4"),
+    ],
+)
+def test_each_claim_can_fail(case, measures, claim):
+    found = statuses(fake_results({case: measures}))
+    assert any(claim in text for text, status in found.items() if status == "not held")
+
+
+def test_the_second_stage_must_help_somewhere():
+    worse = {on(label, OURS): {"final accuracy": 0.9} for label in all_cases.FULL}
+    found = statuses(fake_results(worse))
+    assert [status for text, status in found.items() if "second stage above" in text] == ["not held"]
+
+
+def test_tables_are_filled_where_there_are_results():
+    for quick in (True, False):
+        for table in tables.tables(fake_results(quick=quick)):
+            assert all(len(row) == len(table.columns) for row in table.rows)
+            assert all(row[0] for row in table.rows)
+
+
+def test_the_recipe_for_a_gpu_runs(tmp_path, capsys):
+    X = np.random.default_rng(0).integers(0, 255, (8, 32, 32, 3)).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", X=X, y=np.arange(8) % 2)
+    full = resnet.clustering(10)
+    assert full.start_recipe.optimizer == "lars"
+    assert (full.start_recipe.n_epochs, full.start_recipe.batch_size, full.start_recipe.learning_rate) == (
+        1000,
+        1024,
+        0.3,
+    )
+    assert (full.eta, full.gamma, full.n_components, full.backbone) == (0.175, 0.05, 128, "resnet18")
+    few = Recipe(n_epochs=2, batch_size=4, optimizer="lars", learning_rate=0.3)
+    model = resnet.clustering(2, start_recipe=few, recipe=Recipe(n_epochs=2, batch_size=4), hidden=8, random_state=0)
+    model.fit(X.astype(np.float32) / 255.0)
+    assert model.transform(X.astype(np.float32) / 255.0).shape == (8, 128)
+    assert [record["stage"] for record in model.history_] == ["start", "start", "final", "final"]
+
+
+@pytest.mark.parametrize("views", [0, 2])
+def test_a_run_of_one_set(monkeypatch, views):
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(20, 2)) @ random.normal(size=(2, 6)) for _ in range(2)]).astype(np.float32)
+    samples = data.Samples(
+        X, [X + 0.01 * random.normal(size=X.shape).astype(np.float32) for _ in range(views)], np.repeat([0, 1], 20)
+    )
+    monkeypatch.setattr(runs, "cached", lambda *_: samples)
+    few = {"n_epochs": 2, "batch_size": 40}
+    settings = {"data": "made", "rows": None, "options": {"start_recipe": few, "recipe": few, "hidden": 8}}
+    found = runs.run_set({**settings, "contestant": "ManifoldClustering"}, 0)
+    assert {"accuracy", "nmi", "start accuracy", "final accuracy", "kept", "candidates", "fit seconds"} <= set(found)
+    for name, options in all_cases.PEERS.items():
+        assert 0.5 <= runs.run_set({**settings, "contestant": name, "options": options}, 0)["accuracy"] <= 1
