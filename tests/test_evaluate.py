@@ -17,9 +17,11 @@ from sklearn.model_selection import RandomizedSearchCV, StratifiedKFold, Stratif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mercer import Nystrom, evaluate
+from mercer import KernelEmbedding, Nystrom, evaluate
 from mercer.evaluate import RIDGES, is_unbalanced, labelled_rows, linear_probe, probe_scorer, search_space
 from mercer.exceptions import InvalidParameterError
+from mercer.losses import barlow_twins, simclr, vicreg
+from mercer.training import Recipe
 from tests.examples_of import QUICK, numbers
 
 
@@ -393,6 +395,38 @@ def test_ridges_are_log_uniform_over_seven_decades(loss):
     assert logs.max() <= 2
     counts = np.histogram(logs, bins=7, range=(-5, 2))[0]
     assert np.abs(counts / 4000 - 1 / 7).max() < 0.03
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "parameters"),
+    [
+        ("simclr", simclr, {"temperature": (1e-3, 1e2)}),
+        ("barlow_twins", barlow_twins, {"off_diagonal": (1e-5, 1e2)}),
+        ("vicreg", vicreg, dict.fromkeys(("invariance", "variance", "covariance", "target"), (1e-5, 1e2))),
+    ],
+)
+def test_losses_are_drawn_with_their_parameters(name, loss, parameters):
+    distribution = search_space(name)["loss"]
+    drawn = [distribution.rvs(random_state=seed) for seed in range(200)]
+    assert all(one.func is loss for one in drawn)
+    for parameter, (low, high) in parameters.items():
+        logs = np.log10([one.keywords[parameter] for one in drawn])
+        assert logs.min() >= np.log10(low)
+        assert logs.max() <= np.log10(high)
+        assert np.median(logs) == pytest.approx((np.log10(low) + np.log10(high)) / 2, abs=0.7)
+    assert distribution.rvs(random_state=3).keywords == drawn[3].keywords
+    assert len({tuple(one.keywords.values()) for one in drawn}) == 200
+
+
+def test_losses_can_be_searched():
+    options = {"n_landmarks": 20, "n_components": 3, "recipe": Recipe(n_epochs=1, batch_size=50), "random_state": 0}
+    search = RandomizedSearchCV(
+        KernelEmbedding(bandwidth=1.0, **options), search_space("simclr"), n_iter=2, cv=2, scoring=probe_scorer(),
+        random_state=0,
+    )  # fmt: skip
+    X, y = load_digits(return_X_y=True)
+    search.fit(X[:100] / 16, y[:100] % 2)
+    assert search.best_params_["loss"].func is simclr
 
 
 def test_spaces_are_the_callers_own_and_unknown_losses_are_named():

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import invalid_parameter
+from mercer.losses import barlow_twins, simclr, vicreg
 
 # The ridges a labelled row, 1 / (C n), that cross-validation chooses from, the largest first, for features of mean
 # variance 1; and the one taken where the rows are too few to choose. Relative to n, as one grid of C does not serve
@@ -27,11 +28,42 @@ FOLDS = 3
 # Classes are unbalanced where the largest has more than so many times the rows of the smallest: MNIST is not (1.2),
 # Adult is (3.2).
 UNBALANCED = 2.0
+
+
+class LossDistribution:
+    """Losses whose parameters are drawn: `rvs` gives partials of one function, as `KernelEmbedding` takes them.
+
+    Parameters
+    ----------
+    function : callable
+        Of `mercer.losses`.
+    **parameters : distributions
+        Each with `rvs`, as those of `scipy.stats`.
+    """
+
+    def __init__(self, function: Callable[..., Any], **parameters: Any) -> None:
+        self.function, self.parameters = function, parameters
+
+    def rvs(self, random_state: Any = None) -> Callable[..., Any]:
+        """Return a loss with parameters drawn by `random_state`."""
+        random = check_random_state(random_state)
+        drawn = {name: float(values.rvs(random_state=random)) for name, values in self.parameters.items()}
+        return partial(self.function, **drawn)
+
+
 # krepes, appendix B.3, by loss: the distributions of the parameters of an estimator.
+_COEFFICIENT = loguniform(1e-5, 1e2)
 SPACES: dict[str, dict[str, Any]] = {
-    "kernel_pca": {"ridge": loguniform(1e-5, 1e2)},
-    "simple_contrastive": {"ridge": loguniform(1e-5, 1e2)},
-    "spectral_contrastive": {"ridge": loguniform(1e-5, 1e2)},
+    "kernel_pca": {"ridge": _COEFFICIENT},
+    "simple_contrastive": {"ridge": _COEFFICIENT},
+    "spectral_contrastive": {"ridge": _COEFFICIENT},
+    "simclr": {"loss": LossDistribution(simclr, temperature=loguniform(1e-3, 1e2))},
+    "barlow_twins": {"loss": LossDistribution(barlow_twins, off_diagonal=_COEFFICIENT)},
+    "vicreg": {
+        "loss": LossDistribution(
+            vicreg, invariance=_COEFFICIENT, variance=_COEFFICIENT, covariance=_COEFFICIENT, target=_COEFFICIENT
+        )
+    },
 }
 
 
@@ -195,13 +227,13 @@ def search_space(loss: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive"}
+    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive", "simclr", "barlow_twins", "vicreg"}
 
     Returns
     -------
     dict from parameter to distribution
-        For `RandomizedSearchCV`, beside what else is to be searched. For these losses: `ridge`, log-uniform from
-        1e-5 to 100.
+        For `RandomizedSearchCV`, beside what else is to be searched, log-uniform from 1e-5 to 100: `ridge`, or for the
+        last three the `loss` with its weights drawn, the temperature from 1e-3 to 100.
 
     Examples
     --------
