@@ -20,9 +20,9 @@ from experiments.report import make_report
 from experiments.runner import cases_of, load, run
 from mercer import KernelEmbedding, Nystrom, datasets
 from mercer.embedding.gradient import make_objective
-from mercer.samples import Augmented
 from mercer.kernels import Gaussian
 from mercer.landmarks import METHODS
+from mercer.samples import Augmented
 from mercer.training import Recipe
 
 

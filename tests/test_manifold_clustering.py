@@ -718,7 +718,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     same = fitted(**{**options, "random_state": np.random.RandomState(0), "max_rows": 50, "result": "start"})
     assert [r["loss"] for r in same.history_] == [r["loss"] for r in model.history_]
     for change in (
-        {"rows": X[::-1]}, {"eta": 0.2}, {"affinity": "inner"}, {"gamma": 0.1}, {"epsilon_start": 1.0}, {"n_views": 3},
+        {"rows": X[::-1]}, {"affinity": "inner"}, {"gamma": 0.1}, {"epsilon_start": 1.0}, {"n_views": 3},
         {"start_recipe": FEW}, {"random_state": 1}, {"augment": noisy_too}, {"backbone": other}, {"hidden": 17},
     ):  # fmt: skip
         with pytest.raises(ModelFileError, match="is of another training"):
@@ -729,6 +729,28 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     with_views.fit_views(X, X + 0.1, X - 0.1)
     with pytest.raises(ModelFileError, match="is of another training: data"):
         with_views.fit_views(X, X + 0.1, X - 0.2)
+
+
+def test_a_finished_start_serves_other_second_stages(tmp_path):
+    options = {"checkpoint": tmp_path / "fit", "start_recipe": FEW, "recipe": Recipe(n_epochs=1)}
+    model = fitted(**options)
+    written = (tmp_path / "fit.start").stat().st_mtime_ns
+    for change in ({"eta": 0.2}, {"eta": 0.21, "gamma": 0.1}, {"n_clusters": 3, "eta": 0.2}):
+        other = fitted(**options, **change)
+        starts = [[r["loss"] for r in m.history_ if r["stage"] == "start"] for m in (model, other)]
+        assert starts[0] == starts[1]
+    assert (tmp_path / "fit.start").stat().st_mtime_ns == written
+
+
+def test_a_backbone_in_evaluation_mode_stays_in_it():
+    backbone = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
+    backbone[1].eval()
+    network = ManifoldNetwork(backbone, 4, 2, 3, np.zeros(3), np.ones(3), 0)
+    network.train()
+    assert [module.training for module in network.backbone] == [True, False, True]
+    assert network.feature_head.training
+    network.eval()
+    assert not any(module.training for module in network.modules())
 
 
 def test_progress_is_shown_by_scikit_learns_callbacks(capsys):

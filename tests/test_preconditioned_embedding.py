@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 from mercer import KernelEmbedding
 from mercer.embedding.coordinates import Coordinates, drawn_features, kept_features
 from mercer.embedding.gradient import DEFAULT_RECIPES, GRADIENT_LOSSES
-from mercer.samples import DrawnViews, GivenViews
 from mercer.kernels import Gaussian
 from mercer.losses import barlow_twins, simclr
+from mercer.samples import DrawnViews, GivenViews
 from mercer.training import Recipe
 from mercer.views import GaussianNoise
 

@@ -1,7 +1,5 @@
 """Clusters that are manifolds: features that make each of them a subspace, learned beside the memberships."""
 
-import math
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,18 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.checks import check_choice, check_count, check_number
 from mercer.clustering.affinity import indicator
 from mercer.clustering.backbones import check_backbone
 from mercer.clustering.manifold_history import Looks
 from mercer.clustering.manifold_network import ManifoldNetwork, standardisation
-from mercer.clustering.manifold_training import MIN_BATCH, linearize, start_features
-from mercer.clustering.memberships import AFFINITIES, Clustered, by_modularity, membership, memberships_of, scales
+from mercer.clustering.manifold_parameters import (
+    agreement_of,
+    check_parameters,
+    checkpoint_of,
+    digest_of,
+    recipes_of,
+)
+from mercer.clustering.manifold_training import linearize, start_features
+from mercer.clustering.memberships import Clustered, by_modularity, membership, memberships_of, scales
 from mercer.exceptions import NumericalError, invalid_parameter
-from mercer.losses.mlc import REGULARISERS
 from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
-from mercer.training import Recipe, Training, data_digest, fit_progress
-from mercer.training.batches import count_batches
+from mercer.training import Recipe, Training, fit_progress
 
 # n_components=None takes these, or as many as the backbone gives. The authors have 128; ALGORITHMS says what fewer did.
 DEFAULT_COMPONENTS = 32
@@ -33,17 +35,8 @@ DEFAULT_COMPONENTS = 32
 ETAS = (0.12, 0.175)
 # Clusters are made of memberships with one of these, whichever has the largest modularity.
 MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
-# Recipes where none is given: so many steps, whatever the number of rows.
-START_STEPS, STEPS = 1500, 150
-START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
-SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
 # The start is kept if its modularity is larger by more than this.
 TIE = 1e-3
-RESULTS = ("auto", "start", "final")
-# Parameters that a training does not depend on, or that its checkpoint has by itself: the seed for random_state.
-NOT_SETTINGS = (
-    "checkpoint", "recipe", "start_recipe", "backbone", "device", "result", "max_rows", "random_state",
-)  # fmt: skip
 ROWS_A_BLOCK = 2048
 
 
@@ -117,7 +110,7 @@ class ManifoldClustering(
         How the second stage is trained. None is 150 steps of SGD at a rate of 0.01 with momentum 0.9 and a weight decay
         of 0.0005, on batches of 512.
     result : {"auto", "start", "final"}, default="auto"
-        Which stage the model ends with.
+        Which stage the model ends with. Both are trained whatever is kept.
     max_rows : int, default=3000
         How many rows the spectral step sees at most, drawn at random; the others join the cluster that they belong to
         most.
@@ -269,7 +262,7 @@ class ManifoldClustering(
         return self._fit(X, GivenViews(arrays, self.n_views))
 
     def _begin(self, X: np.ndarray) -> None:
-        self._check_parameters(len(X))
+        check_parameters(self, len(X))
         if (X[0] == X).all():
             raise ValueError("all rows of X are equal: there are no clusters to find.")
         self._random = check_random_state(self.random_state)
@@ -279,18 +272,18 @@ class ManifoldClustering(
         some = np.sort(self._random.permutation(len(X))[: self.max_rows])
         del self._random
         network = self._network(standardisation(X, self.sample_shape_, self.standardize))
-        recipes = self._recipes(len(X))
+        recipes = recipes_of(self, len(X))
         etas = ETAS if self.eta == "auto" else (float(self.eta),)
         whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
         see = partial(Looks, network, as_tensor(X[some], device=self.device), self.affinity, self.epsilon)
-        data = "" if self.checkpoint is None else self._digest(X, source)
+        data = "" if self.checkpoint is None else digest_of(self, X, source)
 
         looks = see()
         with fit_progress(self, recipes[0].n_epochs, within=whole, task_name="start") as progress:
             training = start_features(  # line 1
-                network, source, recipes[0], epsilon=self.epsilon_start, agreement=self._agreement(network),
-                seed=self.seed_, progress=looks.also(progress), **self._checkpoint("start", data),
+                network, source, recipes[0], epsilon=self.epsilon_start, agreement=agreement_of(self, network),
+                seed=self.seed_, progress=looks.also(progress), **checkpoint_of(self, "start", data),
             )  # fmt: skip
         network.copy_head()  # line 2
         start = Stage("start", None, self._clustered(network, X[some]), state_of(network), training, looks)
@@ -303,7 +296,7 @@ class ManifoldClustering(
                 training = linearize(  # lines 3 to 9
                     network, source, recipes[1], epsilon=self.epsilon, gamma=self.gamma, regulariser=self.regulariser,
                     eta=eta, affinity=self.affinity, freeze=self.freeze, seed=self.seed_,
-                    progress=looks.also(progress), **self._checkpoint(f"final-{eta:g}", data),
+                    progress=looks.also(progress), **checkpoint_of(self, f"final-{eta:g}", data),
                 )  # fmt: skip
             found = self._clustered(network, X[some])  # line 10
             finals.append(Stage("final", eta, found, state_of(network), training, looks))
@@ -363,38 +356,6 @@ class ManifoldClustering(
         network.load_state_dict({name: torch.as_tensor(value) for name, value in self.weights_.items()})
         return network.eval()
 
-    def _agreement(self, network: ManifoldNetwork) -> float:
-        if self.agreement != "auto":
-            return float(self.agreement)
-        return network.n_components * math.log1p(self.epsilon_start**-2)
-
-    def _recipes(self, n: int) -> tuple[Recipe, Recipe]:
-        defaults = ((self.start_recipe, START, START_STEPS), (self.recipe, SECOND, STEPS))
-        first, second = (
-            replace(default, n_epochs=-(-steps // count_batches(n, default.batch_size, MIN_BATCH)))
-            if given is None
-            else given
-            for given, default, steps in defaults
-        )
-        return first, second
-
-    def _checkpoint(self, stage: str, data: str) -> dict[str, Any]:
-        if self.checkpoint is None:
-            return {}
-        # The network itself is described by the trainer; what else the result depends on is here.
-        settings = {
-            name: getattr(value, "__qualname__", str(value))  # that of a function is the same in another process
-            for name, value in self.get_params(deep=False).items()
-            if name not in NOT_SETTINGS
-        }
-        return {"checkpoint": f"{self.checkpoint}.{stage}", "settings": settings, "data": data}
-
-    def _digest(self, X: np.ndarray, source: ViewSource) -> str:
-        """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
-        views = source.arrays if isinstance(source, GivenViews) else ()
-        weights = self.backbone.state_dict().values() if isinstance(self.backbone, torch.nn.Module) else ()
-        return data_digest(X, *views, *(weight.reshape(-1) for weight in weights))
-
     # ---- use --------------------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> np.ndarray:
@@ -449,33 +410,6 @@ class ManifoldClustering(
     @property
     def _n_features_out(self) -> int:
         return self.codes_.shape[1]
-
-    # ---- checks -----------------------------------------------------------------------------------------------
-
-    def _check_parameters(self, n: int) -> None:
-        check_count("n_clusters", self.n_clusters, at_most=n, why="the number of rows")
-        if self.n_components is not None:
-            check_count("n_components", self.n_components)
-        check_count("hidden", self.hidden)
-        check_count("n_views", self.n_views, at_least=2)
-        if check_count("max_rows", self.max_rows, at_least=2) < self.n_clusters:
-            raise invalid_parameter("max_rows", self.max_rows, f"at least n_clusters={self.n_clusters}")
-        check_choice("affinity", self.affinity, AFFINITIES)
-        check_choice("regulariser", self.regulariser, REGULARISERS)
-        check_choice("result", self.result, RESULTS)
-        if self.eta != "auto":
-            check_number("eta", self.eta, above=0.0)
-        for name in ("epsilon_start", "epsilon"):
-            check_number(name, getattr(self, name), above=0.0)
-        check_number("gamma", self.gamma, at_least=0.0)
-        if self.agreement != "auto":
-            check_number("agreement", self.agreement, at_least=0.0)
-        for name in ("standardize", "freeze"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise invalid_parameter(name, getattr(self, name), "True or False")
-        for name in ("start_recipe", "recipe"):
-            if getattr(self, name) is not None and not isinstance(getattr(self, name), Recipe):
-                raise invalid_parameter(name, getattr(self, name), "a mercer.training.Recipe or None")
 
 
 def state_of(network: ManifoldNetwork) -> dict[str, Tensor]:

@@ -46,10 +46,18 @@ class ManifoldNetwork(nn.Module):
         # How many steps the second stage has made: a checkpoint must know, for heads take turns.
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
         self.backbone = backbone
+        self._in_training = {module for module in backbone.modules() if module.training}
         self.n_components = n_components
         with global_chance_from(seed, CPU):
             self.feature_head, self.cluster_head = (_head(width, hidden, n_components) for _ in range(2))
         self.copy_head()
+
+    def train(self, mode: bool = True) -> "ManifoldNetwork":
+        """Set the mode; in training those parts of the backbone that came in evaluation mode stay in it."""
+        super().train(mode)
+        for module in self.backbone.modules():
+            module.training = mode and module in self._in_training
+        return self
 
     def represent(self, x: Tensor) -> Tensor:
         """Return what the heads see, of shape (n, p)."""

@@ -1,0 +1,91 @@
+"""What the parameters of manifold clustering may be, and what they come to where they are left open."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from mercer.checks import check_choice, check_count, check_number
+from mercer.clustering.manifold_network import ManifoldNetwork
+from mercer.clustering.manifold_training import MIN_BATCH
+from mercer.clustering.memberships import AFFINITIES
+from mercer.exceptions import invalid_parameter
+from mercer.losses.mlc import REGULARISERS
+from mercer.samples import GivenViews, ViewSource
+from mercer.training import Recipe, data_digest
+from mercer.training.batches import count_batches
+
+RESULTS = ("auto", "start", "final")
+# Recipes where none is given: so many steps, whatever the number of rows.
+START_STEPS, STEPS = 1500, 150
+START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
+SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
+# What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
+OF_START = ("epsilon_start", "agreement", "augment", "n_views", "standardize")
+OF_FINAL = (*OF_START, "start_recipe", "epsilon", "gamma", "regulariser", "affinity", "freeze")
+
+
+def check_parameters(model: Any, n: int) -> None:
+    """Raise if a parameter is not what it may be for n rows."""
+    check_count("n_clusters", model.n_clusters, at_most=n, why="the number of rows")
+    if model.n_components is not None:
+        check_count("n_components", model.n_components)
+    check_count("hidden", model.hidden)
+    check_count("n_views", model.n_views, at_least=2)
+    if check_count("max_rows", model.max_rows, at_least=2) < model.n_clusters:
+        raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
+    check_choice("affinity", model.affinity, AFFINITIES)
+    check_choice("regulariser", model.regulariser, REGULARISERS)
+    check_choice("result", model.result, RESULTS)
+    if model.eta != "auto":
+        check_number("eta", model.eta, above=0.0)
+    for name in ("epsilon_start", "epsilon"):
+        check_number(name, getattr(model, name), above=0.0)
+    check_number("gamma", model.gamma, at_least=0.0)
+    if model.agreement != "auto":
+        check_number("agreement", model.agreement, at_least=0.0)
+    for name in ("standardize", "freeze"):
+        if not isinstance(getattr(model, name), (bool, np.bool_)):
+            raise invalid_parameter(name, getattr(model, name), "True or False")
+    for name in ("start_recipe", "recipe"):
+        if getattr(model, name) is not None and not isinstance(getattr(model, name), Recipe):
+            raise invalid_parameter(name, getattr(model, name), "a mercer.training.Recipe or None")
+
+
+def agreement_of(model: Any, network: ManifoldNetwork) -> float:
+    """Return λ: what was asked for, or the largest that R can be."""
+    if model.agreement != "auto":
+        return float(model.agreement)
+    return network.n_components * math.log1p(model.epsilon_start**-2)
+
+
+def recipes_of(model: Any, n: int) -> tuple[Recipe, Recipe]:
+    """Return the recipes of both stages for n rows."""
+    defaults = ((model.start_recipe, START, START_STEPS), (model.recipe, SECOND, STEPS))
+    first, second = (
+        replace(default, n_epochs=-(-steps // count_batches(n, default.batch_size, MIN_BATCH)))
+        if given is None
+        else given
+        for given, default, steps in defaults
+    )
+    return first, second
+
+
+def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
+    """Return what `train` needs to keep a stage's state, if it is to be kept; "final-0.12" is of the final stage."""
+    if model.checkpoint is None:
+        return {}
+    values = {name: getattr(model, name) for name in (OF_START if stage == "start" else OF_FINAL)}
+    # The name of a function is the same in another process, where its text is not.
+    settings = {name: getattr(value, "__qualname__", str(value)) for name, value in values.items()}
+    settings["stage"] = stage
+    return {"checkpoint": f"{model.checkpoint}.{stage}", "settings": settings, "data": data}
+
+
+def digest_of(model: Any, X: np.ndarray, source: ViewSource) -> str:
+    """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
+    views = source.arrays if isinstance(source, GivenViews) else ()
+    weights = model.backbone.state_dict().values() if isinstance(model.backbone, torch.nn.Module) else ()
+    return data_digest(X, *views, *(weight.reshape(-1) for weight in weights))
