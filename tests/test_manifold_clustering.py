@@ -843,3 +843,15 @@ def test_a_fit_of_sensible_data_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(eta="auto").predict(X)
+
+
+def test_cuts_are_nested_and_that_of_the_fit_is_the_prediction():
+    model = fitted(n_clusters=3)
+    new = X[::3] + 0.01
+    cuts = {k: model.cut(new, k) for k in (1, 2, 3, 5, 8)}
+    assert clustering_accuracy(model.predict(new), cuts[3]) == 1.0
+    assert (cuts[1] == 0).all()
+    for coarse, fine in ((1, 2), (2, 3), (3, 5), (5, 8)):
+        assert all(len(np.unique(cuts[coarse][cuts[fine] == label])) == 1 for label in np.unique(cuts[fine]))
+    with pytest.raises(InvalidParameterError, match="n_clusters=1000"):
+        model.cut(new, 1000)

@@ -25,6 +25,7 @@ from mercer.clustering.manifold_parameters import (
 )
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import Clustered, by_modularity, membership, memberships_of, scales
+from mercer.clustering.trees import cluster_tree
 from mercer.exceptions import NumericalError, invalid_parameter
 from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 from mercer.training import Recipe, Training, fit_progress
@@ -379,6 +380,28 @@ class ManifoldClustering(
         check_is_fitted(self)
         return self._votes(self._rows(X)).argmax(axis=1)
 
+    def cut(self, X: Any, n_clusters: int) -> np.ndarray:
+        """Return the clusters of samples at another number of clusters: larger ones, or parts of them.
+
+        They are nested, and at the number of the fit they are those of `predict` (see `mercer.clustering.trees`).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        n_clusters : int
+            From 1 to the number of parts, some four a cluster.
+        """
+        check_is_fitted(self)
+        P = membership(as_tensor(self.codes_, device=self.device), self.eta_, self.affinity).double().cpu().numpy()
+        tree = cluster_tree((P + P.T) / 2.0, self.code_labels_, self.seed_)
+        clusters = tree.cut(n_clusters)
+        # A sample goes to its cluster first, and to a part of it then: cuts are nested for new samples too.
+        votes = self._votes(self._rows(X), tree.parts)
+        homes = np.zeros(votes.shape[1], dtype=np.int64)
+        homes[tree.parts] = self.code_labels_
+        best = (votes @ indicator(homes)).argmax(axis=1)
+        return clusters[np.where(homes == best[:, None], votes, -1.0).argmax(axis=1)]
+
     def membership(self, X: Any) -> np.ndarray:
         """Return the doubly stochastic membership of samples to each other, of shape (n, n).
 
@@ -396,11 +419,11 @@ class ManifoldClustering(
         network.eval()
         return _by_blocks(network.codes, X, network.center)
 
-    def _votes(self, X: np.ndarray) -> np.ndarray:
-        """Return the memberships of samples to clusters, of shape (n, n_clusters), with rows that sum to 1."""
+    def _votes(self, X: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+        """Return the memberships of samples to clusters, or to other groups of codes, with rows that sum to 1."""
         network = self._fitted_network()
         C, log_u = (as_tensor(part, device=self.device) for part in (self.codes_, self.code_scales_))
-        members = torch.from_numpy(indicator(self.code_labels_)).to(C)
+        members = torch.from_numpy(indicator(self.code_labels_ if groups is None else groups)).to(C)
 
         def votes(x: Tensor) -> Tensor:
             return memberships_of(network.codes(x), C, log_u, self.eta_, self.affinity) @ members
