@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from mercer.clustering.backbones import ChannelsFirst, ResidualBlock, ResNet18, check_backbone, mlp
+from mercer.networks.backbones import ChannelsFirst, ResidualBlock, ResNet18, check_backbone, mlp
 from tests.examples_of import numbers
 
 

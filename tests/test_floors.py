@@ -13,7 +13,7 @@ FLOORS = [
     ["checks", "blocks", "files", "grouped_rows"],
     ["linalg", "metrics", "scattering", "training", "views", "warping"],
     ["losses", "mahalanobis", "sinkhorn"],
-    ["kernels"],
+    ["kernels", "networks"],
     ["agop", "nystrom", "selection"],
     ["leverage"],
     ["landmarks"],

@@ -15,10 +15,9 @@ from torch import nn
 import mercer
 from mercer import ManifoldClustering
 from mercer.clustering import manifold_training
-from mercer.clustering.backbones import check_backbone
 from mercer.clustering.manifold_clustering import ETAS, MEMBERSHIP_ETAS, TIE
 from mercer.clustering.manifold_history import Looks
-from mercer.clustering.manifold_network import ManifoldNetwork, standardisation
+from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import (
     AFFINITIES,
@@ -32,6 +31,8 @@ from mercer.clustering.memberships import (
 from mercer.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError, NumericalError
 from mercer.losses import coding_rate, mlc, pairwise_coding_rate, view_coding_rate
 from mercer.metrics import clustering_accuracy, numerical_rank
+from mercer.networks.backbones import check_backbone
+from mercer.networks.heads import standardisation
 from mercer.samples import Augmented, DrawnViews, GivenViews
 from mercer.training import Recipe, Training
 from mercer.views import GaussianNoise

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mercer.clustering.manifold_clustering import ManifoldClustering
     from mercer.clustering.subspace_clustering import SubspaceClustering
     from mercer.embedding.kernel_embedding import KernelEmbedding
+    from mercer.embedding.mcr2 import MCR2
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
@@ -48,6 +49,7 @@ _HOMES: dict[str, str | None] = {
     "ColumnWarp": "mercer.warping",
     "KernelDiscriminant": "mercer.supervised.discriminant",
     "KernelEmbedding": "mercer.embedding.kernel_embedding",
+    "MCR2": "mercer.embedding.mcr2",
     "Mahalanobis": "mercer.mahalanobis",
     "ManifoldClustering": "mercer.clustering.manifold_clustering",
     "Nystrom": "mercer.embedding.nystrom",
@@ -80,6 +82,7 @@ __all__ = [
     "GPRegressor",
     "KernelDiscriminant",
     "KernelEmbedding",
+    "MCR2",
     "Mahalanobis",
     "ManifoldClustering",
     "Nystrom",

@@ -11,11 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from mercer.blocks import as_tensor, row_slices
+from mercer.blocks import as_tensor
 from mercer.clustering.affinity import indicator
-from mercer.clustering.backbones import check_backbone
 from mercer.clustering.manifold_history import Looks
-from mercer.clustering.manifold_network import ManifoldNetwork, standardisation
+from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_parameters import (
     agreement_of,
     check_parameters,
@@ -26,9 +25,13 @@ from mercer.clustering.manifold_parameters import (
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import Clustered, by_modularity, membership, memberships_of, scales
 from mercer.clustering.trees import cluster_tree
-from mercer.exceptions import NumericalError, invalid_parameter
+from mercer.exceptions import invalid_parameter
+from mercer.networks.backbones import check_backbone
+from mercer.networks.evaluation import by_blocks, with_arrays
+from mercer.networks.heads import standardisation
 from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 from mercer.training import Recipe, Training, fit_progress
+from mercer.training.states import snapshot
 
 # n_components=None takes these, or as many as the backbone gives. The authors have 128; ALGORITHMS says what fewer did.
 DEFAULT_COMPONENTS = 32
@@ -38,7 +41,6 @@ ETAS = (0.12, 0.175)
 MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
 # The start is kept if its modularity is larger by more than this.
 TIE = 1e-3
-ROWS_A_BLOCK = 2048
 
 
 class Stage(NamedTuple):
@@ -72,7 +74,7 @@ class ManifoldClustering(
     n_components : int or None, default=None
         d, the dimension of features and codes. None takes 32, or as many as the backbone gives.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
-        What comes before the heads; see `mercer.clustering.backbones.check_backbone`. None is the rows as they are.
+        What comes before the heads; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
     hidden : int, default=512
         The width of the heads, each an affine map, a ReLU and an affine map.
     affinity : {"squared", "inner"}, default="squared"
@@ -287,7 +289,7 @@ class ManifoldClustering(
                 seed=self.seed_, progress=looks.also(progress), **checkpoint_of(self, "start", data),
             )  # fmt: skip
         network.copy_head()  # line 2
-        start = Stage("start", None, self._clustered(network, X[some]), state_of(network), training, looks)
+        start = Stage("start", None, self._clustered(network, X[some]), snapshot(network), training, looks)
 
         finals = []
         for eta in etas:
@@ -300,7 +302,7 @@ class ManifoldClustering(
                     progress=looks.also(progress), **checkpoint_of(self, f"final-{eta:g}", data),
                 )  # fmt: skip
             found = self._clustered(network, X[some])  # line 10
-            finals.append(Stage("final", eta, found, state_of(network), training, looks))
+            finals.append(Stage("final", eta, found, snapshot(network), training, looks))
 
         self._keep(start, finals, X, some)
         whole.call_on_fit_task_end(estimator=self, X=X, y=None, reconstruction_attributes=None)
@@ -353,9 +355,7 @@ class ManifoldClustering(
         return ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
 
     def _fitted_network(self) -> ManifoldNetwork:
-        network = self._network((self.weights_["center"], self.weights_["scale"]))
-        network.load_state_dict({name: torch.as_tensor(value) for name, value in self.weights_.items()})
-        return network.eval()
+        return with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
 
     # ---- use --------------------------------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class ManifoldClustering(
         """
         check_is_fitted(self)
         network = self._fitted_network()
-        return _by_blocks(network.features, self._rows(X), network.center).cpu().numpy()
+        return by_blocks(network.features, self._rows(X), network.center).cpu().numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters that samples belong to most, by their memberships to samples of the fit.
@@ -417,7 +417,7 @@ class ManifoldClustering(
 
     def _codes(self, network: ManifoldNetwork, X: np.ndarray) -> Tensor:
         network.eval()
-        return _by_blocks(network.codes, X, network.center)
+        return by_blocks(network.codes, X, network.center)
 
     def _votes(self, X: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
         """Return the memberships of samples to clusters, or to other groups of codes, with rows that sum to 1."""
@@ -428,23 +428,8 @@ class ManifoldClustering(
         def votes(x: Tensor) -> Tensor:
             return memberships_of(network.codes(x), C, log_u, self.eta_, self.affinity) @ members
 
-        return _by_blocks(votes, X, network.center).cpu().numpy()
+        return by_blocks(votes, X, network.center).cpu().numpy()
 
     @property
     def _n_features_out(self) -> int:
         return self.codes_.shape[1]
-
-
-def state_of(network: ManifoldNetwork) -> dict[str, Tensor]:
-    """Return a copy of a network's weights."""
-    return {name: value.detach().clone() for name, value in network.state_dict().items()}
-
-
-@torch.no_grad()
-def _by_blocks(function: Any, X: np.ndarray, like: Tensor) -> Tensor:
-    blocks = row_slices(len(X), ROWS_A_BLOCK)
-    result = torch.cat([function(as_tensor(X[rows], dtype=like.dtype, device=like.device)) for rows in blocks])
-    broken = int((~torch.isfinite(result)).any(dim=1).sum())
-    if broken:
-        raise NumericalError(f"backbone and heads give NaN or infinite numbers for {broken} of the {len(X)} rows.")
-    return result

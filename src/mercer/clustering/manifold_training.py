@@ -1,7 +1,5 @@
 """The two stages of manifold clustering: features from views alone, then features and memberships together."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,6 +8,7 @@ from torch import Tensor
 from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.memberships import membership
 from mercer.losses import mlc, view_coding_rate
+from mercer.networks.evaluation import guarded
 from mercer.samples import ViewSource
 from mercer.training import Recipe, Training, train
 
@@ -42,7 +41,7 @@ def start_features(
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
         views = [network.features(view) for view in source.batch(rows.numpy(), generator, like)]
-        return _guarded(views, lambda: view_coding_rate(*views, epsilon=epsilon, agreement=agreement))
+        return guarded(views, lambda: view_coding_rate(*views, epsilon=epsilon, agreement=agreement))
 
     with _training(network, frozen=(network.cluster_head,)):
         return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
@@ -90,7 +89,7 @@ def linearize(
                 epsilon=epsilon, gamma=gamma, regulariser=regulariser,
             )  # fmt: skip
 
-        return _guarded([*features, *codes], loss)
+        return guarded([*features, *codes], loss)
 
     def after_step() -> None:
         network.steps += 1
@@ -99,13 +98,6 @@ def linearize(
         return train(
             network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, after_step=after_step, **options
         )
-
-
-def _guarded(parts: list[Tensor], loss: Callable[[], Tensor]) -> Tensor:
-    """Return the loss, or NaN if features are not finite: the trainer then stops and keeps the last good state."""
-    if all(bool(torch.isfinite(part.detach()).all()) for part in parts):
-        return loss()
-    return torch.stack([part.sum() for part in parts]).sum() * math.nan
 
 
 class _training:

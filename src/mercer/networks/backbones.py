@@ -126,7 +126,7 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
 
     Examples
     --------
-    >>> from mercer.clustering.backbones import check_backbone
+    >>> from mercer.networks.backbones import check_backbone
     >>> network, width = check_backbone("resnet18", (32, 32, 3))
     >>> width
     512

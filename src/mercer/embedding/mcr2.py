@@ -1,0 +1,258 @@
+"""Features in which classes are subspaces, orthogonal to each other: maximal coding rate reduction with labels."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import assert_all_finite, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.blocks import as_tensor
+from mercer.checks import check_count, check_number
+from mercer.exceptions import invalid_parameter
+from mercer.losses import mcr2
+from mercer.metrics import numerical_rank
+from mercer.networks.backbones import check_backbone
+from mercer.networks.evaluation import arrays_of, by_blocks, guarded, with_arrays
+from mercer.networks.heads import FeatureNetwork, standardisation
+from mercer.samples import Augmented, DrawnViews, check_samples
+from mercer.training import Recipe, Training, data_digest, fit_progress, train
+from mercer.training.batches import count_batches
+
+# n_components=None takes these, or as many as the backbone gives, but so many for each class at least.
+DEFAULT_COMPONENTS, OF_A_CLASS = 32, 2
+# The recipe where none is given: so many steps, whatever the number of rows.
+STEPS = 500
+RECIPE = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
+# Coding rates of fewer rows say nothing.
+MIN_BATCH = 2
+# A class's subspace holds this share of the squares of its features.
+ENERGY = 0.95
+# What a training depends on beside the network, the recipe, the seed and the data, which the trainer compares itself.
+TRAINED_BY = ("epsilon", "augment", "standardize")
+
+
+class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+    """Learn features from labelled samples in which each class fills a subspace, orthogonal to those of the others.
+
+    A network gives features z of length 1. It is trained to maximise R - R_c, the coding rate of all features less that
+    of each class's, over Z: all together are to spread out, those of a class to lie in few directions (equation 1 of
+    manifold-linearizing-clustering; Yu et al. 2020). Unlike cross-entropy, which may send a class to one point, it
+    keeps what differs within a class. A sample is of the class to whose subspace it is nearest.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        d, the dimension of features. None takes 32, or as many as the backbone gives if these are fewer, but no fewer
+        than two for each class.
+    backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
+        What comes before the head; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
+    hidden : int, default=512
+        The width of the head, an affine map, a ReLU and an affine map.
+    epsilon : float, default=0.7071067811865476
+        ε of the coding rates: ε^2 is 0.5, as the authors have it.
+    augment : str, None, View or callable of (batch, generator), default=None
+        How a view of each sample of a batch is drawn, as in `KernelEmbedding`. None trains on samples as they are.
+    image_shape : tuple of int or None, default=None
+        (height, width) or (height, width, channels) of images that come as flat rows.
+    standardize : bool, default=True
+        Whether columns, or channels of images, are brought to variance 1 each before the network sees them; else all
+        are scaled alike.
+    recipe : Recipe or None, default=None
+        How the network is trained. None is 500 steps of Adam at a rate of 0.001 with a weight decay of 0.0001, on
+        batches of 512.
+    checkpoint : path or None, default=None
+        A file that keeps the state of the training: a fit that was killed goes on where it was.
+    random_state : int, RandomState instance or None, default=None
+    device : str, torch.device or None, default=None
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (k,)
+    bases_ : list of k ndarrays of shapes (d, r_j)
+        Orthonormal bases of the classes' subspaces, which hold 95 % of the squares of their features, not centred.
+        One with r_j = d is all of the space and takes every sample: more components or more steps would help.
+    history_ : list of dict
+        Epochs: epoch, loss (R_c - R), criterion, learning_rate.
+    weights_ : dict of ndarray
+        Of the network.
+    sample_shape_ : tuple of int
+    n_features_in_ : int
+
+    Notes
+    -----
+    A step on a batch of b samples costs what the network costs and O(b d^2 + k d^3).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from mercer import MCR2
+    >>> from mercer.training import Recipe
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MCR2(hidden=50, recipe=Recipe(n_epochs=100, learning_rate=1e-2), random_state=0).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        backbone: Any = None,
+        hidden: int = 512,
+        epsilon: float = 0.5**0.5,
+        augment: Any = None,
+        image_shape: Any = None,
+        standardize: bool = True,
+        recipe: Recipe | None = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.backbone = backbone
+        self.hidden = hidden
+        self.epsilon = epsilon
+        self.augment = augment
+        self.image_shape = image_shape
+        self.standardize = standardize
+        self.recipe = recipe
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.device = device
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any) -> "MCR2":
+        """Learn features, and the subspaces of classes in them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
+        y : array-like of shape (n,)
+            The classes.
+
+        Returns
+        -------
+        self
+        """
+        X = check_samples(self, X, reset=True)
+        labels = self._encoded(y, X)
+        self._check_parameters()
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        self.history_ = self._trained(network, X, labels).history
+        self.weights_ = arrays_of(network)
+        Z = by_blocks(network.features, X, network.center).cpu().numpy()
+        self.bases_ = [subspace(Z[labels == j]) for j in range(len(self.classes_))]
+        return self
+
+    def _trained(self, network: FeatureNetwork, X: np.ndarray, labels: np.ndarray) -> Training:
+        augmented = None if self.augment is None else Augmented.fitted(self.augment, self.sample_shape_, X)
+        source = DrawnViews(X, augmented, 1, self.seed_)
+        like = network.center
+        classes = torch.from_numpy(labels).to(like.device)
+
+        def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
+            (x,) = source.batch(rows.numpy(), generator, like)
+            Z = network.features(x)
+            return guarded([Z], lambda: mcr2(Z, classes[rows.to(like.device)], epsilon=self.epsilon))
+
+        recipe = self._recipe(len(X))
+        network.train()
+        with fit_progress(self, recipe.n_epochs, X=X, y=self.classes_[labels]) as progress:
+            training = train(
+                network, batch_loss, len(X), recipe, seed=self.seed_, min_batch=MIN_BATCH, progress=progress,
+                **self._kept(X, labels),
+            )  # fmt: skip
+        network.eval()
+        return training
+
+    def _recipe(self, n: int) -> Recipe:
+        if self.recipe is not None:
+            return self.recipe
+        return replace(RECIPE, n_epochs=-(-STEPS // count_batches(n, RECIPE.batch_size, MIN_BATCH)))
+
+    def _kept(self, X: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+        """Return what `train` needs to keep its state, if it is to be kept."""
+        if self.checkpoint is None:
+            return {}
+        values = {name: getattr(self, name) for name in TRAINED_BY}
+        # The name of a function is the same in another process, where its text is not.
+        settings = {name: getattr(value, "__qualname__", str(value)) for name, value in values.items()}
+        weights = self.backbone.state_dict().values() if isinstance(self.backbone, torch.nn.Module) else ()
+        data = data_digest(X, labels, *(weight.reshape(-1) for weight in weights))
+        return {"checkpoint": self.checkpoint, "settings": settings, "data": data}
+
+    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> FeatureNetwork:
+        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
+        usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLASS * len(self.classes_))
+        d = usual if self.n_components is None else self.n_components
+        like = as_tensor(center_and_scale[0], device=self.device)
+        return FeatureNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
+
+    def _encoded(self, y: Any, X: np.ndarray) -> np.ndarray:
+        """Set `classes_`, and return the number of each sample's class."""
+        if y is None:
+            raise ValueError("MCR2 requires y to be passed, but the target y is None.")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        check_consistent_length(X, y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has 1 class ({self.classes_[0]!r}): MCR2 needs at least 2 classes.")
+        return labels.astype(np.int64)
+
+    def _check_parameters(self) -> None:
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        check_count("hidden", self.hidden)
+        check_number("epsilon", self.epsilon, above=0.0)
+        if not isinstance(self.standardize, (bool, np.bool_)):
+            raise invalid_parameter("standardize", self.standardize, "True or False")
+        if self.recipe is not None and not isinstance(self.recipe, Recipe):
+            raise invalid_parameter("recipe", self.recipe, "a mercer.training.Recipe or None")
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return features of length 1, of shape (n, d).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        return self._features(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class to whose subspace each sample's feature is nearest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        Z = self._features(X)
+        residuals = [np.linalg.norm(Z - Z @ U @ U.T, axis=1) for U in self.bases_]
+        return self.classes_[np.argmin(residuals, axis=0)]
+
+    def _features(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = check_samples(self, X)
+        network = with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
+        return by_blocks(network.features, X, network.center).cpu().numpy()
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.bases_[0].shape[0]
+
+
+def subspace(Z: np.ndarray) -> np.ndarray:
+    """Return an orthonormal basis, (d, r), of the fewest directions that hold 95 % of the squares of features (n, d).
+
+    They are not centred: a subspace goes through the origin.
+    """
+    r = numerical_rank(Z, energy=ENERGY)
+    return np.linalg.svd(Z, full_matrices=False)[2][:r].T

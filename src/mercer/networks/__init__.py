@@ -1,0 +1,1 @@
+"""Networks that turn samples into features: backbones, heads, and their evaluation row block by row block."""
