@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mercer.blocks import as_tensor, row_slices
 from mercer.checks import check_choice
 from mercer.embedding.gradient import make_objective
+from mercer.networks.heads import standardisation
 from mercer.samples import Augmented, DrawnViews, check_samples
 from mercer.training import Recipe, train
 from mercer.training.batches import count_batches
@@ -46,14 +47,8 @@ class Standardised(nn.Module):
     def __init__(self, network: nn.Module, X: np.ndarray, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.network = network
-        n_kinds = 1 if len(shape) == 2 else shape[-1]
-        values = X.reshape(-1, n_kinds)
-        deviation = values.std(axis=0, dtype=np.float64)
-        for name, part in (
-            ("center", values.mean(axis=0, dtype=np.float64)),
-            ("scale", np.where(deviation > 0, deviation, 1.0)),
-        ):
-            self.register_buffer(name, torch.from_numpy(np.tile(part, X.shape[1] // n_kinds)))
+        for name, part in zip(("center", "scale"), standardisation(X, shape), strict=True):
+            self.register_buffer(name, torch.from_numpy(part))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the embeddings of rows as they are."""
