@@ -230,10 +230,10 @@ def _preconditioned(
     step = preconditioner(name, K_mm=space.K_mm, ridge=small, loss=loss, penalty=ridge)
 
     def precondition(rows: Tensor, generator: torch.Generator) -> None:
-        gradient = model.W.grad
-        assert gradient is not None, "train() calls this after the gradient of a loss, which depends on W"
-        views = features(rows, generator) if name == "gauss_newton" else []
-        model.W.grad = step(model.W, views, gradient)
+        # A loss that does not depend on W leaves no gradient, and nothing to make a step of.
+        if model.W.grad is not None:
+            views = features(rows, generator) if name == "gauss_newton" else []
+            model.W.grad = step(model.W, views, model.W.grad)
 
     return precondition
 
