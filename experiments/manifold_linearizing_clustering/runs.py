@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 
 from mercer import ManifoldClustering, SubspaceClustering
+from mercer.clustering.manifold_clustering import TIE
 from mercer.exceptions import DataWarning
 from mercer.metrics import clustering_accuracy, numerical_rank
 from mercer.training import Recipe
@@ -24,7 +25,7 @@ def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
     """The two manifolds: accuracy of both stages, ranks of the true clusters, and how orthogonal they are."""
     samples = two_manifolds(settings["deviation"], seed)
     start, final = (fitted(samples, settings["options"] | {"result": stage}, seed)[0] for stage in ("start", "final"))
-    auto = start if start.candidates_[0]["modularity"] > max_final(start) + 1e-3 else final
+    auto = start if start.candidates_[0]["modularity"] > max_final(start) + TIE else final
     Z = final.transform(samples.X)
     return {
         "accuracy": clustering_accuracy(samples.y, auto.labels_),
