@@ -96,7 +96,11 @@ def test_every_name_is_there_and_no_estimator_is_missing():
     defined = {
         name.split(".")[-1]
         for name, value in public_objects()
-        if inspect.isclass(value) and issubclass(value, BaseEstimator) and hasattr(value, "fit")
+        if inspect.isclass(value)
+        and issubclass(value, BaseEstimator)
+        and hasattr(value, "fit")
+        # Workflows take data frames and folders, not arrays; tests of their own know them.
+        and not value.__module__.startswith("mercer.workflows")
     }
     assert defined == estimators
     assert set(mercer.__all__) <= set(dir(mercer))

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 FLOORS = [
     ["exceptions"],
     ["checks", "blocks", "files", "grouped_rows"],
-    ["linalg", "metrics", "scattering", "training", "views", "warping"],
+    ["linalg", "metrics", "pretrained", "scattering", "training", "views", "warping"],
     ["losses", "mahalanobis", "sinkhorn"],
     ["kernels", "networks"],
     ["agop", "nystrom", "selection"],
@@ -21,6 +21,9 @@ FLOORS = [
     ["samples"],
     ["supervised", "embedding", "clustering"],
     ["io", "plots", "datasets", "evaluate", "tables", "explain"],
+    ["data_files"],
+    ["workflows"],
+    ["report"],
     ["cli"],
     ["__main__"],
 ]

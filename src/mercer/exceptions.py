@@ -32,6 +32,10 @@ class ModelFileError(ValueError):
     """A model file is damaged, foreign, or of a version that cannot be read."""
 
 
+class DataFileError(ValueError):
+    """A file or folder of data is not what was expected: its kind, its columns, or what is in it."""
+
+
 def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint: str = "") -> InvalidParameterError:
     """Build the error for a parameter with a wrong value; a function, so that the error pickles."""
     if not isinstance(allowed, str):

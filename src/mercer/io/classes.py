@@ -33,6 +33,13 @@ RESULTS: dict[str, str] = {
     "mercer.training.Recipe": "mercer.training.recipe:Recipe",
 }
 
+# Workflows, which take data as people have them; they are on a floor above this one.
+WORKFLOWS: dict[str, str] = {
+    "mercer.workflows.DataClustering": "mercer.workflows.clustering:DataClustering",
+    "mercer.workflows.DataEmbedding": "mercer.workflows.embedding:DataEmbedding",
+    "mercer.workflows.TablePrediction": "mercer.workflows.table_prediction:TablePrediction",
+}
+
 
 def addresses() -> dict[str, str]:
     """Return the names that files use and where each is defined, as "module:attribute".
@@ -42,7 +49,7 @@ def addresses() -> dict[str, str]:
     public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
     rooms = (mercer.kernels, mercer.views, mercer.clustering.expression)
     values = {f"{room.__name__}.{name}": f"{room.__name__}:{name}" for room in rooms for name in room.__all__}
-    return public | values | SCIKIT_LEARN | RESULTS
+    return public | values | SCIKIT_LEARN | WORKFLOWS | RESULTS
 
 
 def class_name(kind: type) -> str | None:

@@ -5,15 +5,13 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-INSTALL = 'pip install "mercer[tables]"'
 
-
-def optional(module: str, what: str) -> Any:
-    """Return pandas or skrub, or say how to get them: the plain install has neither."""
+def optional(module: str, what: str, extra: str = "tables") -> Any:
+    """Return pandas, skrub or what else the plain install does not have, or say which extra brings it."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f"{what} needs {module}: {INSTALL}") from error
+        raise ImportError(f'{what} needs {module}: pip install "mercer[{extra}]"') from error
 
 
 def as_frame(X: Any) -> Any:
@@ -46,14 +44,15 @@ def positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
         unused = [name for name in names if name not in set(wanted)]
         raise ValueError(
             "The feature names should match those that were passed during fit. X lacks "
-            + ", ".join(repr(name) + _nearest(name, unused) for name in missing[:10])
+            + ", ".join(repr(name) + nearest(name, unused) for name in missing[:10])
             + (f" and {len(missing) - 10} more" if len(missing) > 10 else "")
             + f"; it has {listed(names)}."
         )
     return [place[name] for name in wanted]
 
 
-def _nearest(name: str, unused: Sequence[str]) -> str:
+def nearest(name: str, unused: Sequence[str]) -> str:
+    """Return " (nearest: ...)" with the names most like one, or nothing if none is."""
     folded = {other.casefold(): other for other in unused}
     close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
     return f" (nearest: {', '.join(repr(folded[other]) for other in close)})" if close else ""

@@ -1,0 +1,35 @@
+"""Errors for people: one line and an exit code; the traceback is for --debug.
+
+Exit codes: 0, done; 1, it could not be done, and the line says why; 2, the command was called wrongly; 70, a defect of
+Mercer's own; 130, stopped by Ctrl-C.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+FAILED, MISUSED, DEFECT, STOPPED = 1, 2, 70, 130
+# What data, files, options or the machine can bring about. Anything else is a defect.
+EXPECTED = (ValueError, OSError, ImportError, ArithmeticError, MemoryError)
+
+
+@contextmanager
+def for_people(*, debug: bool = False, as_json: bool = False) -> Iterator[None]:
+    """Turn errors into a line on standard error and an exit code; with `as_json` also into JSON on standard output."""
+    try:
+        yield
+    except Exception as error:
+        # A reader that went away, as `head` does, is no error of ours: typer ends quietly.
+        if debug or isinstance(error, (typer.Exit, BrokenPipeError)):
+            raise
+        expected = isinstance(error, EXPECTED)
+        message = " ".join(str(error).split()) or type(error).__name__
+        if not expected:
+            message = f"a defect of Mercer's own, {type(error).__name__}: {message} (--debug shows where)"
+        print(f"error: {message}", file=sys.stderr)
+        if as_json:
+            print(json.dumps({"error": message}))
+        raise typer.Exit(FAILED if expected else DEFECT) from error

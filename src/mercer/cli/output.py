@@ -1,0 +1,132 @@
+"""What commands print: tables and answers on standard output, progress and notes on standard error."""
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from mercer.exceptions import MercerWarning
+
+# Where there is no terminal, nothing limits the width, and names are better not cut.
+WIDTH_OF_PIPES = 160
+BAR = 40
+
+
+def out_console() -> Console:
+    """Return the console of answers, standard output. No markup is read in what it prints: names may have brackets."""
+    return _console(stderr=False)
+
+
+def err_console() -> Console:
+    """Return the console of progress and notes, standard error."""
+    return _console(stderr=True)
+
+
+def progress(console: Console | None = None) -> Progress:
+    """Return a bar of the steps done, silent where the console, by default standard error, is not a terminal."""
+    console = err_console() if console is None else console
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on standard error, if it is a terminal, that something is being done, and for how long."""
+    console = err_console()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        bar.add_task(what, total=None)
+        yield
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Show each warning of Mercer's once, as a line "note: ..." on standard error.
+
+    Warnings of other libraries are about code, not about the user's data, and are left out.
+    """
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        line = " ".join(str(message).split())
+        if issubclass(category, MercerWarning) and line not in shown:
+            shown.add(line)
+            print(f"note: {line}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", MercerWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on standard output: plain values only, and null for what is not a finite number."""
+    print(json.dumps(plain(document), allow_nan=False, indent=2))
+
+
+def plain(value: Any) -> Any:
+    """Return a value made of JSON's own kinds; arrays and NumPy's numbers become lists and numbers."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return plain(value.tolist())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
+
+
+def new_table(*headings: str, title: str | None = None, **options: Any) -> Table:
+    """Return an empty table whose first column holds names and whose others hold numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", **options)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i else "left", overflow="fold")
+    return table
+
+
+def bar(share: float, console: Console) -> str:
+    """Return a bar as long as a share of 1."""
+    return ("#" if console.options.ascii_only else "█") * round(BAR * share)
+
+
+def number(value: float | None) -> str:
+    """Return a number with four digits that count, or a dash where there is none."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+
+
+def numbers(values: Sequence[float | None]) -> list[str]:
+    """Return numbers for one column of a table: as many decimals for all as four digits of the smallest need."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value != 0]
+    decimals = 3 - math.floor(math.log10(min(sizes))) if sizes else 3
+    if not 0 <= decimals <= 6:
+        return [number(value) for value in values]
+    return ["-" if value is None or not math.isfinite(value) else f"{value:,.{decimals}f}" for value in values]
+
+
+def indented(renderable: Any) -> Padding:
+    """Return what belongs under a heading, set in by two."""
+    return Padding(renderable, (0, 0, 0, 2), expand=False)
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    if isinstance(stream, TextIOWrapper):
+        stream.reconfigure(errors="replace")  # a terminal that lacks a letter of some name is no reason to stop
+    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = WIDTH_OF_PIPES
+    return console

@@ -1,0 +1,89 @@
+"""What a column that is to be predicted holds: numbers or classes, and both as plain arrays."""
+
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import DataFileError
+from mercer.tables.frames import optional
+
+TASKS = ("auto", "regression", "classification")
+# Whole numbers are classes if they take at most this many values, and at most one value for this many rows.
+MOST_WHOLE_CLASSES, ROWS_A_WHOLE_CLASS = 10, 10
+
+
+def find_task(column: Any) -> str:
+    """Return "regression" or "classification", as the values of a column that is to be predicted say.
+
+    Booleans, categories and strings are classes. Numbers are numbers, but for whole ones of at most 10 different
+    values and at most one for 10 rows: grades, flags, digits.
+
+    Parameters
+    ----------
+    column : Series without missing values
+    """
+    kind = _kind(column)
+    if kind == "date":
+        raise DataFileError(
+            f"the target {column.name!r} holds dates, and numbers or classes are predicted: turn it into a number, "
+            "such as days from a day, or choose the task classification."
+        )
+    if kind != "number":
+        return "classification"
+    values = as_numbers(column)
+    distinct = len(np.unique(values))
+    few = distinct <= MOST_WHOLE_CLASSES and distinct * ROWS_A_WHOLE_CLASS <= len(values)
+    return "classification" if few and _are_whole(values) else "regression"
+
+
+def as_numbers(column: Any) -> np.ndarray:
+    """Return the values of a column as float64, or say which is not a finite number."""
+    if _kind(column) == "date":
+        raise DataFileError(f"the target {column.name!r} holds dates, where a regression needs numbers.")
+    values = optional("pandas", "a table").to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        raise DataFileError(
+            f"the target {column.name!r} is not a finite number in {len(wrong)} of {len(values)} rows, "
+            f"such as {column.iloc[int(wrong[0])]!r}: a regression needs numbers."
+        )
+    return values
+
+
+def as_classes(column: Any) -> np.ndarray:
+    """Return the values of a column as classes: booleans, whole numbers, or else strings.
+
+    A column of booleans or of whole numbers with missing values has another type in pandas; its classes have not.
+    Classes that most rows have for themselves are names or measurements, and nothing can be learned of them.
+    """
+    kind = _kind(column)
+    if kind == "boolean":
+        classes = column.to_numpy(dtype=bool)
+    elif kind == "number" and _are_whole(values := as_numbers(column)):
+        classes = values.astype(np.int64)
+    else:
+        classes = np.array([str(value) for value in column], dtype=object)
+    distinct = len(np.unique(classes))
+    if distinct < 2:
+        raise DataFileError(f"the target {column.name!r} has one value only, {classes[0]}: there is nothing to learn.")
+    if 2 * distinct > len(classes):
+        raise DataFileError(
+            f"the target {column.name!r} has {distinct} different values in {len(classes)} rows, such as {classes[0]}: "
+            "too many for classes. Is it an identifier, a text, or a number written with a unit?"
+        )
+    return classes
+
+
+def _kind(column: Any) -> str:
+    """Return "boolean", "number", "date" or "other"."""
+    letter = column.dtype.kind
+    if letter == "b" or (letter == "O" and all(isinstance(value, (bool, np.bool_)) for value in column)):
+        return "boolean"
+    if letter in "mM":
+        return "date"
+    # Categories are of kind O whatever they are made of.
+    return "number" if letter in "iuf" else "other"
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    return bool(np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53))
