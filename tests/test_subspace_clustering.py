@@ -18,7 +18,7 @@ from mercer.clustering.expression import (
 )
 from mercer.exceptions import DataWarning
 from mercer.kernels import Gaussian, Polynomial
-from mercer.metrics import subspace_preserving_error
+from mercer.metrics import clustering_accuracy, subspace_preserving_error
 
 
 def subspaces(sizes=(20, 22, 24), dimensions=(2, 3, 2), d=12, noise=0.0, seed=0):
@@ -329,3 +329,16 @@ def test_the_default_is_silent():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(X).predict(X)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_rows_of_the_fit_keep_their_clusters_when_there_are_more_columns(kernel, normalize):
+    random = np.random.default_rng(0)
+    centers = np.repeat(8.0 * random.normal(size=(3, 60)), 12, axis=0)
+    X = centers + 0.1 * random.normal(size=centers.shape)
+    model = SubspaceClustering(
+        3, kernel=kernel, normalize=normalize, feature_learning="none", truncate=5, random_state=0
+    ).fit(X)
+    assert clustering_accuracy(np.repeat(range(3), 12), model.labels_) == 1.0
+    np.testing.assert_array_equal(model.predict(X), model.labels_)

@@ -228,7 +228,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         landmarks = self._landmarks(rows, random)
         # All is learned and chosen on the landmarks, if there are any.
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
-        is_rotated = landmarks is None and is_rotation_invariant(kernel)
+        # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
+        is_rotated = landmarks is None and self.normalize and is_rotation_invariant(kernel)
         features = in_their_span(points) if is_rotated else Features(points)
         n_iter = 0 if self.feature_learning == "none" else self.n_iter
 
