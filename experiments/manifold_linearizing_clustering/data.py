@@ -1,4 +1,4 @@
-"""Samples, views of them and classes: the two manifolds of appendix D.1, and images through a wavelet scattering."""
+"""Samples, views of them and classes: the two manifolds of appendix D.1, and images by their features."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,16 @@ from sklearn.datasets import load_digits
 
 from experiments.data import drawn
 from mercer import datasets
+from mercer.pretrained import pretrained_features
 from mercer.samples import Augmented
 from mercer.scattering import scattering
 
 # Views of each image are drawn and put through the scattering once; so many principal components are kept.
 N_VIEWS = 6
 COMPONENTS = 256
+SHAPES: dict[str, tuple[int, ...]] = {
+    "digits": (8, 8), "mnist": (28, 28), "coil20": (32, 32), "cifar10": (32, 32, 3),
+}  # fmt: skip
 CURVATURE, WAVES, POINTS = 0.2, 5, 100
 
 
@@ -38,23 +42,25 @@ def two_manifolds(deviation: float, seed: int) -> Samples:
 
 
 def samples_of(name: str, n: int | None, seed: int, *, imbalanced: bool = False, n_views: int = N_VIEWS) -> Samples:
-    """Return a set: digits as they are, MNIST and COIL-20 through the scattering, with views of the images.
+    """Return a set: digits as they are, others by features of the images, with views of the images.
 
-    `imbalanced` removes half of the samples of odd classes, as for Table 4.
+    Gray images go through the wavelet scattering, photographs (CIFAR-10) through a pretrained network. `imbalanced`
+    removes half of the samples of odd classes, as for Table 4.
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)
-        X, shape = (X / 16.0).astype(np.float32), (8, 8)
+        X = (X / 16.0).astype(np.float32)
     else:
         data = datasets.load(name)
         X, y = drawn(data.X.reshape(len(data.X), -1), data.y, n, seed)
-        shape = {"mnist": (28, 28), "coil20": (32, 32)}[name]
+    shape = SHAPES[name]
     if imbalanced:
         rows = balanced_no_more(y, seed)
         X, y = X[rows], y[rows]
     if name == "digits":
         return Samples(X, [], y, shape)
-    features, *views = scattered([X, *views_of(X, shape, n_views, seed)], shape)
+    describe = pretrained if name == "cifar10" else scattered
+    features, *views = describe([X, *views_of(X, shape, n_views, seed)], shape)
     return Samples(features, views, y)
 
 
@@ -76,6 +82,17 @@ def scattered(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarr
     found = [scattering(rows.reshape(-1, *shape)) for rows in images]
     scale = np.sqrt(np.mean(found[0] ** 2, axis=(0, 2, 3), keepdims=True))
     rows = [(coefficients / scale).reshape(len(coefficients), -1) for coefficients in found]
+    return principal(rows)
+
+
+def pretrained(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
+    """Return principal components of a pretrained network's features, all by the first of the arrays."""
+    # Views may leave [0, 1] by a rounding.
+    return principal([pretrained_features(rows.reshape(-1, *shape).clip(0.0, 1.0)) for rows in images])
+
+
+def principal(rows: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the first principal components of several arrays, by the rows of the first."""
     center = rows[0].mean(axis=0)
     covariance = (rows[0] - center).T @ (rows[0] - center)
     _, vectors = np.linalg.eigh(covariance)

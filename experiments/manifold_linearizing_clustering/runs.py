@@ -64,7 +64,8 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
     return scores(samples.y, labels) | {"fit seconds": time.perf_counter() - start}
 
 
-@lru_cache(maxsize=2)
+# Each seed's samples are wanted by every contestant in turn.
+@lru_cache(maxsize=4)
 def cached(name: str, n: int | None, seed: int, imbalanced: bool) -> Samples:
     return samples_of(name, n, seed, imbalanced=imbalanced)
 
