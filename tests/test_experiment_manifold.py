@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from experiments import Results
 from experiments.claims import judge
 from experiments.manifold_linearizing_clustering import cases as all_cases
-from experiments.manifold_linearizing_clustering import data, experiment, resnet, runs, tables
-from experiments.manifold_linearizing_clustering.cases import OURS, imbalanced, on, on_features, toy
+from experiments.manifold_linearizing_clustering import data, experiment, resnet, runs, stability, tables
+from experiments.manifold_linearizing_clustering.cases import OURS, imbalanced, on, on_features, on_one_start, toy
 from experiments.runner import cases_of, load
 from mercer import ManifoldClustering
+from mercer.losses import mcr2
 from mercer.training import Recipe
 
 
@@ -54,7 +56,8 @@ def test_cosines_between_a_plane_and_a_line():
 def test_cases_are_consistent(quick):
     for case in cases_of(experiment.EXPERIMENT, quick, None):
         assert case.key
-        options = dict(case.settings["options"])
+        options = dict(case.settings.get("options", {}))
+        assert case.settings.get("method", "MLC") in stability.METHODS
         if case.name.startswith("two manifolds") or case.settings.get("contestant") == "ManifoldClustering":
             assert set(options) <= set(ManifoldClustering().get_params())
             for name in ("start_recipe", "recipe"):
@@ -74,12 +77,17 @@ def fake_results(changed=None, quick=False):
             measures["accuracy"] = 0.95
         if imbalanced("") in case.name:
             measures["accuracy"] -= 0.05 if OURS in case.name else 0.2
+        if "one start" in case.name:
+            measures["accuracy"] = {"MLC": 0.97, "NMCE": 0.92, "k-means": 0.9}.get(case.settings["method"], 0.95)
+        if "no start" in case.name:
+            measures["accuracy"] = 0.5
         if case.name.startswith("two manifolds"):
             measures |= {"accuracy": 1.0, "start accuracy": 1.0, "final accuracy": 1.0, "first rank": 2}
             measures |= {"second rank": 1, "start cosine": 0.2, "final cosine": 0.05}
         seeds[case.name] = case.seeds
         for seed in range(case.seeds):
-            records[case.name, seed] = {"measures": measures | (changed or {}).get(case.name, {})}
+            spread = {"accuracy": measures["accuracy"] + (0.01 if seed % 2 else -0.01)} if "NMCE" in case.name else {}
+            records[case.name, seed] = {"measures": measures | spread | (changed or {}).get(case.name, {})}
     return Results(seeds, records)
 
 
@@ -103,6 +111,13 @@ def test_claims_hold_on_results_made_to_bear_them_out():
         (on("mnist 10 000", "10-NN spectral"), {"accuracy": 0.99}, "mnist 10 000: ahead"),
         (on("mnist 2 000", on_features("EnSC", "start")), {"accuracy": 0.96}, "Table 1: EnSC"),
         (on(imbalanced("mnist 2 000"), OURS), {"accuracy": 0.6}, "Table 4"),
+        (on("cifar10 2 000", "EnSC"), {"accuracy": 0.99}, "cifar10 2 000: above EnSC"),
+        (on_one_start("k-means"), {"accuracy": 0.95}, "NMCE above k-means"),
+        (on_one_start("MLC"), {"accuracy": 0.9}, "no lower than NMCE"),
+        (on_one_start("NMCE"), {"accuracy": 0.92}, "under a third"),
+        (on("mnist 2 000", f"{OURS}, no start"), {"accuracy": 0.98}, "Table 5: no start"),
+        (on_one_start("the start alone"), {"accuracy": 0.98}, "Table 5: no second stage"),
+        (on_one_start("MLC without views"), {"accuracy": 0.98}, "Table 5: no views"),
     ],
 )
 def test_each_claim_can_fail(case, measures, claim):
@@ -155,3 +170,68 @@ def test_a_run_of_one_set(monkeypatch, views):
     assert {"accuracy", "nmi", "start accuracy", "final accuracy", "kept", "candidates", "fit seconds"} <= set(found)
     for name, options in all_cases.PEERS.items():
         assert 0.5 <= runs.run_set({**settings, "contestant": name, "options": options}, 0)["accuracy"] <= 1
+
+
+def two_subspaces(n=30):
+    """Samples near two planes of R^6, and views that are the samples with some noise."""
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(n, 2)) @ random.normal(size=(2, 6)) for _ in range(2)]).astype(np.float32)
+    views = [X + 0.01 * random.normal(size=X.shape).astype(np.float32) for _ in range(3)]
+    return data.Samples(X, views, np.repeat([0, 1], n))
+
+
+@pytest.fixture(scope="module")
+def one_start():
+    quick = ManifoldClustering(start_recipe=Recipe(n_epochs=10, learning_rate=5e-3), hidden=32)
+    return stability.learned_start(two_subspaces(), quick)
+
+
+@pytest.mark.parametrize("method", stability.METHODS)
+def test_methods_on_one_start(one_start, method, monkeypatch):
+    few = Recipe(n_epochs=4, batch_size=60)
+    monkeypatch.setattr(stability, "recipes_of", lambda *_: (few, few))
+    for name, value in {"NMCE_RECIPE": few, "BEGINNINGS": 2, "MEMBERSHIP_STEPS": 10, "MEMBERSHIP_ETAS": (0.1,)}.items():
+        monkeypatch.setattr(stability, name, value)
+    before = {name: value.clone() for name, value in one_start.network.state_dict().items()}
+    labels = stability.METHODS[method](one_start, 0)
+    np.testing.assert_array_equal(labels, stability.METHODS[method](one_start, 0))
+    assert labels.shape == (60,)
+    assert set(labels) <= {0, 1}
+    # The start is shared by all: nobody may train it.
+    assert all(torch.equal(value, before[name]) for name, value in one_start.network.state_dict().items())
+
+
+def test_the_membership_of_the_lowest_objective_is_taken(one_start, monkeypatch):
+    Z = one_start.network.features(torch.from_numpy(one_start.samples.X)).detach()
+
+    def objective(head):
+        return float(mcr2(Z, stability.membership(head, Z), epsilon=stability.MEMBERSHIP_EPSILON).detach())
+
+    monkeypatch.setattr(stability, "MEMBERSHIP_STEPS", 10)
+    monkeypatch.setattr(stability, "BEGINNINGS", 4)
+    of_four = objective(stability.best_membership(Z, 2, 0))
+    monkeypatch.setattr(stability, "BEGINNINGS", 1)
+    # With one beginning a seed, seeds 0 to 3 are the four beginnings of seed 0.
+    alone = [objective(stability.best_membership(Z, 2, seed)) for seed in range(4)]
+    assert of_four == pytest.approx(min(alone), abs=1e-4)
+    assert of_four < max(alone) - 1e-3
+
+
+def test_a_seed_on_the_shared_start(one_start, monkeypatch):
+    monkeypatch.setattr(stability, "shared_start", lambda name, rows: one_start)
+    found = stability.run_seed({"data": "made", "rows": 60, "method": "k-means"}, 0)
+    assert set(found) == {"accuracy", "nmi"}
+
+
+def test_photographs_go_through_the_pretrained_network(monkeypatch):
+    seen = []
+
+    def features(images):
+        seen.append(images)
+        return images.mean(axis=(1, 2))
+
+    monkeypatch.setattr(data, "pretrained_features", features)
+    images = np.random.default_rng(0).random((10, 48)).astype(np.float32)
+    a, b = data.pretrained([images, images * 1.2], (4, 4, 3))
+    assert a.shape == b.shape == (10, 3)
+    assert all(image.shape == (10, 4, 4, 3) and image.max() <= 1.0 for image in seen)
