@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mercer import exceptions
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.exceptions import InvalidParameterError, invalid_parameter
 
 GOOD = [
@@ -21,9 +21,12 @@ GOOD = [
     (check_count, np.int64(4), {"at_most": 4}, 4),
     (check_count, 0, {"at_least": 0}, 0),
     (check_choice, "full", {"choices": ("full", "diagonal")}, "full"),
+    (check_flag, np.True_, {}, True),
 ]
 
 BAD = [
+    (check_flag, 1, {}, "True or False."),
+    (check_flag, "yes", {}, "True or False."),
     (check_number, "1", {}, "a finite number."),
     (check_number, None, {}, "a finite number."),
     (check_number, True, {}, "a finite number."),

@@ -897,3 +897,11 @@ def test_scikit_learns_own_callbacks(capsys):
 def test_without_callbacks_nothing_is_said(capsys):
     Trained(2).fit(X)
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(("n_rows", "n_epochs"), [(100, 50), (256, 50), (257, 25), (10_000, 2)])
+def test_a_recipe_lasts_as_many_steps_as_it_is_asked_to(n_rows, n_epochs):
+    recipe = Recipe(n_epochs=1, batch_size=256, learning_rate=0.5)
+    assert recipe.lasting(50, n_rows) == Recipe(n_epochs=n_epochs, batch_size=256, learning_rate=0.5)
+    # Batches of 3 rows at least: 100 rows make 33 of them and not 50.
+    assert Recipe(n_epochs=1, batch_size=3).lasting(66, 100, min_batch=3).n_epochs == 2

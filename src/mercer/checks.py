@@ -5,6 +5,8 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+import numpy as np
+
 from mercer.exceptions import invalid_parameter
 
 Choice = TypeVar("Choice", bound=str)
@@ -55,6 +57,13 @@ def check_choice(name: str, value: Any, choices: Collection[Choice]) -> Choice:
     if not isinstance(value, str) or value not in choices:
         raise invalid_parameter(name, value, choices)
     return value  # type: ignore[return-value]
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool if it is one."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise invalid_parameter(name, value, "True or False")
+    return bool(value)
 
 
 def check_bandwidth(value: Any) -> None:

@@ -1,21 +1,19 @@
 """What the parameters of manifold clustering may be, and what they come to where they are left open."""
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_training import MIN_BATCH
 from mercer.clustering.memberships import AFFINITIES
 from mercer.exceptions import invalid_parameter
 from mercer.losses.mlc import REGULARISERS
+from mercer.networks.backbones import weights_of
 from mercer.samples import GivenViews, ViewSource
-from mercer.training import Recipe, data_digest
-from mercer.training.batches import count_batches
+from mercer.training import Recipe, check_recipe, data_digest, settings_of
 
 RESULTS = ("auto", "start", "final")
 # Recipes where none is given: so many steps, whatever the number of rows.
@@ -47,11 +45,9 @@ def check_parameters(model: Any, n: int) -> None:
     if model.agreement != "auto":
         check_number("agreement", model.agreement, at_least=0.0)
     for name in ("standardize", "freeze"):
-        if not isinstance(getattr(model, name), (bool, np.bool_)):
-            raise invalid_parameter(name, getattr(model, name), "True or False")
+        check_flag(name, getattr(model, name))
     for name in ("start_recipe", "recipe"):
-        if getattr(model, name) is not None and not isinstance(getattr(model, name), Recipe):
-            raise invalid_parameter(name, getattr(model, name), "a mercer.training.Recipe or None")
+        check_recipe(name, getattr(model, name))
 
 
 def agreement_of(model: Any, network: ManifoldNetwork) -> float:
@@ -65,10 +61,7 @@ def recipes_of(model: Any, n: int) -> tuple[Recipe, Recipe]:
     """Return the recipes of both stages for n rows."""
     defaults = ((model.start_recipe, START, START_STEPS), (model.recipe, SECOND, STEPS))
     first, second = (
-        replace(default, n_epochs=-(-steps // count_batches(n, default.batch_size, MIN_BATCH)))
-        if given is None
-        else given
-        for given, default, steps in defaults
+        default.lasting(steps, n, MIN_BATCH) if given is None else given for given, default, steps in defaults
     )
     return first, second
 
@@ -77,15 +70,11 @@ def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
     """Return what `train` needs to keep a stage's state, if it is to be kept; "final-0.12" is of the final stage."""
     if model.checkpoint is None:
         return {}
-    values = {name: getattr(model, name) for name in (OF_START if stage == "start" else OF_FINAL)}
-    # The name of a function is the same in another process, where its text is not.
-    settings = {name: getattr(value, "__qualname__", str(value)) for name, value in values.items()}
-    settings["stage"] = stage
+    settings = settings_of(model, OF_START if stage == "start" else OF_FINAL) | {"stage": stage}
     return {"checkpoint": f"{model.checkpoint}.{stage}", "settings": settings, "data": data}
 
 
 def digest_of(model: Any, X: np.ndarray, source: ViewSource) -> str:
     """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
     views = source.arrays if isinstance(source, GivenViews) else ()
-    weights = model.backbone.state_dict().values() if isinstance(model.backbone, torch.nn.Module) else ()
-    return data_digest(X, *views, *(weight.reshape(-1) for weight in weights))
+    return data_digest(X, *views, *weights_of(model.backbone))

@@ -1,6 +1,5 @@
 """Features in which classes are subspaces, orthogonal to each other: maximal coding rate reduction with labels."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, check_number
-from mercer.exceptions import invalid_parameter
+from mercer.checks import check_count, check_flag, check_number
 from mercer.losses import mcr2
 from mercer.metrics import numerical_rank
-from mercer.networks.backbones import check_backbone
+from mercer.networks.backbones import check_backbone, weights_of
 from mercer.networks.evaluation import arrays_of, by_blocks, guarded, with_arrays
 from mercer.networks.heads import FeatureNetwork, standardisation
 from mercer.samples import Augmented, DrawnViews, check_samples
-from mercer.training import Recipe, Training, data_digest, fit_progress, train
-from mercer.training.batches import count_batches
+from mercer.training import Recipe, Training, check_recipe, data_digest, fit_progress, settings_of, train
 
 # n_components=None takes these, or as many as the backbone gives, but so many for each class at least.
 DEFAULT_COMPONENTS, OF_A_CLASS = 32, 2
@@ -162,7 +159,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             Z = network.features(x)
             return guarded([Z], lambda: mcr2(Z, classes[rows.to(like.device)], epsilon=self.epsilon))
 
-        recipe = self._recipe(len(X))
+        recipe = RECIPE.lasting(STEPS, len(X), MIN_BATCH) if self.recipe is None else self.recipe
         network.train()
         with fit_progress(self, recipe.n_epochs, X=X, y=self.classes_[labels]) as progress:
             training = train(
@@ -172,21 +169,12 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         network.eval()
         return training
 
-    def _recipe(self, n: int) -> Recipe:
-        if self.recipe is not None:
-            return self.recipe
-        return replace(RECIPE, n_epochs=-(-STEPS // count_batches(n, RECIPE.batch_size, MIN_BATCH)))
-
     def _kept(self, X: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
         """Return what `train` needs to keep its state, if it is to be kept."""
         if self.checkpoint is None:
             return {}
-        values = {name: getattr(self, name) for name in TRAINED_BY}
-        # The name of a function is the same in another process, where its text is not.
-        settings = {name: getattr(value, "__qualname__", str(value)) for name, value in values.items()}
-        weights = self.backbone.state_dict().values() if isinstance(self.backbone, torch.nn.Module) else ()
-        data = data_digest(X, labels, *(weight.reshape(-1) for weight in weights))
-        return {"checkpoint": self.checkpoint, "settings": settings, "data": data}
+        data = data_digest(X, labels, *weights_of(self.backbone))
+        return {"checkpoint": self.checkpoint, "settings": settings_of(self, TRAINED_BY), "data": data}
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> FeatureNetwork:
         backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
@@ -213,10 +201,8 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             check_count("n_components", self.n_components)
         check_count("hidden", self.hidden)
         check_number("epsilon", self.epsilon, above=0.0)
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise invalid_parameter("standardize", self.standardize, "True or False")
-        if self.recipe is not None and not isinstance(self.recipe, Recipe):
-            raise invalid_parameter("recipe", self.recipe, "a mercer.training.Recipe or None")
+        check_flag("standardize", self.standardize)
+        check_recipe("recipe", self.recipe)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return features of length 1, of shape (n, d).

@@ -2,16 +2,14 @@
 
 from typing import Any
 
-import numpy as np
-
-from mercer.checks import check_bandwidth, check_choice, check_count, check_number
+from mercer.checks import check_bandwidth, check_choice, check_count, check_flag, check_number
 from mercer.embedding.closed_forms import REGULARIZERS
 from mercer.embedding.gauss_newton_forms import gauss_newton_form
 from mercer.embedding.gradient import DEFAULT_RECIPES, GRADIENT_LOSSES, RAW, STARTS, views_needed
 from mercer.embedding.objectives import LOSSES
 from mercer.exceptions import invalid_parameter
 from mercer.losses.objective import NEGATIVES
-from mercer.training import Recipe
+from mercer.training import check_recipe
 
 SOLVERS = ("auto", "exact", "gradient")
 
@@ -36,8 +34,7 @@ def check_parameters(embedding: Any, n_given: int | None = None) -> None:
     if embedding.ridge != "auto":
         check_number("ridge", embedding.ridge, at_least=0.0)
     for name in ("center", "landmark_tuples", "redraw"):
-        if not isinstance(getattr(embedding, name), (bool, np.bool_)):
-            raise invalid_parameter(name, getattr(embedding, name), "True or False")
+        check_flag(name, getattr(embedding, name))
     check_bandwidth(embedding.bandwidth)
     _check_views(embedding, n_given)
 
@@ -54,8 +51,7 @@ def _check_training(embedding: Any) -> None:
     check_choice("start", embedding.start, STARTS)
     check_choice("negatives", embedding.negatives, NEGATIVES)
     _check_preconditioner(embedding)
-    if embedding.recipe is not None and not isinstance(embedding.recipe, Recipe):
-        raise invalid_parameter("recipe", embedding.recipe, "a mercer.training.Recipe or None")
+    check_recipe("recipe", embedding.recipe)
 
 
 def _check_preconditioner(embedding: Any) -> None:

@@ -150,6 +150,11 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
     return network, _width(network, prod(shape), seed)
 
 
+def weights_of(backbone: Any) -> list[Tensor]:
+    """Return the weights that a user's module brings, flat, for a digest; those that are drawn here follow a seed."""
+    return [weight.reshape(-1) for weight in backbone.state_dict().values()] if isinstance(backbone, nn.Module) else []
+
+
 def _convolution(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
     """Return a convolution that keeps the size of the image but for its stride, and normalises over the batch."""
     return nn.Sequential(nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out))

@@ -9,7 +9,7 @@ import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer.checks import check_bandwidth, check_choice, check_count, check_number
+from mercer.checks import check_bandwidth, check_choice, check_count, check_flag, check_number
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.grouped_rows import collapse
 from mercer.kernels import Kernel, check_kernel
@@ -79,8 +79,7 @@ class TableModel(BaseEstimator):
             check_number("time_limit", self.time_limit, above=0.0)
         if not (self.n_landmarks is None or self.n_landmarks == "auto"):
             check_count("n_landmarks", self.n_landmarks)
-        if not isinstance(self.standardize, (bool, np.bool_)):
-            raise invalid_parameter("standardize", self.standardize, "True or False")
+        check_flag("standardize", self.standardize)
         check_bandwidth(self.bandwidth)
 
     def _recipes(self, table: Table, auto_metrics: dict[str, Sequence[str]]) -> list[Recipe]:

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.checks import check_count
+from mercer.checks import check_count, check_flag
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tables.columns import EncodedColumn, unreadable_values
 from mercer.tables.frames import as_frame, column_names, listed, optional, positions
@@ -187,8 +187,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_parameters(self, columns: Mapping[str, Any]) -> Mapping[str, str]:
         check_count("cardinality_threshold", self.cardinality_threshold)
         check_count("n_components", self.n_components)
-        if not isinstance(self.scale, (bool, np.bool_)):
-            raise invalid_parameter("scale", self.scale, "True or False")
+        check_flag("scale", self.scale)
         if self.kinds is None:
             return {}
         if not isinstance(self.kinds, Mapping):

@@ -1,10 +1,21 @@
 """Training of torch modules by gradients: a loop that can be killed at any moment and goes on where it was."""
 
-from mercer.training.checkpoint import data_digest
+from mercer.training.checkpoint import data_digest, settings_of
 from mercer.training.lars import LARS
 from mercer.training.loop import Training, train
 from mercer.training.optimizers import OPTIMIZERS, make_optimizer
 from mercer.training.progress import fit_progress
-from mercer.training.recipe import Recipe
+from mercer.training.recipe import Recipe, check_recipe
 
-__all__ = ["LARS", "OPTIMIZERS", "Recipe", "Training", "data_digest", "fit_progress", "make_optimizer", "train"]
+__all__ = [
+    "LARS",
+    "OPTIMIZERS",
+    "Recipe",
+    "Training",
+    "check_recipe",
+    "data_digest",
+    "fit_progress",
+    "make_optimizer",
+    "settings_of",
+    "train",
+]

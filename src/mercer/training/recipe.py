@@ -1,10 +1,11 @@
 """What a training does, as one value."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import invalid_parameter
+from mercer.training.batches import count_batches
 from mercer.training.optimizers import OPTIMIZERS
 from mercer.training.schedules import warmup_cosine
 
@@ -79,6 +80,10 @@ class Recipe:
         for name, value in checked.items():  # numbers of NumPy become Python's, which go into a checkpoint
             object.__setattr__(self, name, value)
 
+    def lasting(self, n_steps: int, n_rows: int, min_batch: int = 1) -> "Recipe":
+        """Return the recipe with as many epochs of n_rows as make n_steps, or a few more."""
+        return replace(self, n_epochs=-(-n_steps // count_batches(n_rows, self.batch_size, min_batch)))
+
     def rate(self, step: int, steps_per_epoch: int) -> float:
         """Return the learning rate of a step."""
         return warmup_cosine(
@@ -88,3 +93,9 @@ class Recipe:
             self.learning_rate,
             self.final_learning_rate,
         )
+
+
+def check_recipe(name: str, value: Any) -> None:
+    """Raise unless `value` is what an estimator takes for a recipe."""
+    if value is not None and not isinstance(value, Recipe):
+        raise invalid_parameter(name, value, "a mercer.training.Recipe or None")
