@@ -114,7 +114,8 @@ def test_claims_hold_on_results_made_to_bear_them_out():
         (on("cifar10 2 000", "EnSC"), {"accuracy": 0.99}, "cifar10 2 000: above EnSC"),
         (on_one_start("k-means"), {"accuracy": 0.95}, "NMCE above k-means"),
         (on_one_start("MLC"), {"accuracy": 0.9}, "no lower than NMCE"),
-        (on_one_start("NMCE"), {"accuracy": 0.92}, "under a third"),
+        (on_one_start("NMCE"), {"accuracy": 0.92}, "at its best, of ten"),
+        (on_one_start("NMCE from one beginning"), {"accuracy": 0.92}, "from one beginning"),
         (on("mnist 2 000", f"{OURS}, no start"), {"accuracy": 0.98}, "Table 5: no start"),
         (on_one_start("the start alone"), {"accuracy": 0.98}, "Table 5: no second stage"),
         (on_one_start("MLC without views"), {"accuracy": 0.98}, "Table 5: no views"),
@@ -190,7 +191,7 @@ def one_start():
 def test_methods_on_one_start(one_start, method, monkeypatch):
     few = Recipe(n_epochs=4, batch_size=60)
     monkeypatch.setattr(stability, "recipes_of", lambda *_: (few, few))
-    for name, value in {"NMCE_RECIPE": few, "BEGINNINGS": 2, "MEMBERSHIP_STEPS": 10, "MEMBERSHIP_ETAS": (0.1,)}.items():
+    for name, value in {"NMCE_RECIPE": few, "MEMBERSHIP_STEPS": 10, "MEMBERSHIP_ETAS": (0.1,)}.items():
         monkeypatch.setattr(stability, name, value)
     before = {name: value.clone() for name, value in one_start.network.state_dict().items()}
     labels = stability.METHODS[method](one_start, 0)
@@ -208,11 +209,9 @@ def test_the_membership_of_the_lowest_objective_is_taken(one_start, monkeypatch)
         return float(mcr2(Z, stability.membership(head, Z), epsilon=stability.MEMBERSHIP_EPSILON).detach())
 
     monkeypatch.setattr(stability, "MEMBERSHIP_STEPS", 10)
-    monkeypatch.setattr(stability, "BEGINNINGS", 4)
-    of_four = objective(stability.best_membership(Z, 2, 0))
-    monkeypatch.setattr(stability, "BEGINNINGS", 1)
+    of_four = objective(stability.best_membership(Z, 2, 0, beginnings=4))
     # With one beginning a seed, seeds 0 to 3 are the four beginnings of seed 0.
-    alone = [objective(stability.best_membership(Z, 2, seed)) for seed in range(4)]
+    alone = [objective(stability.best_membership(Z, 2, seed, beginnings=1)) for seed in range(4)]
     assert of_four == pytest.approx(min(alone), abs=1e-4)
     assert of_four < max(alone) - 1e-3
 

@@ -138,13 +138,18 @@ def above(label: str, name: str) -> Claim:
 
 def stability_claims() -> list[Claim]:
     """Table 6: on one start, with ten seeds, MLC is no worse than NMCE at its best, and varies less than a third."""
-    mlc, nmce, k_means = (on_one_start(method) for method in ("MLC", "NMCE", "k-means"))
+    mlc, nmce, once, k_means = (
+        on_one_start(method) for method in ("MLC", "NMCE", "NMCE from one beginning", "k-means")
+    )
 
     def means(results: Results, *cases: str) -> list[float]:
         return [results.mean(case, "accuracy") for case in cases]
 
-    def spreads(results: Results) -> list[float]:
-        return [statistics.stdev(results.values(case, "accuracy")) for case in (mlc, nmce)]
+    def spreads(results: Results, other: str) -> list[float]:
+        return [statistics.stdev(results.values(case, "accuracy")) for case in (mlc, other)]
+
+    def steadier(other: str) -> Callable[[Results], bool]:
+        return lambda results: 3 * spreads(results, other)[0] < spreads(results, other)[1]
 
     (mlc_mean, mlc_spread), (nmce_mean, nmce_spread) = TABLE_6["MLC"], TABLE_6["NMCE"]
     return [
@@ -154,8 +159,10 @@ def stability_claims() -> list[Claim]:
         Claim("Table 6: MLC no lower than NMCE in the mean (both)", mlc_mean - nmce_mean,
               lambda results: means(results, mlc, nmce),
               lambda results: results.mean(mlc, "accuracy") >= results.mean(nmce, "accuracy")),
-        Claim("Table 6: MLC's spread under a third of NMCE's (both)", mlc_spread / nmce_spread, spreads,
-              lambda results: 3 * spreads(results)[0] < spreads(results)[1]),
+        Claim("Table 6: MLC's spread under a third of NMCE's from one beginning, as the paper has it (both)",
+              mlc_spread / nmce_spread, lambda results: spreads(results, once), steadier(once)),
+        Claim("Table 6: and of NMCE's at its best, of ten beginnings (both)", mlc_spread / nmce_spread,
+              lambda results: spreads(results, nmce), steadier(nmce)),
     ]  # fmt: skip
 
 

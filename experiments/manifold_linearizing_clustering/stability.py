@@ -1,15 +1,15 @@
 """Table 6: one start for all, then MLC or NMCE on top of it with many seeds.
 
-NMCE learns memberships of points to clusters, which begin at random; MLC's begin with the features of the start. NMCE
-alone gets stuck: on MNIST from one random membership it ended between .55 and .87 whatever the rates, the precision or
-the noise of a Gumbel softmax, with k-means on the start at .89. So that it is compared at its best, the membership is
-first learned with the features held, from several beginnings, of which its own objective takes the lowest: on these
-features that goes with the accuracy. Then both are learned together, as the authors do.
+NMCE learns memberships of points to clusters, which begin at random; MLC's begin with the features of the start. From
+one random membership NMCE gets stuck: on MNIST it ended between .55 and .87 whatever the rates, the precision or the
+noise of a Gumbel softmax, with k-means on the start at .88. So that it is compared at its best, the membership is first
+learned with the features held, from ten beginnings, of which its own objective takes the lowest: on these features that
+goes with the accuracy. Then both are learned together, as the authors do. From one beginning is the paper's protocol.
 """
 
 import copy
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,13 +111,13 @@ def clusters_of(start: Start, network: ManifoldNetwork, seed: int) -> Clustered:
     return by_modularity(codes, start.clusters, MEMBERSHIP_ETAS, ManifoldClustering().affinity, seed)[0]
 
 
-def nmce_labels(start: Start, seed: int) -> np.ndarray:
+def nmce_labels(start: Start, seed: int, beginnings: int = BEGINNINGS) -> np.ndarray:
     """NMCE: memberships of points to clusters, first with the features held, then together with them."""
     model = PointToCluster(copy.deepcopy(start.network), start.clusters)
     X = torch.from_numpy(start.samples.X)
     with torch.no_grad():
         Z = model.network.features(X)
-    model.head = best_membership(Z, start.clusters, seed)
+    model.head = best_membership(Z, start.clusters, seed, beginnings)
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
         views = start.source.batch(rows.numpy(), generator, model.network.center)
@@ -155,12 +155,12 @@ def membership(head: nn.Module, Z: Tensor) -> Tensor:
     return torch.softmax(SHARPNESS * head(Z), dim=1)
 
 
-def best_membership(Z: Tensor, n_clusters: int, seed: int) -> nn.Linear:
+def best_membership(Z: Tensor, n_clusters: int, seed: int, beginnings: int = BEGINNINGS) -> nn.Linear:
     """Return the head with the lowest objective of several that were learned for fixed features."""
     found = []
-    for i in range(BEGINNINGS):
+    for i in range(beginnings):
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed * BEGINNINGS + i)
+            torch.manual_seed(seed * beginnings + i)
             head = nn.Linear(Z.shape[1], n_clusters)
         optimizer = torch.optim.Adam(head.parameters(), lr=MEMBERSHIP_RATE)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, MEMBERSHIP_STEPS)
@@ -175,6 +175,10 @@ def best_membership(Z: Tensor, n_clusters: int, seed: int) -> nn.Linear:
 
 
 METHODS = {
-    "MLC": mlc_labels, "NMCE": nmce_labels, "k-means": k_means_labels, "the start alone": start_labels,
+    "MLC": mlc_labels,
+    "NMCE": nmce_labels,
+    "NMCE from one beginning": partial(nmce_labels, beginnings=1),
+    "k-means": k_means_labels,
+    "the start alone": start_labels,
     "MLC without views": unaugmented_labels,
-}  # fmt: skip
+}
