@@ -1,13 +1,13 @@
-"""`python -m experiments`: list the experiments, or run one and report on its claims."""
+"""`python -m experiments`: list the experiments, or run one or all and report on its claims."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.claims import BROKEN
-from experiments.report import make_report, print_report, write_report
-from experiments.runner import ROOT, UsageError, discover, load, run
+from experiments.report import Report, print_report
+from experiments.reproduction import Options, chosen, remarks, report_name, reproduce_each, went_well
+from experiments.runner import ROOT, UsageError, discover
 
 
 def positive(text: str) -> int:
@@ -20,7 +20,7 @@ def positive(text: str) -> int:
 def parse(argv: Sequence[str] | None, root: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m experiments", description="Put papers' claims to the test.")
     add = parser.add_argument
-    add("name", nargs="?", help="the experiment; without it, they are listed")
+    add("name", nargs="?", help="the experiment, or all; without it, they are listed")
     add("--quick", action="store_true", help="small settings, minutes; the full ones take up to six hours")
     add("--seeds", type=positive, metavar="N", help="seeds for every case, instead of the cases' own counts")
     add("--results", type=Path, default=root / "results", metavar="DIR", help="where journals and reports go")
@@ -37,33 +37,31 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
         for name, line in discover(root).items():
             print(f"{name}\n    {line}")
         return 0
+    limit = None if args.time_limit is None else 60 * args.time_limit
+    options = Options(args.quick, args.seeds, args.only, args.fresh, limit)
+    well = True
     try:
-        experiment = load(args.name.replace("-", "_"), root)
-        limit = None if args.time_limit is None else 60 * args.time_limit
-        outcome = run(
-            experiment,
-            args.results,
-            quick=args.quick,
-            seeds=args.seeds,
-            only=args.only,
-            fresh=args.fresh,
-            time_limit=limit,
-        )
+        for name, report in reproduce_each(chosen(args.name, root), args.results, options, root):
+            well &= tell(name, report, args.results)
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         return 130
-    report = make_report(experiment, outcome, args.quick)
+    return int(not well)
+
+
+def tell(name: str, report: Report | str, results: Path) -> bool:
+    """Print a paper's report and what should be known of it; say whether it went well."""
+    if isinstance(report, str):
+        print(f"error: {name}: {report}", file=sys.stderr)
+        return False
     print_report(report)
-    for path in write_report(report, args.results):
-        print(f"written: {path}", file=sys.stderr)
-    if outcome.remaining:
-        print(f"time limit: {outcome.remaining} runs remain; the same command goes on", file=sys.stderr)
-    if outcome.failed:
-        print(f"{outcome.failed} runs failed; the same command tries them again", file=sys.stderr)
-    return int(outcome.failed > 0 or any(verdict.status == BROKEN for verdict in report.verdicts))
+    print(f"written: {results / report_name(report)}", file=sys.stderr)
+    for remark in remarks(report):
+        print(remark, file=sys.stderr)
+    return went_well(report)
 
 
 if __name__ == "__main__":

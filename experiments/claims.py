@@ -1,5 +1,6 @@
 """What a paper says, what was measured, and whether the one bears out the other."""
 
+import difflib
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +29,8 @@ class Results:
     def values(self, case: str, measure: str) -> list[float]:
         """The measure for seeds 0, 1, ... of a case, in that order, so that two cases can be paired."""
         if case not in self.seeds:
-            raise MissingResult(f"no case {case!r} in this mode; the cases are {sorted(self.seeds)}")
+            near = difflib.get_close_matches(case, self.seeds, 2)
+            raise MissingResult(f"no case {case!r} in this mode" + (f"; there is {' and '.join(near)}" if near else ""))
         return [self._value(case, seed, measure) for seed in range(self.seeds[case])]
 
     def mean(self, case: str, measure: str) -> float:
@@ -112,6 +114,13 @@ def spread(values: Sequence[float]) -> float | None:
     return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
+def gap(paper: float | str | None, values: Sequence[float]) -> str:
+    """What is said of a claim that does not hold for no reason that is known: how far from the paper's number."""
+    if paper is None or isinstance(paper, str):
+        return "no reason known yet"
+    return f"no reason known yet; {average(values) - paper:+.3g} from the paper's number"
+
+
 def judge(claim: Claim, results: Results) -> Verdict:
     """Decide one claim. A claim that is itself faulty must not cost the report of hours of runs."""
     values: tuple[float, ...] = ()
@@ -123,7 +132,7 @@ def judge(claim: Claim, results: Results) -> Verdict:
             return Verdict(claim, REPORTED, values=values)
         if claim.holds(results):
             return Verdict(claim, HELD, values=values)
-        return Verdict(claim, NOT_HELD, claim.why or "no reason known yet", values)
+        return Verdict(claim, NOT_HELD, claim.why or gap(claim.paper, values), values)
     except MissingResult as missing:
         return Verdict(claim, NOT_RUN, str(missing), values)
     except Exception as error:

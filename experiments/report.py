@@ -134,7 +134,8 @@ def as_markdown(report: Report) -> str:
     )
 
 
-def as_json(report: Report) -> str:
+def as_document(report: Report) -> dict[str, Any]:
+    """All of a report in plain values."""
     claims = [
         {
             "text": v.claim.text,
@@ -147,18 +148,22 @@ def as_json(report: Report) -> str:
         }
         for v in report.verdicts
     ]
-    return strict_json(
-        {
-            "experiment": report.experiment.name,
-            "title": report.experiment.title,
-            "mode": mode(report.quick),
-            "claims": claims,
-            "tables": [{"title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables],
-            "cases": case_summaries(report),
-            "remaining": report.outcome.remaining,
-            "versions": versions(report),
-        }
-    )
+    return {
+        "experiment": report.experiment.name,
+        "title": report.experiment.title,
+        "mode": mode(report.quick),
+        "claims": claims,
+        "tables": [{"title": t.title, "columns": t.columns, "rows": t.rows} for t in report.tables],
+        "cases": case_summaries(report),
+        "failed": report.outcome.failed,
+        "missing": dict(report.outcome.missing),
+        "remaining": report.outcome.remaining,
+        "versions": versions(report),
+    }
+
+
+def as_json(report: Report) -> str:
+    return strict_json(as_document(report))
 
 
 def strict_json(value: Any) -> str:

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,8 @@ except ImportError:  # Windows: no lock, so two runs at once are not refused the
 ROOT = Path(__file__).resolve().parent
 PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "torch")
 Record = dict[str, Any]
+# A run that ends with one of these needs data or a library that is not here; the fault is not in the run.
+MISSING = (ConnectionError, ModuleNotFoundError)
 
 
 class UsageError(ValueError):
@@ -73,12 +76,16 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves: the results of the mode's cases, how many runs failed, how many were not started."""
+    """What a run leaves: the results of the mode's cases, how many runs failed, how many were not started.
+
+    `missing` says what was not here, with how many runs could not be made for it.
+    """
 
     cases: Sequence[Case]
     results: Results
     failed: int
     remaining: int
+    missing: Mapping[str, int] = field(default_factory=dict)
 
 
 def discover(root: Path = ROOT) -> dict[str, str]:
@@ -195,11 +202,13 @@ def plain_measures(measures: Mapping[str, Any]) -> dict[str, float | str]:
 
 
 def run_case(case: Case, seed: int, clock: Callable[[], float], progress: TextIO) -> Record:
-    """One run as a journal line; an exception becomes a line too, its traceback goes to progress."""
+    """One run as a journal line; an exception becomes a line too, and its traceback, if it is a fault, progress."""
     record: Record = {"case": case.name, "key": case.key, "seed": seed, "settings": case.settings}
     start = clock()
     try:
         record["measures"] = plain_measures(case.run(copy.deepcopy(case.settings), seed))
+    except MISSING as error:
+        record |= {"error": f"{type(error).__name__}: {error}", "missing": str(error)}
     except Exception as error:
         print(file=progress)  # the progress line is still open
         traceback.print_exc(file=progress)
@@ -239,6 +248,7 @@ def run(
     if not chosen:
         raise UsageError(f"only={only!r} matches no case; the cases are {[case.name for case in cases]}")
     start, failed, started = clock(), 0, 0
+    missing: Counter[str] = Counter()
     with open_journal(results / f"{experiment.name}-{mode(quick)}.jsonl") as (records, append, file):
         if fresh and len(chosen) == len(cases):
             file.truncate(0)
@@ -261,14 +271,16 @@ def run(
             print(f"[{started}/{len(todo)}] {case.name}, seed {seed} ...", end="", file=progress, flush=True)
             record = found[case.name, seed] = run_case(case, seed, clock, progress)
             append(record)
-            failed += "error" in record
+            if "missing" in record:
+                missing[record["missing"]] += 1
+            failed += "error" in record and "missing" not in record
             print(
                 f" {record.get('error', 'done')} in {record['seconds']:.1f} s, {clock() - start:.0f} s in all",
                 file=progress,
                 flush=True,
             )
     gathered = Results({case.name: case.seeds for case in cases}, found)
-    return Outcome(cases, gathered, failed, len(todo) - started)
+    return Outcome(cases, gathered, failed, len(todo) - started, missing)
 
 
 def mode(quick: bool) -> str:

@@ -5,6 +5,24 @@ import pytest
 import sklearn.datasets
 
 from mercer import datasets
+from mercer.datasets.sources import data_folder
+from mercer.exceptions import DataWarning
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "mercer"
+
+
+def same(a, b):
+    for x, y in zip(a, b, strict=True):
+        if x is None or y is None:
+            assert x is y
+        else:
+            np.testing.assert_array_equal(x, y)
+            assert np.asarray(x).dtype == np.asarray(y).dtype
 
 
 def test_a_file_in_the_folder_is_read(tmp_path, monkeypatch):
@@ -28,6 +46,68 @@ def test_without_a_file_it_is_fetched(monkeypatch, tmp_path):
     data = datasets.load("covtype")
     np.testing.assert_array_equal(data.y, [0, 1, 6])
     assert data.X_test is None
+
+
+def test_the_folder_is_the_one_named_or_the_cache(monkeypatch, tmp_path, cache):
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    assert data_folder() == cache
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert data_folder() == tmp_path / ".cache" / "mercer"
+    monkeypatch.setenv("MERCER_DATA", "given")
+    assert str(data_folder()) == "given"
+
+
+@pytest.mark.parametrize("name", ["mnist", "adult", "covtype", "cifar10"])
+def test_what_was_fetched_is_the_same_when_it_is_read_again(monkeypatch, cache, name):
+    pd = pytest.importorskip("pandas")
+    asked = []
+
+    def fetch_openml(name, return_X_y=False, **options):
+        asked.append(name)
+        if name == "mnist_784":
+            return np.random.default_rng(0).integers(0, 256, (4, 784)).astype(float), np.array(["7", "0", "9", "1"])
+        if name == "CIFAR_10":
+            return np.random.default_rng(0).integers(0, 256, (12, 3072)), np.array(list("010101101010"))
+        rows = np.arange(16283)
+        kinds = pd.Categorical(np.where(rows % 3 == 0, None, np.where(rows % 2 == 0, "a", "b")))
+        target = pd.Series(np.where(rows % 4 == 0, ">50K", "<=50K"))
+        return sklearn.utils.Bunch(data=pd.DataFrame({"age": rows + 0.5, "kind": kinds}), target=target)
+
+    def fetch_covtype(return_X_y):
+        asked.append("covtype")
+        return np.arange(162.0).reshape(3, 54), np.array([1, 2, 7])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch_openml)
+    monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch_covtype)
+    monkeypatch.delenv("MERCER_DATA", raising=False)
+    monkeypatch.setattr(datasets, "MNIST_TRAINING_IMAGES", 3)
+    monkeypatch.setattr(datasets, "CIFAR10_TRAINING_IMAGES", 8)
+    first = datasets.load(name)
+    same(first, datasets.load(name))
+    assert len(asked) == 1
+    assert len(list(cache.iterdir())) == 2
+    if name == "mnist":
+        expected = np.random.default_rng(0).integers(0, 256, (4, 784)) / 255
+        np.testing.assert_allclose(first.X, expected[:3], rtol=1e-6)
+        np.testing.assert_allclose(first.X_test, expected[3:], rtol=1e-6)
+        assert (first.y.tolist(), first.y_test.tolist()) == ([7, 0, 9], [1])
+    if name == "adult":
+        assert len(first.X) == 2
+        assert first.feature_names == ("age", "kind")
+        np.testing.assert_array_equal(first.categorical, [False, True])
+        np.testing.assert_array_equal(first.X, [[16281.5, 2.0], [16282.5, 0.0]])
+
+
+def test_a_folder_that_cannot_be_written_to_is_no_reason_to_fail(monkeypatch, tmp_path):
+    def fetch_covtype(return_X_y):
+        return np.ones((3, 54)), np.array([1, 2, 7])
+
+    monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch_covtype)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path / "file"))
+    with pytest.warns(DataWarning, match="'covtype' will be fetched again next time: it cannot be kept in .*file"):
+        assert len(datasets.load("covtype").X) == 3
 
 
 def test_without_a_network_the_error_says_what_to_do(monkeypatch):
@@ -98,7 +178,6 @@ def test_uci_sets_are_fetched_once_with_the_columns_that_their_home_names(tmp_pa
         return np.array(files[address.rpartition("/")[2].removesuffix(".txt")], dtype)
 
     monkeypatch.setattr(np, "loadtxt", loadtxt)
-    monkeypatch.setattr(sklearn.datasets, "get_data_home", lambda: str(tmp_path))
     monkeypatch.delenv("MERCER_DATA", raising=False)
     for _ in range(2):
         data = datasets.uci_regression("wine_red")
@@ -115,9 +194,9 @@ def test_uci_sets_without_a_network(tmp_path, monkeypatch):
         raise OSError("no route")
 
     monkeypatch.setattr(np, "loadtxt", loadtxt)
-    monkeypatch.setattr(sklearn.datasets, "get_data_home", lambda: str(tmp_path))
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
-    with pytest.raises(ConnectionError, match=r"'energy' cannot be had: MERCER_DATA=.* has no uci_regression.npz"):
+    message = r"'energy' cannot be had: MERCER_DATA=.* has no uci_energy.npz or uci_regression.npz, .*no route"
+    with pytest.raises(ConnectionError, match=message):
         datasets.uci_regression("energy")
     assert not list(tmp_path.iterdir())
 

@@ -342,3 +342,45 @@ def test_mistakes_in_an_experiment_are_named(tmp_path):
         quietly(Experiment("toy", "", lambda quick: [Case("a", Recorder(), {"f": len})]), tmp_path)
     with pytest.raises(ValueError, match="must differ"):
         quietly(Experiment("toy", "", lambda quick: [Case("a", Recorder())] * 2), tmp_path)
+
+
+@pytest.mark.parametrize("error", [ConnectionError("no data"), ModuleNotFoundError("no library")])
+def test_what_is_missing_is_no_failure_and_is_tried_again(tmp_path, error):
+    def work(settings, seed):
+        if seed == 1:
+            raise error
+        return {"score": seed}
+
+    progress = io.StringIO()
+    outcome = run(make(work), tmp_path, progress=progress)
+    assert (outcome.failed, outcome.missing) == (0, {str(error): 1})
+    assert "Traceback" not in progress.getvalue()
+    assert f"{type(error).__name__}: {error}" in progress.getvalue()
+    assert json.loads((tmp_path / "toy-full.jsonl").read_text().splitlines()[1])["missing"] == str(error)
+    assert quietly(make(Recorder()), tmp_path).missing == {}
+
+
+def test_all_papers_in_turn(tmp_path, capsys):
+    for name in ("one", "two"):
+        write_experiment(tmp_path, name, TOY.replace('"toy"', f'"{name}"'))
+        (tmp_path / name / "work.py").write_text("def work(settings, seed):\n    return {'score': 1}\n")
+    write_experiment(tmp_path, "broken", "import not_installed_here")
+    assert main(["all"], tmp_path) == 1
+    shown = capsys.readouterr()
+    assert shown.out.count("A toy paper") == 2
+    assert "error: broken: No module named 'not_installed_here'" in shown.err
+    assert shown.err.count("written: ") == 2
+
+
+def test_a_missing_case_names_those_that_are_near_and_a_gap_is_told():
+    results = results_of(ours=[1.0], theirs=[2.0])
+    with pytest.raises(MissingResult, match="^no case 'our' in this mode; there is ours$"):
+        results.values("our", "x")
+    with pytest.raises(MissingResult, match="^no case 'zzz' in this mode$"):
+        results.values("zzz", "x")
+    reasons = [
+        judge(Claim("text", paper, lambda r: r.values("ours", "x"), lambda r: False), results).reason
+        for paper in (1.25, "more", None)
+    ]
+    assert reasons[0] == "no reason known yet; -0.25 from the paper's number"
+    assert reasons[1] == reasons[2] == "no reason known yet"

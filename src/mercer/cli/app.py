@@ -54,9 +54,9 @@ class TaskName(StrEnum):
 def print_version(wanted: bool) -> None:
     """Print the version and end."""
     if wanted:
-        from mercer import __version__
+        import mercer as package
 
-        print(f"mercer {__version__}")
+        print(f"mercer {package.__version__}")
         raise typer.Exit
 
 
@@ -268,7 +268,7 @@ def demo(
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """A tour on data that scikit-learn ships: a learned metric, an embedding, a map of classes."""
+    """A tour on data that scikit-learn ships: tables, embeddings, a map of classes, clusters; a minute or so."""
     with for_people(debug=debug):
         from mercer.cli.demo import run
 

@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.checks import check_choice
-from mercer.datasets.sources import read_or_fetch
+from mercer.datasets.sources import Arrays, Source, read_or_fetch
 from mercer.datasets.uci import UCI_NAMES, FixedSplits, uci_regression
 
 __all__ = ["NAMES", "UCI_NAMES", "Dataset", "FixedSplits", "load", "uci_regression"]
 
+# Which come first at its home.
+MNIST_TRAINING_IMAGES = 60_000
 # The experiments use 16 % of Forest CoverType, drawn with the shares of the classes kept.
 COVTYPE_ROWS = 92_962
 # And of CIFAR-10 the first images of each class, so many to learn from and so many to test.
@@ -35,27 +37,28 @@ def load(name: str) -> Dataset:
     200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of "cifar10"
     as images of shape (32, 32, 3).
 
-    If the environment variable MERCER_DATA names a folder that has the set's file, it is read from there; if not, the
-    set is fetched from its public home through scikit-learn, which keeps it in its own cache.
+    It is read from the folder that the environment variable MERCER_DATA names, or, where that is not set, from
+    Mercer's cache. A set that is not there is fetched from its public home through scikit-learn, and kept there.
     """
     check_choice("name", name, NAMES)
-    return read_or_fetch(name, *SOURCES[name])
+    return read_or_fetch(SOURCES[name])
 
 
-def _mnist_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+def _mnist_from_file(arrays: Arrays) -> Dataset:
     images, test = (arrays[key].reshape(len(arrays[key]), -1).astype(np.float32) / 255.0 for key in ("X", "X_test"))
     return Dataset(images, arrays["y"].astype(np.int64), test, arrays["y_test"].astype(np.int64))
 
 
-def _mnist_from_home() -> Dataset:
+def _mnist_from_home() -> Arrays:
     from sklearn.datasets import fetch_openml
 
     X, y = fetch_openml("mnist_784", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
-    X, y = X.astype(np.float32) / 255.0, y.astype(np.int64)
-    return Dataset(X[:60000], y[:60000], X[60000:], y[60000:])
+    X, y = X.astype(np.uint8).reshape(-1, 28, 28), y.astype(np.uint8)
+    n = MNIST_TRAINING_IMAGES
+    return {"X": X[:n], "y": y[:n], "X_test": X[n:], "y_test": y[n:]}
 
 
-def _adult_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+def _adult_from_file(arrays: Arrays) -> Dataset:
     names = tuple(str(name) for name in arrays["feature_names"])
     return Dataset(
         arrays["X"].astype(np.float64), arrays["y"], arrays["X_test"].astype(np.float64), arrays["y_test"],
@@ -63,7 +66,7 @@ def _adult_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
     )  # fmt: skip
 
 
-def _adult_from_home() -> Dataset:
+def _adult_from_home() -> Arrays:
     from sklearn.datasets import fetch_openml
 
     frame = fetch_openml("adult", version=2, as_frame=True)
@@ -76,30 +79,31 @@ def _adult_from_home() -> Dataset:
         columns.append(np.asarray(codes, dtype=np.float64))
     X, y = np.column_stack(columns), frame.target.astype(str).str.startswith(">50K").to_numpy().astype(np.int64)
     # OpenML has the 16 281 rows of the original test file first.
-    return Dataset(X[16281:], y[16281:], X[:16281], y[:16281], categorical, tuple(frame.data.columns))
+    named = {"categorical": categorical, "feature_names": np.array(list(frame.data.columns), dtype=str)}
+    return {"X": X[16281:], "y": y[16281:], "X_test": X[:16281], "y_test": y[:16281], **named}
 
 
-def _covtype_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
-    names = tuple(str(name) for name in arrays["feature_names"])
+def _covtype_from_file(arrays: Arrays) -> Dataset:
+    names = tuple(str(name) for name in arrays["feature_names"]) if "feature_names" in arrays else None
     return Dataset(arrays["X"].astype(np.float32), arrays["y"].astype(np.int64), feature_names=names)
 
 
-def _covtype_from_home() -> Dataset:
+def _covtype_from_home() -> Arrays:
     from sklearn.datasets import fetch_covtype
     from sklearn.model_selection import train_test_split
 
     X, y = fetch_covtype(return_X_y=True)
     if len(X) > COVTYPE_ROWS:
         X, _, y, _ = train_test_split(X, y, train_size=COVTYPE_ROWS, random_state=0, stratify=y)
-    return Dataset(X.astype(np.float32), y.astype(np.int64) - 1)
+    return {"X": X.astype(np.float32), "y": y.astype(np.int64) - 1}
 
 
-def _cifar10_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+def _cifar10_from_file(arrays: Arrays) -> Dataset:
     images, test = (arrays[key].astype(np.float32) / 255.0 for key in ("X", "X_test"))
     return Dataset(images, arrays["y"].astype(np.int64), test, arrays["y_test"].astype(np.int64))
 
 
-def _cifar10_from_home() -> Dataset:
+def _cifar10_from_home() -> Arrays:
     from sklearn.datasets import fetch_openml
 
     X, y = fetch_openml("CIFAR_10", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
@@ -109,9 +113,9 @@ def _cifar10_from_home() -> Dataset:
     parts = slice(None, CIFAR10_TRAINING_IMAGES), slice(CIFAR10_TRAINING_IMAGES, None)
     for suffix, part, count in zip(("", "_test"), parts, CIFAR10_IMAGES_A_CLASS, strict=True):
         kept = _first_of_each_class(y[part], count)
-        arrays[f"X{suffix}"] = X[part][kept].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        arrays[f"X{suffix}"] = X[part][kept].astype(np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         arrays[f"y{suffix}"] = y[part][kept]
-    return _cifar10_from_file(arrays)
+    return arrays
 
 
 def _first_of_each_class(y: np.ndarray, count: int) -> np.ndarray:
@@ -119,26 +123,33 @@ def _first_of_each_class(y: np.ndarray, count: int) -> np.ndarray:
     return np.sort(np.concatenate([np.flatnonzero(y == label)[:count] for label in np.unique(y)]))
 
 
-def _images_from_file(arrays: dict[str, np.ndarray]) -> Dataset:
+def _images_from_file(arrays: Arrays) -> Dataset:
     images = arrays["X"]
     scale = 255.0 if images.dtype == np.uint8 else 1.0
     return Dataset(images.astype(np.float32) / np.float32(scale), arrays["y"].astype(np.int64))
 
 
-def _no_home(name: str, file: str) -> Callable[[], Dataset]:
-    def fetch() -> Dataset:
+def _no_home(name: str, file: str) -> Callable[[], Arrays]:
+    def fetch() -> Arrays:
         raise FileNotFoundError(f"{name} has no public home that can be fetched from: put {file} into a folder, with "
                                 "images X and classes y, and set MERCER_DATA to it.")  # fmt: skip
 
     return fetch
 
 
-SOURCES: dict[str, tuple[str, Callable[[dict[str, np.ndarray]], Dataset], Callable[[], Dataset]]] = {
-    "mnist": ("mnist.npz", _mnist_from_file, _mnist_from_home),
-    "adult": ("adult.npz", _adult_from_file, _adult_from_home),
-    "covtype": ("covtype_93k.npz", _covtype_from_file, _covtype_from_home),
-    "cifar10": ("cifar10_subset.npz", _cifar10_from_file, _cifar10_from_home),
-    "yaleb": ("yaleb_48x42.npz", _images_from_file, _no_home("Extended Yale B", "yaleb_48x42.npz")),
-    "coil20": ("coil20_32x32.npz", _images_from_file, _no_home("COIL-20", "coil20_32x32.npz")),
+def _images(name: str, title: str, file: str) -> Source:
+    return Source(name, (file,), _images_from_file, _no_home(title, file), has_home=False)
+
+
+SOURCES = {
+    source.name: source
+    for source in (
+        Source("mnist", ("mnist.npz",), _mnist_from_file, _mnist_from_home),
+        Source("adult", ("adult.npz",), _adult_from_file, _adult_from_home),
+        Source("covtype", ("covtype_93k.npz",), _covtype_from_file, _covtype_from_home),
+        Source("cifar10", ("cifar10_subset.npz",), _cifar10_from_file, _cifar10_from_home),
+        _images("yaleb", "Extended Yale B", "yaleb_48x42.npz"),
+        _images("coil20", "COIL-20", "coil20_32x32.npz"),
+    )
 }
 NAMES = tuple(SOURCES)

@@ -1,0 +1,199 @@
+"""Papers put to the test, one or several in turn: what `python -m experiments` and `mercer reproduce` share."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.claims import BROKEN, NOT_HELD, NOT_RUN, Verdict, average, spread
+from experiments.report import Report, as_document, case_summaries, make_report, write_report
+from experiments.runner import ROOT, UsageError, cases_of, discover, load, mode, run
+
+ALL = "all"
+MEASURED = "measured"
+MOST_MEASURED = 12
+# Of one core, quick and full (None: not yet run as a whole). Nobody should have to start a run to learn that it takes
+# the night.
+MINUTES: dict[str, tuple[float, float | None]] = {
+    "kernel_discriminant": (1.9, 20.0),
+    "krepes": (2.9, 410.0),
+    "manifold_linearizing_clustering": (2.2, None),
+    "precision_subspace_clustering": (0.8, None),
+    "rfm_and_ard": (4.0, None),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How papers are run; see `runner.run`. `time_limit` is in seconds, for all papers together."""
+
+    quick: bool = False
+    seeds: int | None = None
+    only: str = ""
+    fresh: bool = False
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table over all papers: a claim, or a measure where no claim was decided."""
+
+    text: str
+    paper: float | str | None
+    mean: float | None
+    spread: float | None
+    status: str
+    reason: str = ""
+
+
+def listed(root: Path = ROOT) -> list[dict[str, Any]]:
+    """Every experiment: its name, what it is about, and how many minutes it takes, if that is known."""
+    made = []
+    for name, line in discover(root).items():
+        quick, full = MINUTES.get(name, (None, None))
+        made.append({"name": name, "about": line, "quick_minutes": quick, "full_minutes": full})
+    return made
+
+
+def chosen(name: str, root: Path = ROOT) -> list[str]:
+    """The experiments that a name means, with - or _ in it; all of them for "all"."""
+    known = discover(root)
+    if name == ALL:
+        return list(known)
+    name = name.replace("-", "_")
+    if name not in known:
+        raise UsageError(f"unknown experiment {name!r}; the experiments are {sorted(known)}")
+    return [name]
+
+
+def reproduce(name: str, results: Path, options: Options, root: Path = ROOT) -> Report:
+    """Run what is missing of one paper, judge its claims, and write the report."""
+    experiment = load(name, root)
+    outcome = run(
+        experiment,
+        results,
+        quick=options.quick,
+        seeds=options.seeds,
+        only=options.only,
+        fresh=options.fresh,
+        time_limit=options.time_limit,
+    )
+    report = make_report(experiment, outcome, options.quick)
+    write_report(report, results)
+    return report
+
+
+def reproduce_each(
+    names: Sequence[str],
+    results: Path,
+    options: Options,
+    root: Path = ROOT,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[tuple[str, Report | str]]:
+    """Papers in turn, each with its report, or with what kept it from running; the time limit is for all together.
+
+    Of several papers, those without a case that `only` asks for are passed over.
+    """
+    start = clock()
+    names = [name for name in names if len(names) == 1 or has_case(name, options, root)]
+    if not names:
+        raise UsageError(f"only={options.only!r} matches no case of any experiment")
+    for name in names:
+        if len(names) > 1:
+            print(f"{name}:", file=sys.stderr)
+        left = None if options.time_limit is None else max(0.0, options.time_limit - (clock() - start))
+        try:
+            yield name, reproduce(name, results, replace(options, time_limit=left), root)
+        except (UsageError, ImportError, OSError) as error:
+            if len(names) == 1:
+                raise
+            yield name, str(error)
+
+
+def has_case(name: str, options: Options, root: Path) -> bool:
+    """Whether a paper has a case that `only` asks for; one that cannot be loaded will say so when it is run."""
+    if not options.only:
+        return True
+    try:
+        return any(options.only in case.name for case in cases_of(load(name, root), options.quick, options.seeds))
+    except ImportError:
+        return True
+
+
+def went_well(report: Report) -> bool:
+    """Whether no run and no claim raised, and something was measured; claims may hold or not."""
+    outcome = report.outcome
+    measured = any("measures" in record for record in outcome.results.records.values())
+    broken = any(verdict.status == BROKEN for verdict in report.verdicts)
+    return not (outcome.failed or broken or (outcome.missing and not measured))
+
+
+def remarks(report: Report) -> list[str]:
+    """What should be known of a run besides its verdicts: what was missing, failed, or not started."""
+    outcome = report.outcome
+    made = [f"{count_of(count, 'run')} could not be made: {what}" for what, count in outcome.missing.items()]
+    if outcome.remaining:
+        made.append(f"time limit: {count_of(outcome.remaining, 'run')} remain; the same command goes on")
+    if outcome.failed:
+        made.append(f"{count_of(outcome.failed, 'run')} failed; the same command tries them again")
+    return made
+
+
+def count_of(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def lines_of(report: Report, *, not_run: bool = False) -> list[Line]:
+    """A paper's lines of the table: its claims, those not run only if asked for; measures where none was run.
+
+    Reasons that are known are known from full runs; a quick one may fail for another.
+    """
+    made = [
+        Line(v.claim.text, v.claim.paper, v.mean, v.spread, v.status, reason_of(v, report.quick))
+        for v in report.verdicts
+        if not_run or v.status != NOT_RUN
+    ]
+    if any(line.status != NOT_RUN for line in made):
+        return made
+    return made + measured_lines(report)
+
+
+def reason_of(verdict: Verdict, quick: bool) -> str:
+    from_full_runs = quick and verdict.status == NOT_HELD and verdict.claim.why
+    return f"{verdict.reason} (from full runs)" if from_full_runs else verdict.reason
+
+
+def measured_lines(report: Report) -> list[Line]:
+    """The first measure of each case, the cases in their own order, MOST_MEASURED at most."""
+    made = []
+    for summary in case_summaries(report):
+        if summary["measures"]:
+            measure, values = next(iter(summary["measures"].items()))
+            if not any(isinstance(value, str) for value in values):
+                made.append(Line(f"{summary['case']} ({measure})", None, average(values), spread(values), MEASURED))
+    if len(made) > MOST_MEASURED:
+        rest = len(made) - MOST_MEASURED
+        made[MOST_MEASURED:] = [Line(f"and {rest} more in {report_name(report)}", None, None, None, MEASURED)]
+    return made
+
+
+def report_name(report: Report) -> str:
+    """The name of the file that `write_report` writes for people."""
+    return f"{report.experiment.name}-{mode(report.quick)}.md"
+
+
+def not_run_count(report: Report) -> int:
+    return sum(verdict.status == NOT_RUN for verdict in report.verdicts)
+
+
+def as_documents(made: Mapping[str, Report | str], results: Path, quick: bool) -> dict[str, Any]:
+    """All of what `reproduce_each` gave in plain values."""
+    papers = []
+    for report in made.values():
+        if not isinstance(report, str):
+            measured = [asdict(line) for line in measured_lines(report)]
+            papers.append({**as_document(report), "measured": measured, "report": str(results / report_name(report))})
+    errors = {name: report for name, report in made.items() if isinstance(report, str)}
+    return {"mode": mode(quick), "results": str(results), "papers": papers, "errors": errors}
