@@ -6,9 +6,10 @@ from typing import Any
 
 from rich.console import Console
 
-from mercer.cli.output import bar, indented, new_table, notes, number, numbers, out_console, print_json, waiting
+from mercer.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
 from mercer.data_files.tables import check_columns, check_model_output, read_table
 from mercer.io import save
+from mercer.report.words import HEADINGS, score_texts
 from mercer.workflows.table_prediction import TablePrediction
 
 MOST_INPUTS = 10
@@ -16,18 +17,6 @@ PLURALS = {
     "number": "numbers", "category": "categories", "date": "dates", "text": "texts",
     "constant": "constant", "missing": "missing",
 }  # fmt: skip
-HEADINGS = {
-    "rmse": "RMSE",
-    "r2": "R²",
-    "mae": "MAE",
-    "nll": "NLL",
-    "coverage": "90% coverage",
-    "accuracy": "accuracy",
-    "balanced_accuracy": "balanced accuracy",
-    "log_loss": "log loss",
-}
-# The others are in units of the target.
-SHARES, PLAIN = ("coverage", "accuracy", "balanced_accuracy"), ("r2", "nll", "log_loss")
 
 
 def run(
@@ -99,19 +88,11 @@ def show_scores(console: Console, workflow: TablePrediction) -> None:
     names = [name for name in names if any(row[name] is not None for row in workflow.scores_)]
     title = f"On {workflow.n_test_} held-out rows, learned from {workflow.n_train_}"
     table = new_table("model", *(HEADINGS[name] for name in names), title=title)
-    columns = [texts(name, [row[name] for row in workflow.scores_]) for name in names]
+    columns = [score_texts(name, [row[name] for row in workflow.scores_]) for name in names]
     for row, *values in zip(workflow.scores_, *columns, strict=True):
         table.add_row(row["name"], *values, style="bold" if row is workflow.scores_[0] else None)
     console.print(table)
     console.print()
-
-
-def texts(name: str, values: list[float | None]) -> list[str]:
-    """Return the scores of one name as they stand in a column."""
-    if name not in SHARES + PLAIN:
-        return numbers(values)
-    form = "{:.1%}" if name in SHARES else "{:.3f}"
-    return ["-" if value is None else form.format(value) for value in values]
 
 
 def show_settings(console: Console, workflow: TablePrediction) -> None:

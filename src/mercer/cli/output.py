@@ -108,15 +108,6 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
-def numbers(values: Sequence[float | None]) -> list[str]:
-    """Return numbers for one column of a table: as many decimals for all as four digits of the smallest need."""
-    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value != 0]
-    decimals = 3 - math.floor(math.log10(min(sizes))) if sizes else 3
-    if not 0 <= decimals <= 6:
-        return [number(value) for value in values]
-    return ["-" if value is None or not math.isfinite(value) else f"{value:,.{decimals}f}" for value in values]
-
-
 def indented(renderable: Any) -> Padding:
     """Return what belongs under a heading, set in by two."""
     return Padding(renderable, (0, 0, 0, 2), expand=False)
