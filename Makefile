@@ -8,15 +8,17 @@ EXTRAS ?= cli,plots,test
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 PEERS     := $(VENV)/.installed-peers
+DOCS      := $(VENV)/.installed-docs
 comma     := ,
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install demo test test-slow lint bench peers clean help
+.PHONY: install demo test test-slow lint docs bench peers clean help
 
 help:
 	@echo "make demo       install into $(VENV) and run the tour"
 	@echo "make test       install into $(VENV), lint, type-check and run the tests"
 	@echo "make test-slow  the tests marked slow"
+	@echo "make docs       the pages, with their figures, into docs/_build/html"
 	@echo "make bench      every benchmark, side by side with its peers (an idle machine, please)"
 
 # torch comes first and through the constraints: asked for by another package it would bring several GB of CUDA.
@@ -28,6 +30,10 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 $(PEERS): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[peers]"
+	touch $@
+
+$(DOCS): $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[docs]"
 	touch $@
 
 install: $(INSTALLED)
@@ -45,6 +51,15 @@ test: lint
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
+
+# What is made, then Sphinx with warnings as errors, then the links of the built pages.
+docs: $(DOCS)
+	$(BIN)/python docs/make_api.py
+	$(BIN)/python docs/make_figures.py
+	$(BIN)/python docs/make_gallery.py
+	$(BIN)/python docs/make_results.py
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python docs/check_links.py
 
 peers: $(PEERS)
 

@@ -1,31 +1,198 @@
-"""What the documents show runs as it stands, and the files that they name are there."""
+"""What the documents show runs as it stands, files that they name are there, and pages that are made are right."""
 
+import ast
+import importlib.util
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+import mercer
+
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-BLOCKS = [
-    pytest.param(block, id=f"{path.name}-{i}")
-    for path in DOCUMENTS
-    for i, block in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.DOTALL))
-]
+DOCS = ROOT / "docs"
+# Pages under these are made by the build, of what is tested elsewhere.
+MADE = {"api", "gallery", "results", "_generated", "_build"}
+PAGES = [path for path in sorted(DOCS.glob("**/*.md")) if not MADE & set(path.relative_to(DOCS).parts[:-1])]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *PAGES]
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FIGURES = "_generated"
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_code_blocks_run(block, tmp_path, monkeypatch):
+def script(name):
+    """Import a script of the folder docs, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def blocks_of(path):
+    return BLOCK.findall(path.read_text())
+
+
+def with_code(paths):
+    return [path for path in paths if blocks_of(path)]
+
+
+@pytest.fixture
+def no_windows():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=f"{path.name}-{i}")
+        for path in sorted(ROOT.glob("*.md"))
+        for i, block in enumerate(blocks_of(path))
+    ],
+)
+def test_code_blocks_of_the_root_run_each_by_itself(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(block, "block", "exec"), {})
+
+
+@pytest.mark.parametrize("path", with_code(PAGES), ids=lambda path: path.stem)
+def test_code_blocks_of_a_page_run_in_order(path, tmp_path, monkeypatch, no_windows):
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for i, block in enumerate(blocks_of(path)):
+        exec(compile(block, f"{path.name}, block {i}", "exec"), namespace)
+    shows_figure = f"({FIGURES}/{path.stem}.png)" in path.read_text()
+    assert shows_figure == (tmp_path / "figure.png").exists(), "a page shows the figure that it saves, and no other"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_lead_somewhere(path):
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text())
-    missing = [t for t in targets if "://" not in t and not (path.parent / t).exists()]
-    assert not missing
+    made = [t for t in targets if t.startswith(FIGURES)]
+    assert set(made) <= {f"{FIGURES}/{path.stem}.png"}, "a page shows its own figure"
+    assert not [t for t in targets if "://" not in t and t not in made and not (path.parent / t).exists()]
 
 
-def test_the_readme_has_code():
-    assert any("README" in block.id for block in BLOCKS)
+def test_the_readme_and_the_questions_have_code():
+    assert blocks_of(ROOT / "README.md")
+    questions = {"which-inputs", "how-sure", "classes", "representations", "groups"}
+    assert questions <= {path.stem for path in with_code(PAGES) if "figure.png" in blocks_of(path)[-1]}
+
+
+def test_every_page_is_in_the_contents():
+    contents = "\n".join(re.findall(r"```\{toctree\}\n(.*?)```", (DOCS / "index.md").read_text(), re.DOTALL))
+    assert {path.stem for path in PAGES} - set(contents.split()) == {"index"}
+
+
+def test_docstrings_become_restructured_text():
+    convert = script("plain_docstrings").as_restructured_text
+    assert convert(["|x - z|_M of x_ and `a_b` and a*b, in K_mm"]) == [
+        r"\|x - z\|_M of x\_ and `a_b` and a\*b, in K_mm"
+    ]
+    assert convert(["Solve", "", "    |a| = b", "", "now"]) == ["Solve", "", "::", "", "    |a| = b", "", "now"]
+    assert convert([">>> a * b_", "x_"]) == [">>> a * b_", "x_"]
+    assert convert([">>> a", "", "x_"]) == [">>> a", "", r"x\_"]
+    assert convert(["These:", "", "    - one", "    - two"]) == ["These:", "", "    - one", "    - two"]
+
+
+def test_the_reference_has_every_public_name(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(DOCS))
+    api = script("make_api")
+    monkeypatch.setattr(api, "FOLDER", tmp_path / "api")
+    api.main()
+    pages = {path.stem: path.read_text() for path in (tmp_path / "api").glob("*.rst")}
+    assert set(mercer.__all__) <= set(pages)
+    assert ":members: add_classes, decision_function, fit," in pages["KernelDiscriminant"]
+    assert "set_score_request" not in pages["KernelDiscriminant"], "scikit-learn's own"
+    assert "set_output" in pages["TabularModel"], "Mercer's own"
+    assert re.findall(r":: (\S+)", pages["agop"]) == [
+        "mercer.agop",
+        "mercer.agop.predictor_gradients",
+        "mercer.agop.agop",
+    ]
+    for module in ("agop", "losses", "plots"):
+        names = [name for name, _ in api.public_names(getattr(mercer, module))]
+        assert names
+        assert all(f":: mercer.{module}.{name}\n" in pages[module] for name in names)
+    assert {path.removeprefix("api/") for path in re.findall(r"api/\S+", (DOCS / "api.md").read_text())} <= set(pages)
+    monkeypatch.setitem(api.FAMILIES, "Tables", ("tabular",))
+    with pytest.raises(SystemExit, match="GPRegressor"):
+        api.main()
+
+
+def a_report(**changes):
+    claim = {"text": "a|b", "paper": 0.5, "mean": 0.123456, "spread": 0.01, "values": [0.1, 0.2], "status": "not held"}
+    case = {"case": "one", "seeds": 2, "done": 2, "seconds": 3.4, "measures": {"error": [0.1, 0.2], "note": ["x", "x"]}}
+    table = {"title": "Its own", "columns": ["k"], "rows": [["v"]]}
+    report = {
+        "experiment": "toy", "title": "A toy", "claims": [claim | {"reason": "why not"}], "tables": [table],
+        "cases": [case, case | {"case": "two", "done": 0}], "remaining": 0, "versions": {"torch": ["1", "2"]},
+    }  # fmt: skip
+    return report | changes
+
+
+def test_results_are_made_of_reports():
+    text = script("make_results").page(a_report())
+    assert "| a\\|b | 0.5 | 0.1235 | ± 0.01, 2 seeds | **not held** | why not |" in text
+    assert "Of 1 claims 0 held and 1 did not" in text
+    assert "torch 1 and 2" in text
+    assert "## Its own\n\n| k |\n| --- |\n| v |" in text
+    assert "| one | 2 of 2 | 3 | error 0.15; note x |" in text
+    assert "| two" not in text, "a case that was not run has nothing to say"
+
+
+def test_reports_of_this_machine_come_first_and_can_be_kept(tmp_path, monkeypatch):
+    results = script("make_results")
+    fresh, kept = tmp_path / "fresh", tmp_path / "kept"
+    for folder, titles in ((fresh, {"a": "new"}), (kept, {"a": "old", "b": "kept"})):
+        folder.mkdir()
+        for name, title in titles.items():
+            (folder / f"{name}-full.json").write_text(json.dumps(a_report(title=title)))
+    (fresh / "c-quick.json").write_text("{}")
+    (kept / "gone.md").write_text("of a report that is no more")
+    for name, value in (("FRESH", fresh), ("KEPT", kept), ("DOCS", tmp_path / "docs")):
+        monkeypatch.setattr(results, name, value)
+    monkeypatch.setattr("sys.argv", ["make_results.py"])
+    results.main()
+    assert {path.name: path.read_text().split("\n")[0] for path in kept.glob("*.md")} == {
+        "a.md": "# new",
+        "b.md": "# kept",
+    }
+    assert json.loads((kept / "a-full.json").read_text())["title"] == "old"
+    monkeypatch.setattr("sys.argv", ["make_results.py", "--keep"])
+    results.main()
+    assert json.loads((kept / "a-full.json").read_text())["title"] == "new"
+
+
+@pytest.mark.parametrize("path", sorted((DOCS / "results").glob("*.json")), ids=lambda path: path.stem)
+def test_kept_reports_are_of_full_runs_and_make_a_page(path):
+    report = json.loads(path.read_text())
+    assert (report["mode"], path.name) == ("full", f"{report['experiment']}-full.json")
+    assert script("make_results").page(report).startswith(f"# {report['title']}\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_gallery_pages_have_all_of_the_code(path):
+    gallery = script("make_gallery")
+    source = path.read_text()
+    text = gallery.page(path, "printed so\n")
+    assert ast.unparse(ast.parse("\n".join(BLOCK.findall(text)))) == ast.unparse(ast.parse(source).body[1:])
+    assert text.startswith(f"# {ast.get_docstring(ast.parse(source)).splitlines()[0]}\n")
+    assert "```text\nprinted so\n```" in text
+    assert all(part[:2] != "# " for kind, part in gallery.parts_of(source) if kind == "prose")
+
+
+def test_dead_links_of_built_pages_are_found(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top"></h1><a href="sub/b.html#here">.</a><a href="#top">.</a><img src="a%20b.png"><a href="https://x.y/z.html">.</a>'
+    )
+    (tmp_path / "a b.png").write_text("")
+    (tmp_path / "sub" / "b.html").write_text(
+        '<p id="here"></p><a href="../a.html">.</a><a href="../c.html">.</a><a href="#no">.</a>'
+    )
+    assert list(script("check_links").missing(tmp_path)) == ["sub/b.html -> ../c.html", "sub/b.html -> #no"]
