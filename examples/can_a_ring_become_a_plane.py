@@ -22,6 +22,14 @@ model = ManifoldClustering(2, hidden=50, n_components=3, start_recipe=short, rec
 right = max(np.mean(model.labels_ == np.repeat([0, 1], 100)), np.mean(model.labels_ == np.repeat([1, 0], 100)))
 print(f"kept: {model.stage_}; {right:.1%} of the points are in the right cluster")
 
+# Is it so? Of the squared lengths of a cluster's features, what share is along each of three directions; and how
+# large is the cosine between a point of the ring and one of the blob?
+Z = model.transform(X)
+for name, part in (("ring", Z[:100]), ("blob", Z[100:])):
+    shares = np.linalg.svd(part, compute_uv=False) ** 2 / len(part)
+    print(f"{name}: {shares[0]:.2f}, {shares[1]:.2f}, {shares[2]:.2f}")
+print(f"mean |cosine| between them: {np.abs(Z[:100] @ Z[100:].T).mean():.2f}")
+
 # Features have length 1. On the sphere a plane is a great circle, and a line two opposite points.
 from mercer.plots import SphereDisplay
 

@@ -19,7 +19,7 @@ process = GPRegressor("gaussian", "ard", warp="none", random_state=0).fit(X, y)
 print(f"R2 of rows left out, by the machine: {machine.loo_score_:.2f}")
 
 # A point is a column; on the diagonal the models agree. Pearson's correlation is about the large shares, Spearman's
-# about the order of all.
+# about the order of all. Here both look at s5 and bmi first. On age they differ: do not build on it.
 from mercer.plots import AgreementDisplay
 
 display = AgreementDisplay.from_estimators({"RFM": machine, "ARD": process})
