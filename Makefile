@@ -5,11 +5,11 @@ VENV   ?= .venv
 TORCH_INDEX ?=
 EXTRAS ?= cli,plots,test
 
+comma     := ,
 BIN       := $(VENV)/bin
 INSTALLED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 PEERS     := $(VENV)/.installed-peers
 DOCS      := $(VENV)/.installed-docs
-comma     := ,
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: install demo test test-slow lint docs bench peers clean help
@@ -42,8 +42,8 @@ demo: $(INSTALLED)
 	$(BIN)/mercer demo
 
 lint: $(INSTALLED)
-	$(BIN)/ruff check src tests experiments benchmarks
-	$(BIN)/ruff format --check --quiet src tests experiments benchmarks
+	$(BIN)/ruff check src tests experiments benchmarks docs examples
+	$(BIN)/ruff format --check --quiet src tests experiments benchmarks docs examples
 	$(BIN)/mypy
 
 test: lint
