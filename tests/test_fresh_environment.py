@@ -53,7 +53,7 @@ def test_a_table_to_predictions(mercer):
     fitted = json.loads(out)
     assert fitted["task"] == "regression"
     assert fitted["scores"][0]["rmse"] < 0.5 * fitted["scores"][1]["rmse"]
-    assert max(fitted["importances"], key=fitted["importances"].get) == "size"
+    assert fitted["importances"]["size"] + fitted["importances"]["city"] > 0.8
     mercer("predict", "model.mercer", "new.csv", "--out", "answers.csv")
     answers = pd.read_csv(mercer.home / "answers.csv")
     assert len(answers) == 20
