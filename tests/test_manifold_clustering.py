@@ -461,8 +461,8 @@ def test_what_was_compared(long):
     chosen = next(candidate for candidate in long.candidates_ if candidate["chosen"])
     assert chosen["stage"] == long.stage_
     assert chosen["eta"] == long.eta_ in MEMBERSHIP_ETAS
-    start, *finals = (candidate["modularity"] for candidate in long.candidates_)
-    assert chosen["modularity"] == (start if start > max(finals) + TIE else max(finals))
+    start, *finals = (candidate["rate_reduction"] for candidate in long.candidates_)
+    assert chosen["rate_reduction"] == (start if start > max(finals) + TIE else max(finals))
     assert long.eigenvalues_[0] == pytest.approx(0.0, abs=1e-5)
 
 
@@ -497,27 +497,39 @@ def test_the_stage_that_is_asked_for_is_the_models():
     np.testing.assert_array_equal(auto.transform(X), {"start": start, "final": final}[auto.stage_].transform(X))
 
 
-@pytest.mark.parametrize(("change", "stage"), [(2 * TIE, "start"), (0.5 * TIE, "final")])
-def test_the_start_is_kept_if_its_clusters_fit_better(change, stage, monkeypatch):
-    """Modularities are made up: that of the start is larger by some."""
-    calls = {"n": 0}
-
-    def made_up(*args):
-        found = by_modularity(*args)
-        calls["n"] += 1
-        return [found[0]._replace(modularity=0.5 + (change if calls["n"] == 1 else 0.0))]
-
-    monkeypatch.setattr("mercer.clustering.manifold_clustering.by_modularity", made_up)
+@pytest.mark.parametrize(("change", "stage"), [(2 * TIE, "start"), (0.5 * TIE, "final"), (-1.0, "final")])
+def test_the_start_is_kept_if_its_clusters_reduce_the_rate_more(change, stage, monkeypatch):
+    """Reductions are made up: that of the start is larger by some."""
+    reductions = iter([5.0 + change, 5.0])
+    monkeypatch.setattr("mercer.clustering.manifold_clustering.rate_reduction", lambda *args: next(reductions))
     model = fitted()
     assert model.stage_ == stage
     np.testing.assert_array_equal(model.labels_, getattr(model, f"{stage}_labels_"))
+
+
+def test_clusters_of_all_stages_are_judged_in_the_features_of_the_start():
+    model = fitted(result="start")
+    Z = torch.from_numpy(model.transform(X)).double()
+    for candidate, labels in zip(model.candidates_, (model.start_labels_, model.final_labels_), strict=True):
+        each = [Z[torch.from_numpy(labels == cluster)] for cluster in (0, 1)]
+        inside = sum(len(z) / len(Z) * float(coding_rate(z, epsilon=model.epsilon)) for z in each)
+        whole = float(coding_rate(Z, epsilon=model.epsilon))
+        assert candidate["rate_reduction"] == pytest.approx(whole - inside, rel=1e-5)
+
+
+def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch):
+    reductions = {None: 1.0, **dict(zip(ETAS, (3.0, 2.0), strict=True))}
+    values = iter(reductions.values())
+    monkeypatch.setattr("mercer.clustering.manifold_clustering.rate_reduction", lambda *args: next(values))
+    model = fitted(eta="auto")
+    assert [candidate["chosen"] for candidate in model.candidates_] == [False, True, False]
 
 
 def test_every_eta_of_the_second_stage_begins_at_the_same_start():
     both, each = fitted(eta="auto", result="final"), [fitted(eta=eta, result="final") for eta in ETAS]
     for candidate, model in zip(both.candidates_[1:], each, strict=True):
         assert candidate["modularity"] == model.candidates_[1]["modularity"]
-    best = max(each, key=lambda model: model.candidates_[1]["modularity"])
+    best = max(each, key=lambda model: model.candidates_[1]["rate_reduction"])
     np.testing.assert_array_equal(both.transform(X), best.transform(X))
     assert both.weights_["steps"] == best.weights_["steps"]
 

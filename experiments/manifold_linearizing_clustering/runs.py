@@ -10,7 +10,6 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import normalized_mutual_info_score
 
 from mercer import ManifoldClustering, SubspaceClustering
-from mercer.clustering.manifold_clustering import TIE
 from mercer.exceptions import DataWarning
 from mercer.metrics import clustering_accuracy, numerical_rank
 from mercer.training import Recipe
@@ -24,8 +23,10 @@ ENERGY = 0.95
 def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
     """The two manifolds: accuracy of both stages, ranks of the true clusters, and how orthogonal they are."""
     samples = two_manifolds(settings["deviation"], seed)
-    start, final = (fitted(samples, settings["options"] | {"result": stage}, seed)[0] for stage in ("start", "final"))
-    auto = start if start.candidates_[0]["modularity"] > max_final(start) + TIE else final
+    auto, _ = fitted(samples, settings["options"], seed)
+    other = "final" if auto.stage_ == "start" else "start"
+    stages = {auto.stage_: auto, other: fitted(samples, settings["options"] | {"result": other}, seed)[0]}
+    start, final = stages["start"], stages["final"]
     Z = final.transform(samples.X)
     return {
         "accuracy": clustering_accuracy(samples.y, auto.labels_),
@@ -36,10 +37,6 @@ def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
         "start cosine": largest_cosine(start.transform(samples.X), samples.y),
         "final cosine": largest_cosine(Z, samples.y),
     }
-
-
-def max_final(model: ManifoldClustering) -> float:
-    return max(candidate["modularity"] for candidate in model.candidates_ if candidate["stage"] == "final")
 
 
 def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
@@ -86,7 +83,8 @@ def described(model: ManifoldClustering, y: np.ndarray) -> Measures:
     """Return the scores of both stages and of what was kept."""
     start, final = scores(y, model.start_labels_), scores(y, model.final_labels_)
     candidates = "; ".join(
-        f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['modularity']:.4f}" for c in model.candidates_
+        f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['modularity']:.4f}, {c['rate_reduction']:.3f}"
+        for c in model.candidates_
     )
     return {
         **scores(y, model.labels_),

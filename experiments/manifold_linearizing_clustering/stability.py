@@ -21,7 +21,7 @@ from mercer.clustering.manifold_clustering import DEFAULT_COMPONENTS, ETAS, MEMB
 from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_parameters import recipes_of
 from mercer.clustering.manifold_training import linearize, start_features
-from mercer.clustering.memberships import Clustered, by_modularity
+from mercer.clustering.memberships import Clustered, by_modularity, rate_reduction
 from mercer.losses import mcr2, nmce
 from mercer.networks.heads import standardisation
 from mercer.samples import GivenViews
@@ -47,6 +47,10 @@ class Start(NamedTuple):
     source: GivenViews
     network: ManifoldNetwork
     clusters: int
+
+    @torch.no_grad()
+    def features(self) -> Tensor:
+        return self.network.features(torch.from_numpy(self.samples.X))
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +79,7 @@ def run_seed(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def mlc_labels(start: Start, seed: int) -> np.ndarray:
-    """The second stage of MLC, with each η of the estimator, and the clusters of the larger modularity."""
+    """MLC's second stage, with each η of the estimator: the clusters of larger R - R_c in the features of the start."""
     return linearized(start, start.source, seed)
 
 
@@ -96,7 +100,8 @@ def linearized(start: Start, source: GivenViews, seed: int) -> np.ndarray:
             regulariser=defaults.regulariser, eta=eta, affinity=defaults.affinity, freeze=True, seed=seed,
         )  # fmt: skip
         found.append(clusters_of(start, network, seed))
-    return max(found, key=lambda candidate: candidate.modularity).labels
+    Z = start.features()
+    return max((each.labels for each in found), key=lambda labels: rate_reduction(Z, labels, defaults.epsilon))
 
 
 def start_labels(start: Start, seed: int) -> np.ndarray:
@@ -115,9 +120,7 @@ def nmce_labels(start: Start, seed: int, beginnings: int = BEGINNINGS) -> np.nda
     """NMCE: memberships of points to clusters, first with the features held, then together with them."""
     model = PointToCluster(copy.deepcopy(start.network), start.clusters)
     X = torch.from_numpy(start.samples.X)
-    with torch.no_grad():
-        Z = model.network.features(X)
-    model.head = best_membership(Z, start.clusters, seed, beginnings)
+    model.head = best_membership(start.features(), start.clusters, seed, beginnings)
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
         views = start.source.batch(rows.numpy(), generator, model.network.center)
@@ -132,9 +135,7 @@ def nmce_labels(start: Start, seed: int, beginnings: int = BEGINNINGS) -> np.nda
 
 def k_means_labels(start: Start, seed: int) -> np.ndarray:
     """k-means on the features of the start."""
-    with torch.no_grad():
-        Z = start.network.features(torch.from_numpy(start.samples.X)).numpy()
-    return KMeans(start.clusters, n_init=10, random_state=seed).fit(Z).labels_
+    return KMeans(start.clusters, n_init=10, random_state=seed).fit(start.features().numpy()).labels_
 
 
 class PointToCluster(nn.Module):

@@ -23,7 +23,14 @@ from mercer.clustering.manifold_parameters import (
     recipes_of,
 )
 from mercer.clustering.manifold_training import linearize, start_features
-from mercer.clustering.memberships import Clustered, by_modularity, membership, memberships_of, scales
+from mercer.clustering.memberships import (
+    Clustered,
+    by_modularity,
+    membership,
+    memberships_of,
+    rate_reduction,
+    scales,
+)
 from mercer.clustering.trees import cluster_tree
 from mercer.exceptions import invalid_parameter
 from mercer.networks.backbones import check_backbone
@@ -35,12 +42,12 @@ from mercer.training.states import snapshot
 
 # n_components=None takes these, or as many as the backbone gives. The authors have 128; ALGORITHMS says what fewer did.
 DEFAULT_COMPONENTS = 32
-# eta="auto" trains with these, the second being the authors', and takes the one whose clusters fit best.
+# eta="auto" trains with these, the second being the authors', and takes the one whose clusters reduce the rate most.
 ETAS = (0.12, 0.175)
 # Clusters are made of memberships with one of these, whichever has the largest modularity.
 MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
-# The start is kept if its modularity is larger by more than this.
-TIE = 1e-3
+# The start is kept if its rate reduction is larger by more than this: rounding is not to choose between equal clusters.
+TIE = 1e-6
 
 
 class Stage(NamedTuple):
@@ -66,7 +73,7 @@ class ManifoldClustering(
     clusters (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas).
 
     Nothing is chosen by labels. The second stage can do harm, so that its clusters are kept beside those of the start:
-    of the two `labels_` holds the one whose clusters fit their membership better, by modularity.
+    of the two `labels_` holds those of larger R - R_c in the features of the start, which no clusters have shaped.
 
     Parameters
     ----------
@@ -82,8 +89,8 @@ class ManifoldClustering(
         of these themselves, as in the paper.
     eta : float or "auto", default="auto"
         η of the second stage: small ones make memberships sharp. "auto" trains with 0.12 and with 0.175, and keeps the
-        result whose clusters fit better, by modularity. The memberships that clusters are made of at the end have an η
-        of their own, chosen in the same way, from 0.02 to 0.25.
+        result whose clusters have the larger R - R_c in the features of the start. The memberships that clusters are
+        made of at the end have an η of their own, from 0.02 to 0.25: the one of largest modularity.
     epsilon_start : float, default=0.4472135954999579
         ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.31622776601683794
@@ -131,7 +138,8 @@ class ManifoldClustering(
     stage_ : {"start", "final"}
         Which of them `labels_` are.
     candidates_ : list of dict
-        What was compared: stage, trained_eta, eta (of the memberships), modularity, chosen.
+        What was compared: stage, trained_eta, eta (of the memberships), modularity (of the clusters in them),
+        rate_reduction (R - R_c of the clusters in the features of the start), chosen.
     eta_ : float
         η of the memberships.
     eigenvalues_ : ndarray
@@ -310,12 +318,14 @@ class ManifoldClustering(
 
     def _keep(self, start: Stage, finals: list[Stage], X: np.ndarray, some: np.ndarray) -> None:
         """Make the model that of the stage which is kept."""
-        final = max(finals, key=lambda stage: stage.clusters.modularity)
-        is_worse = start.clusters.modularity > final.clusters.modularity + TIE
-        kept = (
-            (start if is_worse else final) if self.result == "auto" else {"start": start, "final": final}[self.result]
-        )
-        self.stage_ = kept.name
+        # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
+        Z = start.clusters.C
+        reductions = [rate_reduction(Z, stage.clusters.labels, self.epsilon) for stage in (start, *finals)]
+        best = max(reductions[1:])
+        final = finals[reductions.index(best, 1) - 1]
+        preferred = "start" if reductions[0] > best + TIE else "final"
+        self.stage_ = preferred if self.result == "auto" else self.result
+        kept = {"start": start, "final": final}[self.stage_]
         # That which is kept comes last, so that what is fitted is its.
         for stage in sorted((start, final), key=lambda stage: stage is kept):
             self.weights_ = {name: value.cpu().numpy() for name, value in stage.weights.items()}
@@ -326,8 +336,8 @@ class ManifoldClustering(
         self.labels_ = getattr(self, f"{self.stage_}_labels_")
         self.candidates_ = [
             {"stage": stage.name, "trained_eta": stage.eta, "eta": stage.clusters.eta,
-             "modularity": stage.clusters.modularity, "chosen": stage is kept}
-            for stage in (start, *finals)
+             "modularity": stage.clusters.modularity, "rate_reduction": reduction, "chosen": stage is kept}
+            for stage, reduction in zip((start, *finals), reductions, strict=True)
         ]  # fmt: skip
         self.history_ = [
             record

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from mercer.clustering.affinity import modularity
 from mercer.clustering.spectral import assign, laplacian_spectrum
+from mercer.losses import mcr2
 from mercer.sinkhorn import doubly_stochastic
 
 AFFINITIES = ("squared", "inner")
@@ -106,3 +107,17 @@ def by_modularity(C: Tensor, n_clusters: int, etas: Sequence[float], affinity: s
     """
     found = [clustered(C, n_clusters, eta, affinity, seed) for eta in etas]
     return sorted(found, key=lambda candidate: -candidate.modularity)
+
+
+def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
+    """Return R - R_c of clusters: how much shorter a code features have cluster by cluster than all together.
+
+    Parameters
+    ----------
+    Z : tensor of shape (n, d)
+        Features. To compare clusters of several trainings they must be the same for all.
+    labels : ndarray of shape (n,)
+    epsilon : float
+        ε of the rates; see `mercer.losses.mcr2`.
+    """
+    return -float(mcr2(Z.double(), torch.from_numpy(labels).to(Z.device), epsilon=epsilon))
