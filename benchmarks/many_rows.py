@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import BUSY, ROOT, highest_ever, load_average, machine_facts
-from experiments.report import print_table, strict_json, write_atomically
+from benchmarks.bounds import keep, load_at_start, print_claims, verdict
+from benchmarks.harness import ROOT, highest_ever
+from experiments.report import print_table
 
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2000, 20_000)
 N_LANDMARKS, QUICK_LANDMARKS, N_COLUMNS = 1000, 200, 30
@@ -82,10 +83,6 @@ def judge(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return made
 
 
-def verdict(claim: str, value: float, at_most: float) -> dict[str, Any]:
-    return {"claim": claim, "value": value, "at_most": at_most, "status": "held" if value <= at_most else "not held"}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser("python -m benchmarks.many_rows")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_SIZES} rows, {QUICK_LANDMARKS} landmarks")
@@ -97,9 +94,7 @@ def main() -> None:
         result = fit(args.fit[0], *map(int, args.fit[1:]))
         print(json.dumps({**result, "peak_gb": highest_ever() / 1e9}))
         return
-    load = load_average()
-    if load is not None and load > BUSY:
-        print(f"warning: the load average is {load:.2f}: the times are not to be trusted", file=sys.stderr)
+    load = load_at_start()
     sizes = QUICK_SIZES if args.quick else SIZES
     m = QUICK_LANDMARKS if args.quick else N_LANDMARKS
     models = (args.only,) if args.only else MODELS
@@ -113,22 +108,9 @@ def main() -> None:
         for e in found
     ]
     print_table("many_rows", columns, shown)
-    claim_rows = [
-        (
-            c["claim"],
-            f"{c['value']:.3g}",
-            f"{c['at_most']:g}",
-            f"{c['exponent']:.2f}" if "exponent" in c else "",
-            c["status"],
-        )
-        for c in claims
-    ]
-    print_table("Claims", ("claim", "value", "at most", "exponent", "status"), claim_rows)
+    print_claims(claims)
     parts = ["many_rows", args.only, "quick" if args.quick else None]
-    path = args.out / f"{'-'.join(part for part in parts if part)}.json"
-    facts = {"machine": machine_facts(), "load_before": load}
-    write_atomically(path, strict_json({"benchmark": "many_rows", "fits": found, "claims": claims, **facts}))
-    print(f"written: {path}", file=sys.stderr)
+    keep(args.out, "-".join(part for part in parts if part), load, fits=found, claims=claims)
 
 
 if __name__ == "__main__":

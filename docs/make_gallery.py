@@ -1,7 +1,8 @@
 """Run the scripts of examples/ and write a page for each into docs/gallery/: title, prose, code, figure.
 
 The docstring of a script is its title, a question, and its introduction. A comment of whole lines that begins a block,
-with an empty line before it, is prose; all else is code.
+with an empty line before it, is prose; all else is code. `--keep` also writes small copies of the figures, which the
+README shows and which are part of the repository, to docs/figures/gallery/.
 """
 
 import ast
@@ -17,6 +18,8 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
 PAGES = DOCS / "gallery"
+SMALL = DOCS / "figures" / "gallery"
+SMALL_HEIGHT = 360
 
 
 def parts_of(source: str) -> list[tuple[str, str]]:
@@ -54,6 +57,16 @@ def page(script: Path, printed: str) -> str:
     return "\n\n".join(text) + "\n"
 
 
+def keep_small(figure: Path) -> None:
+    """Write a copy that is small on the page and in the repository: few pixels, and few colours."""
+    from PIL import Image
+
+    image = Image.open(figure).convert("RGB")
+    image.thumbnail((10 * SMALL_HEIGHT, SMALL_HEIGHT))
+    SMALL.mkdir(exist_ok=True)
+    image.quantize(64).save(SMALL / figure.name, optimize=True)
+
+
 def main() -> None:
     """Make all pages anew."""
     shutil.rmtree(PAGES, ignore_errors=True)
@@ -62,7 +75,10 @@ def main() -> None:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
             printed = run(script, Path(folder))
-            shutil.copyfile(Path(folder) / f"{script.stem}.png", PAGES / f"{script.stem}.png")
+            figure = Path(folder) / f"{script.stem}.png"
+            shutil.copyfile(figure, PAGES / figure.name)
+            if "--keep" in sys.argv:
+                keep_small(figure)
         (PAGES / f"{script.stem}.md").write_text(page(script, printed))
         print(f"{script.name}: {time.perf_counter() - start:.1f} s")
 

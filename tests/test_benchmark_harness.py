@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import Benchmark, RatioClaim, harness, many_rows
+from benchmarks import Benchmark, RatioClaim, bounds, harness, many_rows, report_page
 from benchmarks.__main__ import main
 from benchmarks.harness import CheckFailed, Measured, Memory, discover, judge, measure_memory, measure_time
 
@@ -222,3 +222,32 @@ def test_many_rows_go_by_the_largest_size_and_the_one_before():
     assert [claim["status"] for claim in found] == ["not held", "not held", "held", "held", "not held"]
     assert [round(claim["exponent"], 6) for claim in found if "exponent" in claim] == [2, 1]
     assert found[-1]["at_most"] == 1.5
+
+
+def test_pages_are_judged_by_seconds_and_by_size():
+    pages = [
+        {"kind": "prediction", "rows": 10, "report_seconds": 29.0, "megabytes": 5.1},
+        {"kind": "clustering", "rows": 10, "report_seconds": 31.0, "megabytes": 0.4},
+    ]
+    assert [claim["status"] for claim in report_page.judge(pages)] == ["held", "not held", "not held", "held"]
+
+
+def test_flats_have_numbers_categories_dates_and_holes():
+    flats = report_page.rented_flats(500)
+    assert flats["built"].dtype.kind == "M"
+    assert flats["town"].nunique() == 4
+    assert 0 < flats["rooms"].isna().sum() < 60
+    assert flats["rent"].corr(flats["size"]) > 0.4
+
+
+def test_what_was_bounded_is_printed_and_kept(tmp_path, capsys):
+    claims = [bounds.verdict("short", 1.0, 2.0), {**bounds.verdict("long", 3.0, 2.0), "exponent": 1.5}]
+    bounds.print_claims(claims)
+    shown = capsys.readouterr().out
+    assert "not held" in shown
+    assert "1.50" in shown
+    bounds.keep(tmp_path, "toy-quick", 0.1, claims=claims)
+    kept = json.loads((tmp_path / "toy-quick.json").read_text())
+    assert kept["benchmark"] == "toy"
+    assert kept["claims"] == claims
+    assert kept["load_before"] == 0.1

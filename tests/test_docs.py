@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import mercer
 
@@ -184,6 +185,21 @@ def test_gallery_pages_have_all_of_the_code(path):
     assert text.startswith(f"# {ast.get_docstring(ast.parse(source)).splitlines()[0]}\n")
     assert "```text\nprinted so\n```" in text
     assert all(part[:2] != "# " for kind, part in gallery.parts_of(source) if kind == "prose")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_the_readme_shows_every_example_by_its_question(path):
+    question = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
+    shown = f"[![{question}](docs/figures/gallery/{path.stem}.png)](examples/{path.name}) {question} |"
+    assert shown in (ROOT / "README.md").read_text()
+
+
+def test_small_copies_of_figures_are_small(tmp_path, monkeypatch):
+    gallery = script("make_gallery")
+    monkeypatch.setattr(gallery, "SMALL", tmp_path / "small")
+    Image.effect_noise((1000, 720), 50).save(tmp_path / "wide.png")
+    gallery.keep_small(tmp_path / "wide.png")
+    assert Image.open(tmp_path / "small" / "wide.png").size == (500, 360)
 
 
 def test_dead_links_of_built_pages_are_found(tmp_path):

@@ -1,7 +1,7 @@
 """Who maps the rows: KernelEmbedding, its principal-component start, networks, scikit-learn's Nystroem and KernelPCA.
 
 Kernels are Gaussian everywhere. scikit-learn's have the median distance for a bandwidth, gamma = 0.5 / median^2; the
-start has half of it, which is what the prototypes took.
+start has half of it.
 """
 
 from functools import partial

@@ -64,7 +64,7 @@ def landmark_claim(landmarks: str) -> Claim:
 
     paper = sum(TABLE_5[loss, landmarks] - TABLE_5[loss, "uniform"] for loss in LOSSES) / len(LOSSES)
     text = f"Table 5: {landmarks} landmarks better than uniform ones for each loss (gain, mean over the losses)"
-    why = "in the prototypes all three choices were within noise on MNIST"
+    why = "with 1000 landmarks of 60 000 images all three choices are within a spread of each other here"
     return Claim(text, paper, gains, lambda results: min(gains(results)) > 0, why)
 
 
@@ -85,7 +85,7 @@ def kappa_claim(data: str, paper: float | None) -> Claim:
         paper,
         of(case, "kappa"),
         lambda results: results.mean(case, "kappa") < results.mean(case, "kappa of a random order"),
-        "the paper has no random order beside its numbers; in the prototypes kappa was 205 to 297 on MNIST, against 27",
+        "the paper prints no random order beside its numbers",
     )
 
 
@@ -96,6 +96,7 @@ def top_claim(data: str) -> Claim:
         None,
         of(case, "top 3 of the class"),
         lambda results: results.mean(case, "top 3 of the class") > results.mean(case, "top 3 by the kernel alone"),
+        "coefficients of near landmarks cancel, which the norm of a row of A does not see",
     )
 
 
