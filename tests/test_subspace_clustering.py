@@ -253,7 +253,8 @@ def test_all_rows_zero():
 
 
 def test_all_rows_equal():
-    model = fitted(np.ones((10, 3)))  # no clusters to find, and none are promised
+    with pytest.warns(DataWarning, match="X has 1 distinct rows"):
+        model = fitted(np.ones((10, 3)))  # no clusters to find, and none are promised
     assert model.labels_.shape == (10,)
     assert model.dimensions_.tolist() == [1, 1, 1]
 

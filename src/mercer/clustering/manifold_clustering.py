@@ -273,9 +273,9 @@ class ManifoldClustering(
         return self._fit(X, GivenViews(arrays, self.n_views))
 
     def _begin(self, X: np.ndarray) -> None:
-        check_parameters(self, len(X))
         if (X[0] == X).all():
             raise ValueError("all rows of X are equal: there are no clusters to find.")
+        check_parameters(self, X)
         self._random = check_random_state(self.random_state)
         self.seed_ = int(self._random.randint(2**31 - 1))
 

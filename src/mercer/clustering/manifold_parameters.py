@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mercer.checks import check_choice, check_count, check_flag, check_number
+from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_training import MIN_BATCH
 from mercer.clustering.memberships import AFFINITIES
@@ -25,9 +26,9 @@ OF_START = ("epsilon_start", "agreement", "augment", "n_views", "standardize")
 OF_FINAL = (*OF_START, "start_recipe", "epsilon", "gamma", "regulariser", "affinity", "freeze")
 
 
-def check_parameters(model: Any, n: int) -> None:
-    """Raise if a parameter is not what it may be for n rows."""
-    check_count("n_clusters", model.n_clusters, at_most=n, why="the number of rows")
+def check_parameters(model: Any, X: np.ndarray) -> None:
+    """Raise if a parameter is not what it may be for samples."""
+    check_n_clusters(model.n_clusters, X)
     if model.n_components is not None:
         check_count("n_components", model.n_components)
     check_count("hidden", model.hidden)

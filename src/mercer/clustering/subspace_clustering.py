@@ -13,6 +13,7 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number
 from mercer.clustering.affinity import indicator
 from mercer.clustering.candidates import Candidate, best_of
+from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
 from mercer.clustering.expression.ridge import absolute_ridge
 from mercer.clustering.features import (
@@ -218,12 +219,12 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self
         """
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        if not X.any():
+            raise ValueError("all rows of X are zero: there are no subspaces to find.")
         self._check_parameters(X)
         random = check_random_state(self.random_state)
         rows = as_tensor(X)
         rows = unit_rows(rows) if self.normalize else rows
-        if not rows.any():
-            raise ValueError("all rows of X are zero: there are no subspaces to find.")
         kernel = check_kernel(self.kernel).resolved(rows.numpy(), random)
         landmarks = self._landmarks(rows, random)
         # All is learned and chosen on the landmarks, if there are any.
@@ -358,7 +359,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self, X: np.ndarray) -> None:
         if self.n_clusters != "auto":
-            check_count("n_clusters", self.n_clusters, at_most=len(X), why="the number of rows")
+            check_n_clusters(self.n_clusters, X)
         check_choice("feature_learning", self.feature_learning, FEATURE_LEARNING)
         check_choice("iterate", self.iterate, ("auto", "last"))
         check_choice("inversion", self.inversion, tuple(INVERSIONS))

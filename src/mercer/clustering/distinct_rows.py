@@ -1,0 +1,38 @@
+"""How many clusters there can be: no more than there are rows, nor, without a word, than there are different ones."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mercer.checks import check_count
+from mercer.exceptions import DataWarning
+
+
+def check_n_clusters(n_clusters: Any, X: np.ndarray) -> None:
+    """Raise unless it is a count of at most the rows of X; warn if fewer of them are distinct.
+
+    Parameters
+    ----------
+    n_clusters : int
+    X : ndarray of shape (n, ...)
+    """
+    k = check_count("n_clusters", n_clusters, at_most=len(X), why="the number of rows")
+    distinct = distinct_rows(X, enough=k)
+    if distinct < k:
+        warnings.warn(
+            f"X has {distinct} distinct rows, fewer than n_clusters={k}: equal rows go to different clusters.",
+            DataWarning,
+            stacklevel=2,
+        )
+
+
+def distinct_rows(X: np.ndarray, enough: int) -> int:
+    """Return how many rows differ; of data with more than enough, only so many rows are looked at."""
+    seen: set[bytes] = set()
+    # Adding 0 makes -0 and 0 the same bytes.
+    for row in X:
+        seen.add((row + 0).tobytes())
+        if len(seen) == enough:
+            break
+    return len(seen)
