@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import Benchmark, RatioClaim, bounds, harness, many_rows, report_page
+from benchmarks import Benchmark, RatioClaim, bounds, first_model, harness, many_rows, report_page
 from benchmarks.__main__ import main
 from benchmarks.harness import CheckFailed, Measured, Memory, discover, judge, measure_memory, measure_time
 
@@ -251,3 +251,12 @@ def test_what_was_bounded_is_printed_and_kept(tmp_path, capsys):
     assert kept["benchmark"] == "toy"
     assert kept["claims"] == claims
     assert kept["load_before"] == 0.1
+
+
+def test_a_first_model_is_made_by_the_commands_of_the_readme():
+    found = first_model.commands((harness.ROOT.parent / "README.md").read_text())
+    assert [line.split()[0] for line in found] == ["make", "source", "mercer", "mercer", "mercer"]
+    assert [line.split()[1] for line in found[2:]] == ["fit", "predict", "report"]
+    assert all(first_model.TABLE in line or first_model.NEW_TABLE in line for line in found[2:])
+    assert f"--target {first_model.TARGET} " in found[2]
+    assert not any("#" in line for line in found)
