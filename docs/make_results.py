@@ -15,6 +15,8 @@ DOCS = Path(__file__).resolve().parent
 KEPT = DOCS / "results"
 FRESH = DOCS.parent / "experiments" / "results"
 SUFFIX = "-full.json"
+# Longer texts, such as a whole spectrum, are for figures; the report has them.
+LONGEST_TEXT = 120
 
 
 def found_reports(*folders: Path) -> dict[str, Path]:
@@ -29,6 +31,11 @@ def found_reports(*folders: Path) -> dict[str, Path]:
 def number(value: Any, digits: int = 4) -> str:
     """Return a number in a few digits, a text as it is ("nan" is one), nothing for None."""
     return "" if value is None else value if isinstance(value, str) else f"{value:.{digits}g}"
+
+
+def shortened(text: str) -> str:
+    """Return a text that ends in … where it was too long."""
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT].rsplit(' ', 1)[0]} …"
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -52,7 +59,7 @@ def case_row(case: dict[str, Any]) -> list[str]:
     measures = []
     for name, values in case["measures"].items():
         texts = [value for value in values if isinstance(value, str)]
-        shown = ", ".join(dict.fromkeys(texts)) if texts else number(sum(values) / len(values))
+        shown = shortened(", ".join(dict.fromkeys(texts))) if texts else number(sum(values) / len(values))
         measures.append(f"{name} {shown}")
     return [case["case"], f"{case['done']} of {case['seeds']}", f"{case['seconds']:.0f}", "; ".join(measures)]
 

@@ -146,6 +146,14 @@ def test_results_are_made_of_reports():
     assert "| two" not in text, "a case that was not run has nothing to say"
 
 
+def test_long_texts_are_cut_between_words():
+    results = script("make_results")
+    assert results.shortened("a b") == "a b"
+    cut = results.shortened("word " * 100)
+    assert cut.endswith("word …")
+    assert len(cut) <= results.LONGEST_TEXT + 2
+
+
 def test_reports_of_this_machine_come_first_and_can_be_kept(tmp_path, monkeypatch):
     results = script("make_results")
     fresh, kept = tmp_path / "fresh", tmp_path / "kept"
