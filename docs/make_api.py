@@ -24,11 +24,12 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "explain", "agop", "selection",
     ),
     "Classes": ("KernelDiscriminant", "MCR2"),
-    "Representations": ("KernelEmbedding", "Nystrom", "losses", "views", "training", "evaluate", "landmarks"),
+    "Representations": ("KernelEmbedding", "Nystrom", "losses", "views", "training", "evaluate", "landmarks",
+                        "pretrained", "networks", "scattering"),
     "Groups": ("SubspaceClustering", "ManifoldClustering", "clustering", "sinkhorn"),
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
-    "Files and data": ("save", "load", "datasets"),
+    "Files and data": ("save", "load", "datasets", "data_files", "workflows", "exceptions"),
 }  # fmt: skip
 
 # Modules whose names are in files of their own.

@@ -12,8 +12,8 @@ angle = random.uniform(0, 2 * np.pi, 100)
 ring = np.stack([np.cos(angle), np.sin(angle), 0.2 * np.sin(5 * angle)], axis=1)
 X = np.vstack([ring, np.tile([0.0, 0.0, 1.0], (100, 1))]) + 0.05 * random.normal(size=(200, 3))
 
-# First from views alone (noise), then features and memberships together. Both results are compared, and the one whose
-# clusters fit their memberships better is kept.
+# First from views alone (noise), then features and memberships together. Of both results the clusters are kept that
+# give the features of the first step the shorter code (the larger R - R_c).
 from mercer import ManifoldClustering
 from mercer.training import Recipe
 

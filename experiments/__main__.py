@@ -21,7 +21,7 @@ def parse(argv: Sequence[str] | None, root: Path) -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m experiments", description="Put papers' claims to the test.")
     add = parser.add_argument
     add("name", nargs="?", help="the experiment, or all; without it, they are listed")
-    add("--quick", action="store_true", help="small settings, minutes; the full ones take up to six hours")
+    add("--quick", action="store_true", help="small settings, minutes; the full ones take hours")
     add("--seeds", type=positive, metavar="N", help="seeds for every case, instead of the cases' own counts")
     add("--results", type=Path, default=root / "results", metavar="DIR", help="where journals and reports go")
     add("--fresh", action="store_true", help="forget earlier results (with --only: of those cases)")

@@ -185,6 +185,15 @@ def test_without_a_network_it_says_so_and_leaves_nothing(monkeypatch, cache):
     assert not cache.exists()
 
 
+def test_a_set_that_cannot_be_had_does_not_keep_others_from_coming(cache, home):
+    result = mercer("get", "yaleb", "covtype", "coil20")
+    assert result.exit_code == 1
+    assert "covtype: fetched into" in result.stdout
+    assert "'yaleb' cannot be had" in result.stderr
+    assert "'coil20' cannot be had" in result.stderr
+    assert (cache / "covtype_93k.npz").exists()
+
+
 def test_unknown_names_are_found_before_anything_is_fetched(home):
     assert "NAME='imagenet'" in (line := failed("get", "covtype", "imagenet"))
     assert "'uci'" in line

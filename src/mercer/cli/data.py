@@ -32,15 +32,21 @@ def show_list(as_json: bool) -> None:
 
 
 def fetch(names: list[str], out: Path | None, fresh: bool, as_json: bool) -> None:
-    """Have each of the sets; those before one that fails are kept."""
+    """Have each of the sets; one that cannot be had is told of at the end, and does not keep others from coming."""
     console = out_console()
-    done = []
+    done, missing = [], []
     with notes():
         for name in expanded(names):
-            with waiting(f"getting {name}"):
-                done.append(get(name, out=out, fresh=fresh))
-            if not as_json:
-                console.print(line(done[-1]), soft_wrap=True)
+            try:
+                with waiting(f"getting {name}"):
+                    done.append(get(name, out=out, fresh=fresh))
+            except ConnectionError as error:
+                missing.append(str(error))
+            else:
+                if not as_json:
+                    console.print(line(done[-1]), soft_wrap=True)
+    if missing:
+        raise ConnectionError(" ".join(missing))
     if as_json:
         print_json({"sets": [got._asdict() for got in done]})
 

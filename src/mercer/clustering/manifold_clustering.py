@@ -40,7 +40,7 @@ from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_row
 from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 
-# n_components=None takes these, or as many as the backbone gives. The authors have 128; ALGORITHMS says what fewer did.
+# n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
 DEFAULT_COMPONENTS = 32
 # eta="auto" trains with these, the second being the authors', and takes the one whose clusters reduce the rate most.
 ETAS = (0.12, 0.175)
