@@ -42,6 +42,7 @@ NOISE = GaussianNoise(0.1)
 FEW = Recipe(n_epochs=3, batch_size=32, learning_rate=1e-2)
 OPTIONS = {
     "hidden": 16, "eta": 0.175, "augment": NOISE, "start_recipe": FEW, "recipe": FEW, "random_state": 0,
+    "n_components": 3,
 }  # fmt: skip
 
 
@@ -334,6 +335,13 @@ def test_what_the_user_froze_stays_frozen(training, moves):
     assert held == ["backbone.1.layers.0.weight"]
 
 
+def test_views_of_many_rows_in_float32_have_the_scale_of_the_columns():
+    rows = (2000.0 + numbers(1_000_000, 1)).astype(np.float32)
+    views = Augmented.fitted("noise", (1,), rows)
+    np.testing.assert_allclose(views.scale, rows.astype(np.float64).std(), rtol=1e-3)
+    np.testing.assert_allclose(views.center, 2000.0, rtol=1e-5)
+
+
 def test_views_are_averaged():
     """Three views of a batch are not two of them."""
     losses = [
@@ -453,6 +461,17 @@ def test_a_circle_and_its_pole_are_told_apart(long):
     assert [long.history_[-1]["ranks"][label] for label in (1 - at_pole, at_pole)] == [2, 1]
 
 
+@pytest.mark.parametrize(("columns", "n_clusters"), [(1, 2), (2, 4)])
+def test_narrow_tables_have_directions_for_all_clusters(columns, n_clusters):
+    truth = np.repeat(np.arange(n_clusters), 30)
+    places = np.array([[-4.0, 4.0], [4.0, 4.0], [-4.0, -4.0], [4.0, -4.0]])[:, :columns]
+    rows = places[truth] + numbers(len(truth), columns)
+    recipe = Recipe(n_epochs=80, learning_rate=1e-2)
+    model = fitted(rows, n_clusters, hidden=50, start_recipe=recipe, recipe=recipe, augment="auto", n_components=None)
+    assert model.transform(rows).shape[1] == 2 * n_clusters
+    assert agree(truth, model.labels_) == 1.0
+
+
 def test_what_was_compared(long):
     assert [(c["stage"], c["trained_eta"]) for c in long.candidates_] == [
         ("start", None), *(("final", eta) for eta in ETAS),
@@ -468,7 +487,7 @@ def test_what_was_compared(long):
 
 def test_features_codes_and_memberships(long):
     Z = long.transform(X)
-    assert Z.shape == (120, 3)  # as many as the rows have
+    assert Z.shape == (120, 3)
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0, rtol=1e-6)
     P = long.membership(X)
     np.testing.assert_allclose(P.sum(axis=0), 1.0, atol=1e-5)
@@ -625,7 +644,7 @@ def test_a_batch_may_be_smaller_than_the_feature_dimension():
 
 def test_images_and_flat_rows_are_one():
     digits = load_digits().images[:60] / 16.0
-    short = {"start_recipe": Recipe(n_epochs=1), "recipe": Recipe(n_epochs=1), "augment": "auto"}
+    short = {"start_recipe": Recipe(n_epochs=1), "recipe": Recipe(n_epochs=1), "augment": "auto", "n_components": None}
     images = fitted(digits, 3, **short)
     flat = fitted(digits.reshape(60, 64), 3, image_shape=(8, 8), **short)
     table = fitted(digits.reshape(60, 64), 3, **short)
@@ -733,9 +752,16 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     for change in (
         {"rows": X[::-1]}, {"affinity": "inner"}, {"gamma": 0.1}, {"epsilon_start": 1.0}, {"n_views": 3},
         {"start_recipe": FEW}, {"random_state": 1}, {"augment": noisy_too}, {"backbone": other}, {"hidden": 17},
+        {"backbone": nn.Sequential(backbone, nn.Tanh())},
     ):  # fmt: skip
         with pytest.raises(ModelFileError, match="is of another training"):
             fitted(**{**options, "random_state": np.random.RandomState(0), **change})
+    # The same numbers as images have other views.
+    flat = {"start_recipe": short, "recipe": short, "checkpoint": tmp_path / "flat", "n_components": 4}
+    rows = numbers(40, 16)
+    fitted(rows, **flat)
+    with pytest.raises(ModelFileError, match="is of another training.*sample_shape_"):
+        fitted(rows.reshape(40, 4, 4), **flat)
     views = tmp_path / "views.checkpoint"
     with_views = ManifoldClustering(2, **{**OPTIONS, "start_recipe": short, "recipe": short, "checkpoint": views})
     with_views.fit_views(X, X + 0.1, X - 0.1)
@@ -748,7 +774,7 @@ def test_a_finished_start_serves_other_second_stages(tmp_path):
     options = {"checkpoint": tmp_path / "fit", "start_recipe": FEW, "recipe": Recipe(n_epochs=1)}
     model = fitted(**options)
     written = (tmp_path / "fit.start").stat().st_mtime_ns
-    for change in ({"eta": 0.2}, {"eta": 0.21, "gamma": 0.1}, {"n_clusters": 3, "eta": 0.2}):
+    for change in ({"eta": 0.2}, {"eta": 0.2000001, "gamma": 0.1}, {"n_clusters": 3, "eta": 0.2}):
         other = fitted(**options, **change)
         starts = [[r["loss"] for r in m.history_ if r["stage"] == "start"] for m in (model, other)]
         assert starts[0] == starts[1]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -157,6 +158,7 @@ def test_columns_of_numbers_stand_under_one_another():
         (None, "–"), (float("nan"), "–"), (pd.NA, "–"), (pd.NaT, "–"), (np.inf, "–"), ("nan", "nan"), (True, "True"),
         (np.bool_(False), "False"), (2021, "2021"), (12345, "12,345"), (3.0, "3"), (0.123456, "0.1235"), (-0.0, "0"),
         (123456.7, "123,457"), (np.float32(1.5), "1.5"), (1e20, "1e+20"), ("a\n  b", "a b"), ("x" * 99, 60),
+        (1234567890123456, "1234567890123456"), (10**400, 60),
     ],
 )  # fmt: skip
 def test_values_as_text(value, text):
@@ -371,6 +373,31 @@ def test_the_table_of_the_fit_is_known_by_its_held_out_rows(flat_models):
         assert not is_table_of_fit(model, changed)
 
 
+def test_other_inputs_with_the_targets_of_the_fit_are_another_table(flat_models):
+    frame, models = flat_models
+    measured_again = frame.assign(size=frame["size"] + 1.0)
+    for model in models.values():
+        assert not is_table_of_fit(model, measured_again)
+        assert is_table_of_fit(model, frame.assign(more=1.0)[["more", *frame.columns[::-1]]])
+
+
+def test_targets_are_known_again_however_they_are_stored(flat_models):
+    frame, models = flat_models
+    for as_stored in (str, lambda value: Decimal(str(value))):
+        assert is_table_of_fit(models["gp"], frame.assign(rent=frame["rent"].map(as_stored).astype(object)))
+    assert not is_table_of_fit(models["gp"], frame.assign(rent="dear"))
+
+
+def test_classes_that_are_fractions():
+    frame = flats(120)
+    frame["dear"] = np.select([frame["rent"] < q for q in frame["rent"].quantile([0.3, 0.6])], [0.5, 1.0], 1.5)
+    model = TablePrediction(task="classification", options=SIMPLE, **CLASSES).fit(frame, "dear")
+    assert is_table_of_fit(model, frame)
+    found = read(build_report(model, frame)).text
+    assert "not seen" not in found
+    assert scored_anew(model, frame, 0).scores()["accuracy"] > 0.7
+
+
 def test_without_held_out_rows_there_are_no_scores():
     frame = flats(60)
     model = TablePrediction(options=SIMPLE, test_size=0, **NUMBERS).fit(frame, "rent")
@@ -514,6 +541,19 @@ def test_columns_become_numbers_levels_or_text():
     assert folders_of(["cat/a.png", "dog/b.png", "c.png"])["codes"] == [1, 2, 0]
     wide = pd.DataFrame(np.zeros((3, 30)))
     assert len(map_data(draw_samples("table", wide, 0), np.zeros((3, 2)))["columns"]) == maps.MOST_COLUMNS
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["embedding", "clustering"])
+def test_tables_of_other_libraries_are_reported(people_models, which):
+    table, *models = people_models
+    arrow = pytest.importorskip("pyarrow").Table.from_pandas(table, preserve_index=False)
+    assert read(build_report(models[which], arrow)).text == read(build_report(models[which], table)).text
+
+
+def test_many_groups_have_no_legend():
+    places, labels = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 30
+    assert maps._still(places, labels).ax_.get_legend() is None
+    assert maps._still(places, labels % 3).ax_.get_legend() is not None
 
 
 def test_large_images_are_made_small():

@@ -137,6 +137,47 @@ def test_the_keyboard_moves_chooses_and_lets_go(pages, tmp_path):
     assert (found["left"], found["hidden"], said[12]) == ("", True, "")
 
 
+def test_keys_of_the_browser_are_left_to_it(pages, tmp_path):
+    found = browse(
+        tmp_path,
+        pages["rows"],
+        """
+        const held = {};
+        for (const modifier of ["altKey", "ctrlKey", "metaKey"]) {
+          const options = { key: "ArrowLeft", bubbles: true, cancelable: true, [modifier]: true };
+          const event = new KeyboardEvent("keydown", options);
+          byId("map-canvas").dispatchEvent(event);
+          held[modifier] = event.defaultPrevented;
+        }
+        hand({ held, alone: press("ArrowLeft") });
+        """,
+    )
+    assert found["held"] == {"altKey": False, "ctrlKey": False, "metaKey": False}
+    assert found["alone"]
+
+
+def test_a_table_of_texts_colours_nothing_and_long_ones_stay_in_their_box(tmp_path):
+    words = [f"a comment, number {i}, that goes on for a while and says little" for i in range(40)]
+    table = pd.DataFrame({"comment": words, "reply": words[::-1]})
+    page = build_report(DataEmbedding(3, random_state=0).fit(table), table)
+    found = browse(
+        tmp_path,
+        page,
+        """
+        byId("map-canvas").focus();
+        press("End");
+        const tip = byId("map-tip").getBoundingClientRect();
+        const inner = byId("map-tip").querySelector("table").getBoundingClientRect();
+        const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+        hand({ said: byId("map-said").textContent, out: inner.right - tip.right, wide });
+        """,
+        width=500,
+    )
+    assert "comment:" not in found["said"]
+    assert found["out"] <= 1
+    assert found["wide"] <= 0
+
+
 def test_the_pointer_shows_and_chooses(pages, tmp_path):
     found = browse(
         tmp_path,

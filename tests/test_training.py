@@ -4,6 +4,7 @@ import contextlib
 import math
 import warnings
 from dataclasses import fields, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from mercer.training import LARS, OPTIMIZERS, Recipe, fit_progress, make_optimiz
 from mercer.training.batches import count_batches, epoch_batches
 from mercer.training.randomness import generator_of, global_chance_from, seed_of
 from mercer.training.schedules import warmup_cosine
+from mercer.training.settings import text_in_any_process
 from mercer.training.states import are_finite
 from mercer.training.stopping import best_epoch, epochs_without_gain
 from tests.examples_of import QUICK, numbers
@@ -905,3 +907,36 @@ def test_a_recipe_lasts_as_many_steps_as_it_is_asked_to(n_rows, n_epochs):
     assert recipe.lasting(50, n_rows) == Recipe(n_epochs=n_epochs, batch_size=256, learning_rate=0.5)
     # Batches of 3 rows at least: 100 rows make 33 of them and not 50.
     assert Recipe(n_epochs=1, batch_size=3).lasting(66, 100, min_batch=3).n_epochs == 2
+
+
+# ---- settings -------------------------------------------------------------------------------------------------------
+
+
+class Jitter:
+    """A callable whose text has its address."""
+
+    def __call__(self, batch, generator):
+        return batch
+
+
+def scaled(batch, generator, by=1.0):
+    return by * batch
+
+
+def test_values_are_known_again_by_what_they_are():
+    assert text_in_any_process("noise") == "noise"
+    assert text_in_any_process(scaled) == "scaled"
+    assert text_in_any_process(partial(scaled, by=2.0)) == "scaled(by=2.0)"
+    assert text_in_any_process(partial(scaled, 1, by=Jitter())) == "scaled(1, by=Jitter)"
+    assert text_in_any_process(Jitter()) == "Jitter"
+    assert "ReLU" in text_in_any_process(nn.Sequential(nn.ReLU()))
+
+
+def test_lambdas_are_known_again_by_what_they_do():
+    same = [text_in_any_process(make) for make in (lambda x: x + 1, lambda x: x + 1)]
+    assert same[0] == same[1]
+    others = {
+        text_in_any_process(make) for make in (lambda x: x + 2, lambda x: x - 1, lambda x: x.sin(), lambda x: x.cos())
+    }
+    assert len(others | set(same)) == 5
+    assert not any(" at 0x" in text for text in others)

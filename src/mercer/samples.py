@@ -76,9 +76,9 @@ class Augmented(NamedTuple):
         if is_colour or not isinstance(augment, str):
             return cls(augment, shape)
         axis = 0 if len(shape) == 1 else None
-        center, scale = (
-            np.broadcast_to(np.asarray(part, X.dtype), X.shape[1:]) for part in (X.mean(axis), X.std(axis))
-        )
+        # Sums of a million numbers in float32 are off by as much as a column varies.
+        moments = X.mean(axis, dtype=np.float64), X.std(axis, dtype=np.float64)
+        center, scale = (np.broadcast_to(np.asarray(part, X.dtype), X.shape[1:]) for part in moments)
         return cls(augment, shape, center.copy(), np.where(scale > 0, scale, 1.0).astype(X.dtype))
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:

@@ -21,7 +21,7 @@ def run(model: Path, data: Path, out: Path, seed: int, as_json: bool) -> None:
     with notes():
         given = read(workflow, data)
         with waiting("writing the report"):
-            write_report(workflow, given, out, data_name=data.name, random_state=seed)
+            write_report(workflow, given, out, data_name=data.name or data.resolve().name, random_state=seed)
     size = out.stat().st_size
     if as_json:
         print_json({"model": model, "data": data, "kind": type(workflow).__name__, "bytes": size, "out": out})

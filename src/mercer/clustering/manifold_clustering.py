@@ -41,7 +41,8 @@ from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 
 # n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
-DEFAULT_COMPONENTS = 32
+# Where that is less than so many a cluster, these.
+DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
 # eta="auto" trains with these, the second being the authors', and takes the one whose clusters reduce the rate most.
 ETAS = (0.12, 0.175)
 # Clusters are made of memberships with one of these, whichever has the largest modularity.
@@ -79,7 +80,8 @@ class ManifoldClustering(
     ----------
     n_clusters : int, default=8
     n_components : int or None, default=None
-        d, the dimension of features and codes. None takes 32, or as many as the backbone gives.
+        d, the dimension of features and codes, 2 or more. None takes 32, or as many as the backbone gives, but two a
+        cluster at least.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
         What comes before the heads; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
     hidden : int, default=512
@@ -307,7 +309,7 @@ class ManifoldClustering(
                 training = linearize(  # lines 3 to 9
                     network, source, recipes[1], epsilon=self.epsilon, gamma=self.gamma, regulariser=self.regulariser,
                     eta=eta, affinity=self.affinity, freeze=self.freeze, seed=self.seed_,
-                    progress=looks.also(progress), **checkpoint_of(self, f"final-{eta:g}", data),
+                    progress=looks.also(progress), **checkpoint_of(self, f"final-{eta!r}", data),
                 )  # fmt: skip
             found = self._clustered(network, X[some])  # line 10
             finals.append(Stage("final", eta, found, snapshot(network), training, looks))
@@ -360,7 +362,9 @@ class ManifoldClustering(
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
-        d = min(DEFAULT_COMPONENTS, width) if self.n_components is None else self.n_components
+        # Rows of fewer columns than clusters still need directions for these.
+        usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLUSTER * self.n_clusters)
+        d = usual if self.n_components is None else self.n_components
         like = as_tensor(center_and_scale[0], device=self.device)
         return ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
 

@@ -22,7 +22,7 @@ START_STEPS, STEPS = 1500, 150
 START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
 SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
 # What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
-OF_START = ("epsilon_start", "agreement", "augment", "n_views", "standardize")
+OF_START = ("epsilon_start", "agreement", "augment", "n_views", "standardize", "sample_shape_", "backbone")
 OF_FINAL = (*OF_START, "start_recipe", "epsilon", "gamma", "regulariser", "affinity", "freeze")
 
 
@@ -30,7 +30,7 @@ def check_parameters(model: Any, X: np.ndarray) -> None:
     """Raise if a parameter is not what it may be for samples."""
     check_n_clusters(model.n_clusters, X)
     if model.n_components is not None:
-        check_count("n_components", model.n_components)
+        check_count("n_components", model.n_components, at_least=2)
     check_count("hidden", model.hidden)
     check_count("n_views", model.n_views, at_least=2)
     if check_count("max_rows", model.max_rows, at_least=2) < model.n_clusters:

@@ -31,7 +31,7 @@ MIN_BATCH = 2
 # A class's subspace holds this share of the squares of its features.
 ENERGY = 0.95
 # What a training depends on beside the network, the recipe, the seed and the data, which the trainer compares itself.
-TRAINED_BY = ("epsilon", "augment", "standardize")
+TRAINED_BY = ("epsilon", "augment", "standardize", "sample_shape_", "backbone")
 
 
 class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):

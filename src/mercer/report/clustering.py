@@ -13,6 +13,7 @@ from mercer.report.maps import (
     encode_levels,
     map_data,
     map_parts,
+    named_frame_or_images,
     some_images,
 )
 from mercer.report.markup import Html, facts, join, paragraph, table, tag
@@ -67,6 +68,7 @@ def report_clustering(workflow: DataClustering, data: Any, data_name: str, rando
     data_name : str
     random_state : int, RandomState instance or None
     """
+    data = named_frame_or_images(data)
     random = check_random_state(random_state)
     drawn = draw_samples(workflow.reads, data, random, MOST_SAMPLES)
     groups = assigned(workflow, drawn, data)
@@ -231,7 +233,6 @@ def _rows(workflow: DataClustering, data: Any, rows: np.ndarray, k: int, title: 
     """Return rows of a table, with the columns that tell the group apart first."""
     telling = [entry["column"] for entry in (workflow.profiles_ or [[]] * (k + 1))[k]]
     names = [*telling, *(name for name in workflow.columns_ if name not in telling)][:MOST_SHOWN]
-    frame = data.set_axis([str(name) for name in data.columns], axis=1).iloc[rows]
-    values = [texts_of(frame[name].tolist()) for name in names]
+    values = [texts_of(data[name].iloc[rows].tolist()) for name in names]
     lines = [[text_of(int(row)), *cells] for row, *cells in zip(rows, *values, strict=True)]
     return table(["row", *names], lines, label=f"{title} rows of group {k}")

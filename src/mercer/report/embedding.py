@@ -6,7 +6,16 @@ import numpy as np
 
 from mercer.kernels import Kernel
 from mercer.report.evidence import sample
-from mercer.report.maps import NOUN, ONE, Drawn, draw_samples, encode_column, map_data, map_parts
+from mercer.report.maps import (
+    NOUN,
+    ONE,
+    Drawn,
+    draw_samples,
+    encode_column,
+    map_data,
+    map_parts,
+    named_frame_or_images,
+)
 from mercer.report.markup import facts, paragraph
 from mercer.report.page import Page, Section
 from mercer.report.thumbnails import sheet
@@ -29,6 +38,7 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
     data_name : str
     random_state : int, RandomState instance or None
     """
+    data = named_frame_or_images(data)
     noun = NOUN[workflow.reads]
     drawn = draw_samples(workflow.reads, data, random_state)
     places = workflow.predict_frame(drawn.data)[["map_1", "map_2"]].to_numpy()
@@ -99,7 +109,7 @@ def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn
         return True
     if index is None or not is_table_of_fit(workflow, data):
         return False
-    table = data.set_axis([str(name) for name in data.columns], axis=1).iloc[index[used]]
+    table = data.iloc[index[used]]
     landmarks["columns"] = [encode_column(column["name"], table[column["name"]]) for column in payload["columns"]]
     return True
 

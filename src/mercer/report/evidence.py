@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.data_files.tables import check_columns
+from mercer.exceptions import DataFileError
 from mercer.report.words import count
 from mercer.tables.frames import as_frame, column_names
 from mercer.workflows import TablePrediction
@@ -127,7 +128,7 @@ def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evi
 
 
 def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
-    """Return whether a table is the one of the fit: as many rows, and the targets of the held-out rows in their places.
+    """Return whether a table is the one of the fit: as many rows, and held-out rows in their places.
 
     Parameters
     ----------
@@ -142,10 +143,25 @@ def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
     rows = np.asarray(kept["rows"])
     if len(frame) < n_seen or (workflow.max_rows is None and len(frame) != n_seen) or rows.max() >= len(frame):
         return False
-    column = frame[workflow.target_].iloc[rows]
+    return has_targets(workflow, frame[workflow.target_].iloc[rows]) and has_inputs(workflow, frame)
+
+
+def has_targets(workflow: TablePrediction, column: Any) -> bool:
+    """Return whether a column has the targets of the held-out rows, whatever type they are stored as."""
+    true = workflow.held_out_["true"]
     if workflow.task_ == "classification":
-        return [text_of_class(value) for value in column] == [text_of_class(value) for value in kept["true"]]
-    return column.dtype.kind in "iuf" and np.array_equal(column.to_numpy(dtype=np.float64), kept["true"])
+        classes = sorted({str(label) for label in true})
+        return np.array_equal(places_of(column, classes), places_of(true, classes))
+    try:
+        return np.array_equal(as_numbers(column), true)
+    except DataFileError:
+        return False
+
+
+def has_inputs(workflow: TablePrediction, frame: Any) -> bool:
+    """Return whether the first held-out rows have, in a table, the inputs that they had in the fit."""
+    there = workflow.encoded_rows(frame, workflow.held_out_["rows"])
+    return bool(np.allclose(there, workflow.held_out_["encoded"], rtol=1e-5, atol=1e-6))
 
 
 def checked_frame(workflow: TablePrediction, data: Any) -> Any:
@@ -175,4 +191,6 @@ def text_of_class(label: Any) -> str:
 def places_of(labels: Any, classes: list[str]) -> np.ndarray:
     """Return the places of labels among classes, and the place after the last for others."""
     place = {name: i for i, name in enumerate(classes)}
-    return np.array([place.get(text_of_class(label), len(classes)) for label in labels], dtype=np.int64)
+    # 1.0 among fractions is the class "1.0", and among whole numbers with holes the class "1".
+    found = (place.get(str(label), place.get(text_of_class(label), len(classes))) for label in labels)
+    return np.fromiter(found, dtype=np.int64, count=len(labels))

@@ -19,6 +19,7 @@ from mercer.tables.frames import as_frame, column_names
 MOST_POINTS = {"table": 5000, "images": 2000}
 # Columns that come with the samples, and values of a column past which it is text and colours nothing.
 MOST_COLUMNS, MOST_LEVELS = 20, 30
+MOST_IN_LEGEND = 20
 NOUN = {"table": "row", "images": "image"}
 ONE = {"table": "a row", "images": "an image"}
 
@@ -70,12 +71,19 @@ def draw_samples(reads: str, data: Any, random_state: Any, at_most: int | None =
     if isinstance(data, ImageFolder):
         rows = sample(np.arange(len(data.X)), most, random_state)
         return Drawn(reads, some_images(data, rows), rows, len(data.X))
+    frame = named_frame_or_images(data)
+    rows = sample(np.arange(len(frame)), most, random_state)
+    return Drawn(reads, frame.iloc[rows], rows, len(frame))
+
+
+def named_frame_or_images(data: Any) -> Any:
+    """Return images as they are, and a table of any library as a pandas frame whose names are strings."""
+    if isinstance(data, ImageFolder):
+        return data
     frame = as_frame(data)
     if frame is None:
         raise TypeError(f"data is a {type(data).__name__}: a data frame or an ImageFolder is needed.")
-    frame = frame.set_axis(column_names(frame), axis=1)
-    rows = sample(np.arange(len(frame)), most, random_state)
-    return Drawn(reads, frame.iloc[rows], rows, len(frame))
+    return frame.set_axis(column_names(frame), axis=1)
 
 
 def some_images(folder: ImageFolder, rows: Sequence[int] | np.ndarray) -> ImageFolder:
@@ -199,7 +207,9 @@ def map_parts(drawn: Drawn, places: np.ndarray, labels: np.ndarray | None, help_
 
 
 def _still(places: np.ndarray, labels: np.ndarray | None) -> Any:
-    display = EmbeddingDisplay(places, labels, ("map 1", "map 2")).plot()
-    if labels is not None:
+    # A legend of more groups is higher than the figure.
+    shown = labels if labels is not None and len(np.unique(labels)) <= MOST_IN_LEGEND else None
+    display = EmbeddingDisplay(places, shown, ("map 1", "map 2")).plot()
+    if shown is not None:
         display.ax_.get_legend().set_title("group")
     return display

@@ -46,8 +46,11 @@
     return table;
   }
 
+  // Where all columns are texts there is none to colour by.
+  const colouring = () => (select.value === "" ? undefined : data.columns[Number(select.value)]);
+
   function describe(i) {
-    const column = data.columns[Number(select.value)];
+    const column = colouring();
     return data.names[i] + (column ? `, ${column.name}: ${valueOf(column, i)}` : "");
   }
 
@@ -96,7 +99,7 @@
 
   function colour() {
     legend.replaceChildren();
-    const column = data.columns[Number(select.value)];
+    const column = colouring();
     if (!column) colours = new Array(n).fill(data.palette[0]);
     else if ((column.kind === "number" ? colourByNumber : colourByLevel)(column)) legend.append(entry(MISSING, "missing"));
     draw();
@@ -234,6 +237,7 @@
   };
 
   canvas.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return; // the browser's own
     if (MOVES[event.key]) point(under === null ? chosen ?? 0 : MOVES[event.key](under), true);
     else if (event.key === "Enter" && under !== null) choose(under);
     else if (event.key === "Escape") { point(null); choose(null); }

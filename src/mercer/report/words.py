@@ -12,6 +12,8 @@ NONE = "–"
 # How pandas and NumPy write what is missing, and scores that are not finite.
 MISSING = ("nan", "NaT", "<NA>", "inf", "-inf")
 LONGEST = 60
+# Whole numbers from here on are no amounts.
+LARGEST_AMOUNT = 10**15
 HEADINGS = {
     "rmse": "RMSE",
     "r2": "R²",
@@ -32,8 +34,10 @@ def text_of(value: Any) -> str:
         return NONE
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return shorten(" ".join(str(value).split()), LONGEST)
+    if isinstance(value, (int, np.integer)) and abs(int(value)) >= LARGEST_AMOUNT:
+        return shorten(str(value), LONGEST)  # an identifier, of which every digit counts
     number = float(value) + 0.0  # a zero has no sign
-    if number.is_integer() and abs(number) < 1e15:
+    if number.is_integer() and abs(number) < LARGEST_AMOUNT:
         # A year or the number of a house has no comma; large amounts are read more easily with them.
         return f"{number:,.0f}" if abs(number) >= 1e4 else f"{number:.0f}"
     return f"{number:,.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"

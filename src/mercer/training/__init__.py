@@ -1,11 +1,12 @@
 """Training of torch modules by gradients: a loop that can be killed at any moment and goes on where it was."""
 
-from mercer.training.checkpoint import data_digest, settings_of
+from mercer.training.checkpoint import data_digest
 from mercer.training.lars import LARS
 from mercer.training.loop import Training, train
 from mercer.training.optimizers import OPTIMIZERS, make_optimizer
 from mercer.training.progress import fit_progress
 from mercer.training.recipe import Recipe, check_recipe
+from mercer.training.settings import settings_of
 
 __all__ = [
     "LARS",

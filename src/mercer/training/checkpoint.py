@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -90,13 +90,6 @@ def data_digest(*arrays: Any) -> str:
             block = values[rows]
             digest.update((block.detach().cpu().numpy() if isinstance(block, Tensor) else block).tobytes())
     return digest.hexdigest()
-
-
-def settings_of(model: Any, names: Iterable[str]) -> dict[str, str]:
-    """Return parameters of an estimator by which a checkpoint of its fit is known again, in this process or another."""
-    values = {name: getattr(model, name) for name in names}
-    # The name of a function is the same in another process, where its text is not.
-    return {name: getattr(value, "__qualname__", str(value)) for name, value in values.items()}
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[str]:

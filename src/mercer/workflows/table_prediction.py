@@ -25,6 +25,7 @@ from mercer.workflows.table_target import TASKS, as_classes, as_numbers, find_ta
 
 # Held-out rows that are kept for a report.
 MOST_KEPT = 5000
+MOST_ENCODED = 50
 
 
 class TablePrediction(BaseEstimator):
@@ -78,7 +79,8 @@ class TablePrediction(BaseEstimator):
         balanced_accuracy and log_loss; None where a model has no such score. Empty if test_size=0.
     held_out_ : dict
         `rows` (positions in the table), `true`, `predicted`, and `std`, or `probabilities` (a column a class) and
-        `classes`, of at most 5000 rows. Empty if test_size=0.
+        `classes`, of at most 5000 rows, and `encoded`, the inputs of the first 50, by which the table is known again.
+        Empty if test_size=0.
     model_ : TabularModel
         Fitted on all rows.
     settings_ : dict
@@ -152,6 +154,8 @@ class TablePrediction(BaseEstimator):
             self._score(table, y, rows, train, test, random)
         self.model_ = self._fitted(table, y, int(random.randint(2**31 - 1)))
         self.kinds_ = dict(self.model_.encoder_.kinds_)
+        if self.held_out_:
+            self.held_out_["encoded"] = self.encoded_rows(frame, self.held_out_["rows"])
         self.settings_ = describe_settings(self.model_, len(rows))
         self.importances_ = describe_importances(self.model_)
         self.combinations_ = describe_combinations(self.model_)
@@ -212,6 +216,20 @@ class TablePrediction(BaseEstimator):
         return mean, std, None if y is None else model.estimator_.log_density(X, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
+
+    def encoded_rows(self, frame: Any, rows: np.ndarray) -> np.ndarray:
+        """Return some rows of a table as the model sees them: the first 50 of those that are asked for.
+
+        Parameters
+        ----------
+        frame : data frame
+        rows : ndarray of int
+            Positions in the table.
+        """
+        some = self._named(frame).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
+            return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
 
     def predict_frame(self, frame: Any, level: float = 0.9) -> Any:
         """Predict for new rows.
