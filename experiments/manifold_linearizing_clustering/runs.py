@@ -54,8 +54,7 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
         return described(model, samples.y) | {"fit seconds": seconds}
     X = samples.X
     if settings.get("features"):
-        model, _ = fitted(samples, {"n_clusters": k, "result": settings["features"]}, seed)
-        X = model.transform(X)
+        X = stage_features(settings["data"], settings["rows"], seed, settings["features"])
     start = time.perf_counter()
     labels = peer(settings["contestant"], X, k, settings["options"], seed)
     return scores(samples.y, labels) | {"fit seconds": time.perf_counter() - start}
@@ -65,6 +64,15 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
 @lru_cache(maxsize=4)
 def cached(name: str, n: int | None, seed: int, imbalanced: bool) -> Samples:
     return samples_of(name, n, seed, imbalanced=imbalanced)
+
+
+# Those of a stage are wanted by two contestants.
+@lru_cache(maxsize=6)
+def stage_features(name: str, n: int | None, seed: int, stage: str) -> np.ndarray:
+    """Return the features that ManifoldClustering has learned of the samples by the end of a stage."""
+    samples = cached(name, n, seed, False)
+    model, _ = fitted(samples, {"n_clusters": len(np.unique(samples.y)), "result": stage}, seed)
+    return model.transform(samples.X)
 
 
 def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[ManifoldClustering, float]:
