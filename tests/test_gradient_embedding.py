@@ -96,20 +96,21 @@ def test_starts():
 
 
 @pytest.mark.parametrize("loss", ["simclr", "byol"])
-def test_a_fit_that_was_killed_ends_as_one_that_was_not(loss, tmp_path):
+def test_a_fit_that_was_killed_ends_as_one_that_was_not(loss, tmp_path, monkeypatch):
     whole = fitted(loss)
-    calls = {"n": 0}
+    calls, usual = {"n": 0}, GaussianNoise.__call__
 
-    class Killed(GaussianNoise):
-        def __call__(self, batch, generator):
-            calls["n"] += 1
-            if calls["n"] == 21:
-                raise KeyboardInterrupt
-            return super().__call__(batch, generator)
+    def killed(self, batch, generator):
+        calls["n"] += 1
+        if calls["n"] == 21:
+            raise KeyboardInterrupt
+        return usual(self, batch, generator)
 
     path = tmp_path / "fit.checkpoint"
-    with pytest.raises(KeyboardInterrupt):
-        fitted(loss, augment=Killed(0.1), checkpoint=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(GaussianNoise, "__call__", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(loss, checkpoint=path)
     assert path.exists()
     resumed = fitted(loss, checkpoint=path)
     np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
@@ -119,7 +120,10 @@ def test_a_fit_that_was_killed_ends_as_one_that_was_not(loss, tmp_path):
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     path = tmp_path / "fit.checkpoint"
     fitted(checkpoint=path)
-    for change in ({"n_components": 4}, {"loss": "vicreg"}, {"start": "kaiming"}, {"rows": X[::-1]}):
+    for change in (
+        {"n_components": 4}, {"loss": "vicreg"}, {"start": "kaiming"}, {"rows": X[::-1]}, {"ridge": 0.1},
+        {"augment": GaussianNoise(0.2)}, {"kernel": Gaussian(1.6)}, {"n_views": 3},
+    ):  # fmt: skip
         with pytest.raises((ModelFileError, ValueError), match="checkpoint"):
             fitted(**{"checkpoint": path, **change})
 

@@ -178,3 +178,8 @@ class GivenViews(NamedTuple):
 
 
 ViewSource = DrawnViews | GivenViews
+
+
+def given_arrays(source: ViewSource) -> Sequence[np.ndarray]:
+    """Return the views that are there; none where they are drawn."""
+    return source.arrays if isinstance(source, GivenViews) else ()

@@ -13,7 +13,7 @@ from mercer.clustering.memberships import AFFINITIES
 from mercer.exceptions import invalid_parameter
 from mercer.losses.mlc import REGULARISERS
 from mercer.networks.backbones import weights_of
-from mercer.samples import GivenViews, ViewSource
+from mercer.samples import ViewSource, given_arrays
 from mercer.training import Recipe, check_recipe, data_digest, settings_of
 
 RESULTS = ("auto", "start", "final")
@@ -77,5 +77,4 @@ def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
 
 def digest_of(model: Any, X: np.ndarray, source: ViewSource) -> str:
     """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
-    views = source.arrays if isinstance(source, GivenViews) else ()
-    return data_digest(X, *views, *weights_of(model.backbone))
+    return data_digest(X, *given_arrays(source), *weights_of(model.backbone))

@@ -24,8 +24,8 @@ from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
 from mercer.losses import kernel_pca
 from mercer.nystrom import landmark_features, landmark_influence
-from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
-from mercer.training import Recipe, data_digest, fit_progress
+from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples, given_arrays
+from mercer.training import Recipe, data_digest, fit_progress, settings_of
 
 # What n_components=None means where the landmarks bear as many.
 DEFAULT_COMPONENTS = 150
@@ -38,7 +38,9 @@ WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
 # ridge="auto" where views are noise, as a share of the largest variance.
 NOISE_RIDGE = 0.1
 # What else gradient steps depend on: they go on from a checkpoint only if it has the same.
-TRAINED_BY = ("loss", "start", "negatives", "preconditioner", "redraw")
+TRAINED_BY = (
+    "loss", "start", "negatives", "preconditioner", "redraw", "augment", "n_views", "sample_shape_", "kernel_", "ridge",
+)  # fmt: skip
 
 
 class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
@@ -376,8 +378,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
                 seed=self.seed_,
                 checkpoint=self.checkpoint,
                 progress=progress,
-                settings={name: str(getattr(self, name)) for name in TRAINED_BY},
-                data="" if self.checkpoint is None else data_digest(self.landmarks_),
+                settings=settings_of(self, TRAINED_BY),
+                data="" if self.checkpoint is None else data_digest(self.landmarks_, *given_arrays(source)),
             )
         self.history_ = self.history_ + training.history
         self.loss_ = min((record["criterion"] for record in training.history), default=float("nan"))
