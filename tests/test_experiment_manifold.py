@@ -36,11 +36,24 @@ def test_half_of_the_samples_of_odd_classes_go():
 def test_scattered_views_share_channels_and_components():
     random = np.random.default_rng(0)
     images = random.random((12, 64)).astype(np.float32)
-    a, b = data.scattered([images, images], (8, 8))
+    rows = data.scattered([images, images], (8, 8))
+    a, b = data.principal(rows, mean_kept=False)
     np.testing.assert_array_equal(a, b)
     assert len(a) == 12
     np.testing.assert_allclose(a.mean(axis=0), 0.0, atol=1e-4)
     assert (np.diff(a[:, :10].var(axis=0)) <= 1e-6).all()
+    # With the mean kept, inner products are those of the rows themselves: twelve of them fill twelve directions.
+    (kept,) = data.principal(rows[:1], mean_kept=True)
+    np.testing.assert_allclose(kept @ kept.T, rows[0] @ rows[0].T, rtol=1e-3)
+
+
+def test_methods_of_subspaces_are_given_features_with_their_mean_too():
+    names = {case.name: case.settings for case in experiment.EXPERIMENT.cases(False)}
+    for name in all_cases.SUBSPACES:
+        assert "mean_kept" not in names[f"mnist 2 000: {name}"]
+        assert names[f"mnist 2 000: {name}{all_cases.MEAN_KEPT}"]["mean_kept"]
+        assert names[f"mnist 2 000: {name}{all_cases.MEAN_KEPT}"]["contestant"] == name
+        assert f"digits: {name}{all_cases.MEAN_KEPT}" not in names
 
 
 def test_cosines_between_a_plane_and_a_line():
@@ -165,12 +178,14 @@ def test_a_run_of_one_set(monkeypatch, views):
     samples = data.Samples(
         X, [X + 0.01 * random.normal(size=X.shape).astype(np.float32) for _ in range(views)], np.repeat([0, 1], 20)
     )
-    monkeypatch.setattr(runs, "cached", lambda *_: samples)
+    monkeypatch.setattr(runs, "cached", lambda *_, **__: samples)
     few = {"n_epochs": 2, "batch_size": 40}
     settings = {"data": "made", "rows": None, "options": {"start_recipe": few, "recipe": few, "hidden": 8}}
     found = runs.run_set({**settings, "contestant": "ManifoldClustering"}, 0)
     assert {"accuracy", "nmi", "start accuracy", "final accuracy", "kept", "candidates", "fit seconds"} <= set(found)
     for name, options in all_cases.PEERS.items():
+        if name.endswith(all_cases.MEAN_KEPT):
+            continue
         assert 0.5 <= runs.run_set({**settings, "contestant": name, "options": options}, 0)["accuracy"] <= 1
 
 

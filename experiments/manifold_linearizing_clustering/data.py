@@ -41,11 +41,20 @@ def two_manifolds(deviation: float, seed: int) -> Samples:
     return Samples(X, [], np.repeat([0, 1], POINTS))
 
 
-def samples_of(name: str, n: int | None, seed: int, *, imbalanced: bool = False, n_views: int = N_VIEWS) -> Samples:
+def samples_of(
+    name: str,
+    n: int | None,
+    seed: int,
+    *,
+    imbalanced: bool = False,
+    mean_kept: bool = False,
+    n_views: int = N_VIEWS,
+) -> Samples:
     """Return a set: digits as they are, others by features of the images, with views of the images.
 
     Gray images go through the wavelet scattering, photographs (CIFAR-10) through a pretrained network. `imbalanced`
-    removes half of the samples of odd classes, as for Table 4.
+    removes half of the samples of odd classes, as for Table 4. `mean_kept` is for subspaces, which go through the
+    origin: the mean of the features is not taken off. There are no views then.
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -60,7 +69,8 @@ def samples_of(name: str, n: int | None, seed: int, *, imbalanced: bool = False,
     if name == "digits":
         return Samples(X, [], y, shape)
     describe = pretrained if name == "cifar10" else scattered
-    features, *views = describe([X, *views_of(X, shape, n_views, seed)], shape)
+    views = [] if mean_kept else views_of(X, shape, n_views, seed)
+    features, *views = principal(describe([X, *views], shape), mean_kept)
     return Samples(features, views, y)
 
 
@@ -78,22 +88,21 @@ def views_of(X: np.ndarray, shape: tuple[int, ...], count: int, seed: int) -> li
 
 
 def scattered(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Return principal components of scattering coefficients, channels scaled alike; all by the first of the arrays."""
+    """Return scattering coefficients, channels scaled alike; all by the first of the arrays."""
     found = [scattering(rows.reshape(-1, *shape)) for rows in images]
     scale = np.sqrt(np.mean(found[0] ** 2, axis=(0, 2, 3), keepdims=True))
-    rows = [(coefficients / scale).reshape(len(coefficients), -1) for coefficients in found]
-    return principal(rows)
+    return [(coefficients / scale).reshape(len(coefficients), -1) for coefficients in found]
 
 
 def pretrained(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Return principal components of a pretrained network's features, all by the first of the arrays."""
+    """Return a pretrained network's features."""
     # Views may leave [0, 1] by a rounding.
-    return principal([pretrained_features(rows.reshape(-1, *shape).clip(0.0, 1.0)) for rows in images])
+    return [pretrained_features(rows.reshape(-1, *shape).clip(0.0, 1.0)) for rows in images]
 
 
-def principal(rows: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the first principal components of several arrays, by the rows of the first."""
-    center = rows[0].mean(axis=0)
+def principal(rows: list[np.ndarray], mean_kept: bool) -> list[np.ndarray]:
+    """Return the first principal components of several arrays, by the rows of the first; or its singular vectors'."""
+    center = np.zeros_like(rows[0][0]) if mean_kept else rows[0].mean(axis=0)
     covariance = (rows[0] - center).T @ (rows[0] - center)
     _, vectors = np.linalg.eigh(covariance)
     return [(row - center) @ vectors[:, ::-1][:, :COMPONENTS] for row in rows]

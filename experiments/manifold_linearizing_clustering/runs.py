@@ -47,7 +47,8 @@ def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
     """A contestant on a set; the same rows and features for all."""
-    samples = cached(settings["data"], settings["rows"], seed, settings.get("imbalanced", False))
+    options = {name: settings.get(name, False) for name in ("imbalanced", "mean_kept")}
+    samples = cached(settings["data"], settings["rows"], seed, **options)
     k = len(np.unique(samples.y))
     if settings["contestant"] == "ManifoldClustering":
         model, seconds = fitted(samples, {"n_clusters": k} | settings["options"], seed)
@@ -62,15 +63,15 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
 
 # Each seed's samples are wanted by every contestant in turn.
 @lru_cache(maxsize=4)
-def cached(name: str, n: int | None, seed: int, imbalanced: bool) -> Samples:
-    return samples_of(name, n, seed, imbalanced=imbalanced)
+def cached(name: str, n: int | None, seed: int, *, imbalanced: bool = False, mean_kept: bool = False) -> Samples:
+    return samples_of(name, n, seed, imbalanced=imbalanced, mean_kept=mean_kept)
 
 
 # Those of a stage are wanted by two contestants.
 @lru_cache(maxsize=6)
 def stage_features(name: str, n: int | None, seed: int, stage: str) -> np.ndarray:
     """Return the features that ManifoldClustering has learned of the samples by the end of a stage."""
-    samples = cached(name, n, seed, False)
+    samples = cached(name, n, seed)
     model, _ = fitted(samples, {"n_clusters": len(np.unique(samples.y)), "result": stage}, seed)
     return model.transform(samples.X)
 

@@ -406,7 +406,7 @@ class ManifoldClustering(
             From 1 to the number of parts, some four a cluster.
         """
         check_is_fitted(self)
-        P = membership(as_tensor(self.codes_, device=self.device), self.eta_, self.affinity).double().cpu().numpy()
+        P = membership(as_tensor(self.codes_, device=self.device), self.eta_, self.affinity).cpu().double().numpy()
         tree = cluster_tree((P + P.T) / 2.0, self.code_labels_, self.seed_)
         clusters = tree.cut(n_clusters)
         # A sample goes to its cluster first, and to a part of it then: cuts are nested for new samples too.

@@ -92,7 +92,7 @@ def clustered(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int) 
     O(n^3) time for the eigenvectors, O(n^2) memory.
     """
     P = membership(C, eta, affinity)
-    W = P.double().cpu().numpy()
+    W = P.cpu().double().numpy()
     W = (W + W.T) / 2.0
     spectrum = laplacian_spectrum(W, n_clusters + 1, np.random.RandomState(seed))
     labels = assign(spectrum, n_clusters, random=np.random.RandomState(seed))
@@ -120,4 +120,4 @@ def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
     epsilon : float
         ε of the rates; see `mercer.losses.mcr2`.
     """
-    return -float(mcr2(Z.double(), torch.from_numpy(labels).to(Z.device), epsilon=epsilon))
+    return -float(mcr2(Z.cpu().double(), torch.from_numpy(labels), epsilon=epsilon))
