@@ -340,6 +340,7 @@ CHANGES = {
             "image_shape": (8, 8),
             "standardize": False,
             "freeze": beside(False, backbone="mlp"),
+            "validation_fraction": 0.7,
             "start_recipe": Recipe(n_epochs=1),
             "recipe": Recipe(n_epochs=1),
             "result": "start",

@@ -206,7 +206,7 @@ def one_start():
 @pytest.mark.parametrize("method", stability.METHODS)
 def test_methods_on_one_start(one_start, method, monkeypatch):
     few = Recipe(n_epochs=4, batch_size=60)
-    monkeypatch.setattr(stability, "recipes_of", lambda *_: (few, few))
+    monkeypatch.setattr(stability, "recipes_of", lambda *_, **__: (few, few))
     for name, value in {"NMCE_RECIPE": few, "MEMBERSHIP_STEPS": 10, "MEMBERSHIP_ETAS": (0.1,)}.items():
         monkeypatch.setattr(stability, name, value)
     before = {name: value.clone() for name, value in one_start.network.state_dict().items()}

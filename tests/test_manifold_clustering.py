@@ -18,6 +18,7 @@ from mercer.clustering import manifold_training
 from mercer.clustering.manifold_clustering import ETAS, MEMBERSHIP_ETAS, TIE
 from mercer.clustering.manifold_history import Looks
 from mercer.clustering.manifold_network import ManifoldNetwork
+from mercer.clustering.manifold_parameters import recipes_of, split
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import (
     AFFINITIES,
@@ -387,6 +388,47 @@ def test_a_backbone_that_gives_nan_at_once_is_an_error():
         pytest.raises(NumericalError, match="backbone and heads give NaN or infinite numbers for 120 of the 120 rows"),
     ):
         fitted(backbone=BreaksDown(4, for_good=True))
+
+
+# ---- samples kept out -----------------------------------------------------------------------------------------------
+
+
+def test_samples_are_kept_out_if_they_are_enough():
+    rows = numbers(400, 3)
+    seen, held_out = split(drawn(rows), 0.2, 0)
+    assert (seen.n_rows, held_out.n_rows) == (320, 80)
+    assert len(np.unique(np.vstack([seen.X, held_out.X]), axis=0)) == 400
+    again = split(drawn(rows), 0.2, 0)[1]
+    np.testing.assert_array_equal(held_out.X, again.X)
+    assert not np.array_equal(held_out.X, split(drawn(rows), 0.2, 1)[1].X)
+    for fraction in (0.0, 0.15):
+        source = drawn(rows)
+        assert split(source, fraction, 0) == (source, None)
+    assert split(drawn(numbers(9000, 1)), 0.5, 0)[1].n_rows == 1000
+
+
+def test_the_start_ends_with_the_epoch_that_is_best_for_samples_kept_out():
+    rows, _ = circle_and_pole(n=250)
+    model = fitted(rows, start_recipe=Recipe(n_epochs=30, learning_rate=3e-2), validation_fraction=0.2, result="start")
+    epochs = [record for record in model.history_ if record["stage"] == "start"]
+    criteria = [record["criterion"] for record in epochs]
+    assert all(record["criterion"] != record["loss"] for record in epochs)
+    best = int(np.argmin(criteria))
+    # The loss of views of these samples, at the weights that the model has, is the criterion of that epoch.
+    _, held_out = split(DrawnViews(rows, Augmented.fitted(NOISE, (3,), rows), 2, model.seed_), 0.2, model.seed_)
+    Z = [torch.from_numpy(model.transform(held_out.X))] * 2
+    rate = float(view_coding_rate(*Z, epsilon=model.epsilon_start, agreement=3 * np.log(1 + 1 / 0.2)))
+    assert rate == pytest.approx(criteria[best], rel=0.2)
+    assert not np.allclose(model.transform(rows), fitted(rows, result="start").transform(rows))
+
+
+def test_the_default_start_has_patience_where_samples_are_kept_out():
+    model = ManifoldClustering()
+    plain, patient = (recipes_of(model, 2000, 2000, is_validated=is_validated)[0] for is_validated in (False, True))
+    assert plain.patience is None
+    assert patient.patience == np.ceil(0.2 * patient.n_epochs)
+    own = Recipe(n_epochs=3)
+    assert recipes_of(ManifoldClustering(start_recipe=own), 20, 20, is_validated=True)[0] is own
 
 
 # ---- history --------------------------------------------------------------------------------------------------------

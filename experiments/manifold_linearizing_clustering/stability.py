@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from mercer.clustering.manifold_clustering import DEFAULT_COMPONENTS, ETAS, MEMBERSHIP_ETAS, ManifoldClustering
 from mercer.clustering.manifold_network import ManifoldNetwork
-from mercer.clustering.manifold_parameters import recipes_of
+from mercer.clustering.manifold_parameters import recipes_of, split
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import Clustered, by_modularity, rate_reduction
 from mercer.losses import mcr2, nmce
@@ -65,9 +65,12 @@ def learned_start(samples: Samples, defaults: ManifoldClustering) -> Start:
     center_and_scale = standardisation(samples.X, shape, False)
     network = ManifoldNetwork(nn.Identity(), d, min(DEFAULT_COMPONENTS, d), defaults.hidden, *center_and_scale, 0)
     source = GivenViews(samples.views, defaults.n_views)
+    seen, held_out = split(source, defaults.validation_fraction, 0)
     agreement = network.n_components * math.log1p(defaults.epsilon_start**-2)
-    recipe = recipes_of(defaults, len(samples.X))[0]
-    start_features(network, source, recipe, epsilon=defaults.epsilon_start, agreement=agreement, seed=0)
+    recipe = recipes_of(defaults, seen.n_rows, len(samples.X), is_validated=held_out is not None)[0]
+    start_features(
+        network, seen, recipe, epsilon=defaults.epsilon_start, agreement=agreement, seed=0, held_out=held_out,
+    )  # fmt: skip
     network.copy_head()
     return Start(samples, source, network, len(np.unique(samples.y)))
 
@@ -91,7 +94,7 @@ def unaugmented_labels(start: Start, seed: int) -> np.ndarray:
 def linearized(start: Start, source: GivenViews, seed: int) -> np.ndarray:
     """Return the clusters of the second stage on some views."""
     defaults = ManifoldClustering()
-    recipe = recipes_of(defaults, len(start.samples.X))[1]
+    recipe = recipes_of(defaults, len(start.samples.X), len(start.samples.X), is_validated=False)[1]
     found = []
     for eta in ETAS:
         network = copy.deepcopy(start.network)

@@ -21,6 +21,7 @@ from mercer.clustering.manifold_parameters import (
     checkpoint_of,
     digest_of,
     recipes_of,
+    split,
 )
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import (
@@ -80,8 +81,8 @@ class ManifoldClustering(
     ----------
     n_clusters : int, default=8
     n_components : int or None, default=None
-        d, the dimension of features and codes, 2 or more. None takes 32, or as many as the backbone gives, but two a
-        cluster at least.
+        d, the dimension of features and codes. With 1 there is one direction, and nothing to tell clusters apart. None
+        takes 32, or as many as the backbone gives, but two a cluster at least.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
         What comes before the heads; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
     hidden : int, default=512
@@ -115,9 +116,12 @@ class ManifoldClustering(
         are scaled alike, as features that have a common scale should be: principal components, for one.
     freeze : bool, default=True
         Whether the backbone stays as the start left it in the second stage, as in the paper.
+    validation_fraction : float, default=0.0
+        The share of samples, 1000 at most, that the start is not trained on. It then ends with the epoch of the
+        smallest loss on them. Where they would be fewer than 64, and for 0, it is trained on all samples to its end.
     start_recipe : Recipe or None, default=None
         How the start is trained. None is 1500 steps of Adam at a rate of 0.001 with a weight decay of 0.0001, on
-        batches of 512.
+        batches of 512; fewer, if for a fifth of them the loss of samples kept out has not fallen.
     recipe : Recipe or None, default=None
         How the second stage is trained. None is 150 steps of SGD at a rate of 0.01 with momentum 0.9 and a weight decay
         of 0.0005, on batches of 512.
@@ -195,6 +199,7 @@ class ManifoldClustering(
         image_shape: Any = None,
         standardize: bool = True,
         freeze: bool = True,
+        validation_fraction: float = 0.0,
         start_recipe: Recipe | None = None,
         recipe: Recipe | None = None,
         result: str = "auto",
@@ -219,6 +224,7 @@ class ManifoldClustering(
         self.image_shape = image_shape
         self.standardize = standardize
         self.freeze = freeze
+        self.validation_fraction = validation_fraction
         self.start_recipe = start_recipe
         self.recipe = recipe
         self.result = result
@@ -284,8 +290,9 @@ class ManifoldClustering(
     def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldClustering":
         some = np.sort(self._random.permutation(len(X))[: self.max_rows])
         del self._random
+        seen, held_out = split(source, self.validation_fraction, self.seed_)
         network = self._network(standardisation(X, self.sample_shape_, self.standardize))
-        recipes = recipes_of(self, len(X))
+        recipes = recipes_of(self, seen.n_rows, len(X), is_validated=held_out is not None)
         etas = ETAS if self.eta == "auto" else (float(self.eta),)
         whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
@@ -295,8 +302,9 @@ class ManifoldClustering(
         looks = see()
         with fit_progress(self, recipes[0].n_epochs, within=whole, task_name="start") as progress:
             training = start_features(  # line 1
-                network, source, recipes[0], epsilon=self.epsilon_start, agreement=agreement_of(self, network),
-                seed=self.seed_, progress=looks.also(progress), **checkpoint_of(self, "start", data),
+                network, seen, recipes[0], epsilon=self.epsilon_start, agreement=agreement_of(self, network),
+                seed=self.seed_, held_out=held_out, progress=looks.also(progress),
+                **checkpoint_of(self, "start", data),
             )  # fmt: skip
         network.copy_head()  # line 2
         start = Stage("start", None, self._clustered(network, X[some]), snapshot(network), training, looks)

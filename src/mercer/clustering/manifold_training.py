@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +19,7 @@ MIN_BATCH = 2
 
 def start_features(
     network: ManifoldNetwork, source: ViewSource, recipe: Recipe, *, epsilon: float, agreement: float, seed: int,
-    **options: Any,
+    held_out: ViewSource | None = None, **options: Any,
 ) -> Training:  # fmt: skip
     """Learn features whose views agree while samples spread out: objective (5), line 1 of Algorithm 1.
 
@@ -34,15 +35,28 @@ def start_features(
     agreement : float
         λ.
     seed : int
+    held_out : DrawnViews or GivenViews, optional
+        Views of samples that are not trained on. The best epoch is then the one of the smallest loss on them: a head
+        that goes on spreading the samples it sees learns them one by one, and forgets what they have in common.
     **options
         As in `mercer.training.train`.
     """
     like = network.center
 
-    def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
-        views = [network.features(view) for view in source.batch(rows.numpy(), generator, like)]
-        return guarded(views, lambda: view_coding_rate(*views, epsilon=epsilon, agreement=agreement))
+    def loss_of(views: list[Tensor]) -> Tensor:
+        features = [network.features(view) for view in views]
+        return guarded(features, lambda: view_coding_rate(*features, epsilon=epsilon, agreement=agreement))
 
+    def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
+        return loss_of(source.batch(rows.numpy(), generator, like))
+
+    def validation(generator: torch.Generator) -> float:
+        assert held_out is not None
+        network.eval()
+        return float(loss_of(held_out.batch(np.arange(held_out.n_rows), generator, like)))
+
+    if held_out is not None:
+        options["validation"] = validation
     with _training(network, frozen=(network.cluster_head,)):
         return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
 
