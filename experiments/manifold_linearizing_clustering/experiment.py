@@ -139,8 +139,8 @@ def imbalance_claim(name: str) -> Claim:
     return Claim(
         f"Table 4: the drop with imbalanced classes is smaller than that of {name} (ours, theirs)", None, drops,
         lambda results: drops(results)[0] < drops(results)[1],
-        "one draw of three (.90, the others .98) makes the drop; k-means and elastic net, far below, gain where there is "
-        "less of what they confuse",
+        "one draw of three (.90, the others .98) makes the drop; k-means and elastic net, far below, gain where there "
+        "is less of what they confuse",
     )  # fmt: skip
 
 
