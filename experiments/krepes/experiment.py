@@ -75,7 +75,7 @@ def reach_claim(bound: float) -> Claim:
         return [max(results.mean(on("mnist", label), "accuracy") for label in REACH)]
 
     text = f"mnist: {100 * bound:g} % with 4000 landmarks, the best of {len(REACH)} settings (to reach for)"
-    return Claim(text, bound, best, lambda results: best(results)[0] >= bound)
+    return Claim(text, None, best, lambda results: best(results)[0] >= bound)
 
 
 def kappa_claim(data: str, paper: float | None) -> Claim:
@@ -101,7 +101,7 @@ def top_claim(data: str) -> Claim:
 
 
 CLAIMS = [
-    Claim("mnist: the default at 96 % or more", 0.96, of(on("mnist", DEFAULT), "accuracy"),
+    Claim("mnist: the default at 96 % or more", None, of(on("mnist", DEFAULT), "accuracy"),
           at_least(on("mnist", DEFAULT), 0.96)),
     above_both("mnist", "accuracy"),
     *[above_both(data, measure)
