@@ -890,6 +890,7 @@ BAD = {
     "image_shape": [(2, 2), "square"],
     "standardize": [None, "columns"],
     "freeze": [None, 1],
+    "validation_fraction": [-0.1, 1.0, None],
     "start_recipe": [{"n_epochs": 3}, 3],
     "recipe": ["sgd"],
     "result": ["best"],
