@@ -16,6 +16,7 @@ from mercer.kernels import Gaussian
 from mercer.losses import BYOL, FromEmbeddings, simclr
 from mercer.training import Recipe
 from mercer.views import GaussianNoise
+from tests.killing import killed_at
 
 X = load_digits().data[:200] / 16.0
 FEW = Recipe(n_epochs=3, batch_size=64, learning_rate=1e-2)
@@ -98,19 +99,9 @@ def test_starts():
 @pytest.mark.parametrize("loss", ["simclr", "byol"])
 def test_a_fit_that_was_killed_ends_as_one_that_was_not(loss, tmp_path, monkeypatch):
     whole = fitted(loss)
-    calls, usual = {"n": 0}, GaussianNoise.__call__
-
-    def killed(self, batch, generator):
-        calls["n"] += 1
-        if calls["n"] == 21:
-            raise KeyboardInterrupt
-        return usual(self, batch, generator)
-
     path = tmp_path / "fit.checkpoint"
-    with monkeypatch.context() as patch:
-        patch.setattr(GaussianNoise, "__call__", killed)
-        with pytest.raises(KeyboardInterrupt):
-            fitted(loss, checkpoint=path)
+    with killed_at(21, GaussianNoise, monkeypatch):
+        fitted(loss, checkpoint=path)
     assert path.exists()
     resumed = fitted(loss, checkpoint=path)
     np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)

@@ -13,6 +13,7 @@ from mercer.losses import barlow_twins, simclr
 from mercer.samples import DrawnViews, GivenViews
 from mercer.training import Recipe
 from mercer.views import GaussianNoise
+from tests.killing import killed_at
 
 X = load_digits().data[:200] / 16.0
 VIEWS = [X + 0.1 * np.random.default_rng(i).normal(size=X.shape) for i in range(2)]
@@ -143,22 +144,12 @@ def test_views_drawn_once_are_the_same_in_all_epochs():
 
 @pytest.mark.parametrize("name", ["kernel", "gauss_newton"])
 def test_a_fit_that_was_killed_ends_as_one_that_was_not(name, tmp_path, monkeypatch):
-    calls, usual = {"n": 0}, GaussianNoise.__call__
-
-    def killed(self, x, generator):
-        calls["n"] += 1
-        if calls["n"] == 30:
-            raise KeyboardInterrupt
-        return usual(self, x, generator)
-
     recipe = Recipe(n_epochs=5, batch_size=64, optimizer="sgd", learning_rate=0.5, momentum=0.0)
     options = {**OPTIONS, "solver": "gradient", "recipe": recipe, "preconditioner": name}
     through = KernelEmbedding("barlow_twins", augment=GaussianNoise(0.1), **options).fit(X)
     model = KernelEmbedding("barlow_twins", augment=GaussianNoise(0.1), checkpoint=tmp_path / "steps", **options)
-    with monkeypatch.context() as patch:
-        patch.setattr(GaussianNoise, "__call__", killed)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X)
+    with killed_at(30, GaussianNoise, monkeypatch):
+        model.fit(X)
     assert (tmp_path / "steps").exists()
     resumed = model.fit(X)
     assert (resumed.coefficients_ == through.coefficients_).all()

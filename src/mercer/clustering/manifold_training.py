@@ -1,5 +1,6 @@
 """The two stages of manifold clustering: features from views alone, then features and memberships together."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,13 +51,12 @@ def start_features(
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
         return loss_of(source.batch(rows.numpy(), generator, like))
 
-    def validation(generator: torch.Generator) -> float:
-        assert held_out is not None
+    def validation(judges: ViewSource, generator: torch.Generator) -> float:
         network.eval()
-        return float(loss_of(held_out.batch(np.arange(held_out.n_rows), generator, like)))
+        return float(loss_of(judges.batch(np.arange(judges.n_rows), generator, like)))
 
     if held_out is not None:
-        options["validation"] = validation
+        options["validation"] = partial(validation, held_out)
     with _training(network, frozen=(network.cluster_head,)):
         return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
 
