@@ -61,6 +61,7 @@ ABLATED: dict[str, dict[str, Any]] = {
     "no start": {"start_recipe": {"n_epochs": 1, "learning_rate": 1e-12}, "result": "final"},
     "entropy": {"regulariser": "entropy"},
     "d = 128": {"n_components": 128},
+    "samples kept out": {"validation_fraction": 0.2},
 }
 
 
