@@ -343,6 +343,7 @@ CHANGES = {
             "validation_fraction": 0.7,
             "start_recipe": Recipe(n_epochs=1),
             "recipe": Recipe(n_epochs=1),
+            "assign_labels": "spectral",
             "result": "start",
             "max_rows": 50,
             "random_state": 7,

@@ -22,12 +22,12 @@ from mercer.clustering.manifold_parameters import recipes_of, split
 from mercer.clustering.manifold_training import linearize, start_features
 from mercer.clustering.memberships import (
     AFFINITIES,
-    by_modularity,
-    clustered,
+    Judge,
     log_affinity,
     membership,
     memberships_of,
     scales,
+    spectral_clusters,
 )
 from mercer.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError, NumericalError
 from mercer.losses import coding_rate, mlc, pairwise_coding_rate, view_coding_rate
@@ -66,7 +66,8 @@ X, y = circle_and_pole()
 
 @pytest.fixture(autouse=True)
 def few_memberships(monkeypatch):
-    """Three memberships in place of eight: which of them is taken is a matter of by_modularity."""
+    """Three memberships in place of eight, and few runs of k-means: which are taken is in test_shortest_code."""
+    monkeypatch.setattr("mercer.clustering.memberships.BEGINNINGS", 3)
     monkeypatch.setattr("mercer.clustering.manifold_clustering.MEMBERSHIP_ETAS", (0.04, 0.08, 0.175))
 
 
@@ -122,23 +123,14 @@ def test_opposite_codes_are_alike_for_squares_only():
     assert inner[0, 1] < 1e-3
 
 
-def test_the_membership_whose_clusters_fit_best_comes_first():
+def test_spectral_clusters_are_those_of_the_laplacian_of_the_membership():
     C = torch.cat([unit_rows(15, 2) @ torch.eye(2, 4).double(), unit_rows(15, 2, seed=1) @ torch.eye(4)[2:].double()])
-    found = by_modularity(C, 2, MEMBERSHIP_ETAS, "squared", 0)
-    assert sorted(candidate.eta for candidate in found) == sorted(MEMBERSHIP_ETAS)
-    fits = [candidate.modularity for candidate in found]
-    assert fits == sorted(fits, reverse=True)
-    assert fits[0] > fits[-1]
-    best = found[0]
-    assert agree(best.labels, np.repeat([0, 1], 15)) == 1.0
-    alone = clustered(C, 2, best.eta, "squared", 0)
-    np.testing.assert_array_equal(alone.labels, best.labels)
-    # Of all affinity, what lies inside of clusters, less what chance would put there: all degrees are 1.
-    same = torch.from_numpy(best.labels[:, None] == best.labels)
-    assert best.modularity == pytest.approx(float(best.P[same].sum()) / 30 - float(same.double().mean()), abs=1e-6)
-    assert len(best.eigenvalues) == 3
-    L = torch.eye(30).double() - best.P
-    np.testing.assert_allclose(best.eigenvalues, torch.linalg.eigvalsh(L)[:3].clamp(min=0).numpy(), atol=1e-6)
+    found = spectral_clusters(C, 2, 0.08, "squared", 0, Judge(C, 0.3))
+    assert agree(found.labels, np.repeat([0, 1], 15)) == 1.0
+    torch.testing.assert_close(found.P, membership(C, 0.08, "squared"))
+    assert len(found.eigenvalues) == 3
+    L = torch.eye(30).double() - found.P
+    np.testing.assert_allclose(found.eigenvalues, torch.linalg.eigvalsh(L)[:3].clamp(min=0).numpy(), atol=1e-6)
 
 
 # ---- network --------------------------------------------------------------------------------------------------------
@@ -558,11 +550,21 @@ def test_the_stage_that_is_asked_for_is_the_models():
     np.testing.assert_array_equal(auto.transform(X), {"start": start, "final": final}[auto.stage_].transform(X))
 
 
+def _make_up(monkeypatch, reductions):
+    """Let R - R_c of the stages, in turn, be some numbers."""
+    find = ManifoldClustering._clustered
+
+    def clustered(model, C, judge):
+        return find(model, C, judge)._replace(reduction=next(reductions))
+
+    monkeypatch.setattr(ManifoldClustering, "_clustered", clustered)
+
+
 @pytest.mark.parametrize(("change", "stage"), [(2 * TIE, "start"), (0.5 * TIE, "final"), (-1.0, "final")])
 def test_the_start_is_kept_if_its_clusters_reduce_the_rate_more(change, stage, monkeypatch):
     """Reductions are made up: that of the start is larger by some."""
     reductions = iter([5.0 + change, 5.0])
-    monkeypatch.setattr("mercer.clustering.manifold_clustering.rate_reduction", lambda *args: next(reductions))
+    _make_up(monkeypatch, reductions)
     model = fitted()
     assert model.stage_ == stage
     np.testing.assert_array_equal(model.labels_, getattr(model, f"{stage}_labels_"))
@@ -581,7 +583,7 @@ def test_clusters_of_all_stages_are_judged_in_the_features_of_the_start():
 def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch):
     reductions = {None: 1.0, **dict(zip(ETAS, (3.0, 2.0), strict=True))}
     values = iter(reductions.values())
-    monkeypatch.setattr("mercer.clustering.manifold_clustering.rate_reduction", lambda *args: next(values))
+    _make_up(monkeypatch, values)
     model = fitted(eta="auto")
     assert [candidate["chosen"] for candidate in model.candidates_] == [False, True, False]
 
@@ -589,7 +591,7 @@ def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch):
 def test_every_eta_of_the_second_stage_begins_at_the_same_start():
     both, each = fitted(eta="auto", result="final"), [fitted(eta=eta, result="final") for eta in ETAS]
     for candidate, model in zip(both.candidates_[1:], each, strict=True):
-        assert candidate["modularity"] == model.candidates_[1]["modularity"]
+        assert candidate["rate_reduction"] == model.candidates_[1]["rate_reduction"]
     best = max(each, key=lambda model: model.candidates_[1]["rate_reduction"])
     np.testing.assert_array_equal(both.transform(X), best.transform(X))
     assert both.weights_["steps"] == best.weights_["steps"]
@@ -893,6 +895,7 @@ BAD = {
     "validation_fraction": [-0.1, 1.0, None],
     "start_recipe": [{"n_epochs": 3}, 3],
     "recipe": ["sgd"],
+    "assign_labels": ["kmeans"],
     "result": ["best"],
     "max_rows": [1, None],
     "random_state": ["seed"],

@@ -62,6 +62,7 @@ ABLATED: dict[str, dict[str, Any]] = {
     "entropy": {"regulariser": "entropy"},
     "d = 128": {"n_components": 128},
     "samples kept out": {"validation_fraction": 0.2},
+    "spectral clusters": {"assign_labels": "spectral"},
 }
 
 

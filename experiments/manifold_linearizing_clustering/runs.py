@@ -92,8 +92,7 @@ def described(model: ManifoldClustering, y: np.ndarray) -> Measures:
     """Return the scores of both stages and of what was kept."""
     start, final = scores(y, model.start_labels_), scores(y, model.final_labels_)
     candidates = "; ".join(
-        f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['modularity']:.4f}, {c['rate_reduction']:.3f}"
-        for c in model.candidates_
+        f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['rate_reduction']:.3f}" for c in model.candidates_
     )
     return {
         **scores(y, model.labels_),

@@ -24,14 +24,7 @@ from mercer.clustering.manifold_parameters import (
     split,
 )
 from mercer.clustering.manifold_training import linearize, start_features
-from mercer.clustering.memberships import (
-    Clustered,
-    by_modularity,
-    membership,
-    memberships_of,
-    rate_reduction,
-    scales,
-)
+from mercer.clustering.memberships import CLUSTERINGS, Clustered, Judge, membership, memberships_of, scales
 from mercer.clustering.trees import cluster_tree
 from mercer.exceptions import invalid_parameter
 from mercer.networks.backbones import check_backbone
@@ -46,7 +39,7 @@ from mercer.training.states import snapshot
 DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
 # eta="auto" trains with these, the second being the authors', and takes the one whose clusters reduce the rate most.
 ETAS = (0.12, 0.175)
-# Clusters are made of memberships with one of these, whichever has the largest modularity.
+# Clusters are made of memberships with one of these, whichever reduces the rate most.
 MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
 # The start is kept if its rate reduction is larger by more than this: rounding is not to choose between equal clusters.
 TIE = 1e-6
@@ -74,8 +67,9 @@ class ManifoldClustering(
     membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give the
     clusters (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas).
 
-    Nothing is chosen by labels. The second stage can do harm, so that its clusters are kept beside those of the start:
-    of the two `labels_` holds those of larger R - R_c in the features of the start, which no clusters have shaped.
+    Nothing is chosen by labels: of several clusters those are taken whose R - R_c in the features of the start, which
+    no clusters have shaped, is largest. The second stage can do harm, so that its clusters are kept beside those of the
+    start, and `labels_` holds the better of the two.
 
     Parameters
     ----------
@@ -92,8 +86,7 @@ class ManifoldClustering(
         of these themselves, as in the paper.
     eta : float or "auto", default="auto"
         η of the second stage: small ones make memberships sharp. "auto" trains with 0.12 and with 0.175, and keeps the
-        result whose clusters have the larger R - R_c in the features of the start. The memberships that clusters are
-        made of at the end have an η of their own, from 0.02 to 0.25: the one of largest modularity.
+        better result. The memberships that clusters are made of at the end have an η of their own, from 0.02 to 0.25.
     epsilon_start : float, default=0.4472135954999579
         ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.31622776601683794
@@ -125,6 +118,11 @@ class ManifoldClustering(
     recipe : Recipe or None, default=None
         How the second stage is trained. None is 150 steps of SGD at a rate of 0.01 with momentum 0.9 and a weight decay
         of 0.0005, on batches of 512.
+    assign_labels : {"rate", "spectral"}, default="rate"
+        How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships,
+        at the η whose clusters have the largest R - R_c. "rate" takes these clusters at every η, and those of 50 runs
+        of k-means on the codes, moves samples to where they cost the least until none moves, which never makes R - R_c
+        smaller, and keeps the clusters of the largest.
     result : {"auto", "start", "final"}, default="auto"
         Which stage the model ends with. Both are trained whatever is kept.
     max_rows : int, default=3000
@@ -144,8 +142,8 @@ class ManifoldClustering(
     stage_ : {"start", "final"}
         Which of them `labels_` are.
     candidates_ : list of dict
-        What was compared: stage, trained_eta, eta (of the memberships), modularity (of the clusters in them),
-        rate_reduction (R - R_c of the clusters in the features of the start), chosen.
+        What was compared: stage, trained_eta, eta (of the memberships), rate_reduction (R - R_c of the clusters in the
+        features of the start), chosen.
     eta_ : float
         η of the memberships.
     eigenvalues_ : ndarray
@@ -202,6 +200,7 @@ class ManifoldClustering(
         validation_fraction: float = 0.0,
         start_recipe: Recipe | None = None,
         recipe: Recipe | None = None,
+        assign_labels: str = "rate",
         result: str = "auto",
         max_rows: int = 3000,
         checkpoint: Any = None,
@@ -227,6 +226,7 @@ class ManifoldClustering(
         self.validation_fraction = validation_fraction
         self.start_recipe = start_recipe
         self.recipe = recipe
+        self.assign_labels = assign_labels
         self.result = result
         self.max_rows = max_rows
         self.checkpoint = checkpoint
@@ -307,7 +307,9 @@ class ManifoldClustering(
                 **checkpoint_of(self, "start", data),
             )  # fmt: skip
         network.copy_head()  # line 2
-        start = Stage("start", None, self._clustered(network, X[some]), snapshot(network), training, looks)
+        # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
+        judge = Judge(self._codes(network, X[some]), self.epsilon)
+        start = Stage("start", None, self._clustered(judge.Z, judge), snapshot(network), training, looks)
 
         finals = []
         for eta in etas:
@@ -319,7 +321,7 @@ class ManifoldClustering(
                     eta=eta, affinity=self.affinity, freeze=self.freeze, seed=self.seed_,
                     progress=looks.also(progress), **checkpoint_of(self, f"final-{eta!r}", data),
                 )  # fmt: skip
-            found = self._clustered(network, X[some])  # line 10
+            found = self._clustered(self._codes(network, X[some]), judge)  # line 10
             finals.append(Stage("final", eta, found, snapshot(network), training, looks))
 
         self._keep(start, finals, X, some)
@@ -328,12 +330,8 @@ class ManifoldClustering(
 
     def _keep(self, start: Stage, finals: list[Stage], X: np.ndarray, some: np.ndarray) -> None:
         """Make the model that of the stage which is kept."""
-        # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
-        Z = start.clusters.C
-        reductions = [rate_reduction(Z, stage.clusters.labels, self.epsilon) for stage in (start, *finals)]
-        best = max(reductions[1:])
-        final = finals[reductions.index(best, 1) - 1]
-        preferred = "start" if reductions[0] > best + TIE else "final"
+        final = max(finals, key=lambda stage: stage.clusters.reduction)
+        preferred = "start" if start.clusters.reduction > final.clusters.reduction + TIE else "final"
         self.stage_ = preferred if self.result == "auto" else self.result
         kept = {"start": start, "final": final}[self.stage_]
         # That which is kept comes last, so that what is fitted is its.
@@ -346,8 +344,8 @@ class ManifoldClustering(
         self.labels_ = getattr(self, f"{self.stage_}_labels_")
         self.candidates_ = [
             {"stage": stage.name, "trained_eta": stage.eta, "eta": stage.clusters.eta,
-             "modularity": stage.clusters.modularity, "rate_reduction": reduction, "chosen": stage is kept}
-            for stage, reduction in zip((start, *finals), reductions, strict=True)
+             "rate_reduction": stage.clusters.reduction, "chosen": stage is kept}
+            for stage in (start, *finals)
         ]  # fmt: skip
         self.history_ = [
             record
@@ -364,9 +362,9 @@ class ManifoldClustering(
             everyone[others] = self._votes(X[others]).argmax(axis=1)
         return everyone
 
-    def _clustered(self, network: ManifoldNetwork, X: np.ndarray) -> Clustered:
-        codes = self._codes(network, X)
-        return by_modularity(codes, self.n_clusters, MEMBERSHIP_ETAS, self.affinity, self.seed_)[0]
+    def _clustered(self, C: Tensor, judge: Judge) -> Clustered:
+        find = CLUSTERINGS[self.assign_labels]
+        return find(C, self.n_clusters, MEMBERSHIP_ETAS, self.affinity, self.seed_, judge)
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)

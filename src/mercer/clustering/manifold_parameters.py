@@ -10,7 +10,7 @@ from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.manifold_network import ManifoldNetwork
 from mercer.clustering.manifold_training import MIN_BATCH
-from mercer.clustering.memberships import AFFINITIES
+from mercer.clustering.memberships import AFFINITIES, CLUSTERINGS
 from mercer.exceptions import invalid_parameter
 from mercer.losses.mlc import REGULARISERS
 from mercer.networks.backbones import weights_of
@@ -42,6 +42,7 @@ def check_parameters(model: Any, X: np.ndarray) -> None:
         raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
     check_choice("affinity", model.affinity, AFFINITIES)
     check_choice("regulariser", model.regulariser, REGULARISERS)
+    check_choice("assign_labels", model.assign_labels, tuple(CLUSTERINGS))
     check_choice("result", model.result, RESULTS)
     if model.eta != "auto":
         check_number("eta", model.eta, above=0.0)

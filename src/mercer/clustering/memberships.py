@@ -7,12 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.clustering.affinity import modularity
+from mercer.clustering.shortest_code import k_means_labels, rate_reduction, with_shorter_code
 from mercer.clustering.spectral import assign, laplacian_spectrum
-from mercer.losses import mcr2
 from mercer.sinkhorn import doubly_stochastic
 
 AFFINITIES = ("squared", "inner")
+# Runs of k-means whose clusters are shortened beside those of the memberships.
+BEGINNINGS = 50
 
 
 def log_affinity(C: Tensor, other: Tensor, eta: float, affinity: str) -> Tensor:
@@ -57,9 +58,10 @@ class Clustered(NamedTuple):
     Attributes
     ----------
     labels : ndarray of shape (n,)
+    reduction : float
+        R - R_c of them; see `mercer.clustering.shortest_code.rate_reduction`.
     eta : float
-    modularity : float
-        How well they fit their membership; see `mercer.clustering.affinity.modularity`.
+        Of the membership.
     C : tensor of shape (n, d)
         The codes.
     P : tensor of shape (n, n)
@@ -69,14 +71,35 @@ class Clustered(NamedTuple):
     """
 
     labels: np.ndarray
+    reduction: float
     eta: float
-    modularity: float
     C: Tensor
     P: Tensor
     eigenvalues: np.ndarray
 
 
-def clustered(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int) -> Clustered:
+class Judge(NamedTuple):
+    """Features by which clusters are compared, and ε of their rates.
+
+    Attributes
+    ----------
+    Z : tensor of shape (n, d)
+    epsilon : float
+    """
+
+    Z: Tensor
+    epsilon: float
+
+    def reduction(self, labels: np.ndarray) -> float:
+        """Return R - R_c of clusters."""
+        return rate_reduction(self.Z, labels, self.epsilon)
+
+    def shortened(self, labels: np.ndarray) -> np.ndarray:
+        """Return clusters of no smaller R - R_c, beginning with some."""
+        return with_shorter_code(self.Z, labels, self.epsilon)
+
+
+def spectral_clusters(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int, judge: Judge) -> Clustered:
     """Cluster codes by the eigenvectors of their membership (line 10 of Algorithm 1).
 
     Parameters
@@ -86,6 +109,7 @@ def clustered(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int) 
     eta : float
     affinity : {"squared", "inner"}
     seed : int
+    judge : Judge
 
     Notes
     -----
@@ -93,31 +117,35 @@ def clustered(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int) 
     """
     P = membership(C, eta, affinity)
     W = P.cpu().double().numpy()
-    W = (W + W.T) / 2.0
-    spectrum = laplacian_spectrum(W, n_clusters + 1, np.random.RandomState(seed))
-    labels = assign(spectrum, n_clusters, random=np.random.RandomState(seed))
-    return Clustered(labels, eta, modularity(W, labels), C, P, spectrum.eigenvalues)
+    spectrum = laplacian_spectrum((W + W.T) / 2.0, n_clusters + 1, np.random.RandomState(seed))
+    labels = assign(spectrum, n_clusters, random=np.random.RandomState(seed)).astype(np.int64)
+    return Clustered(labels, judge.reduction(labels), eta, C, P, spectrum.eigenvalues)
 
 
-def by_modularity(C: Tensor, n_clusters: int, etas: Sequence[float], affinity: str, seed: int) -> list[Clustered]:
-    """Cluster codes at every η; the one whose clusters fit their membership best, by modularity, comes first.
+def best_spectral(
+    C: Tensor, n_clusters: int, etas: Sequence[float], affinity: str, seed: int, judge: Judge
+) -> Clustered:
+    """Cluster codes at every η, and return the clusters of largest R - R_c."""
+    found = [spectral_clusters(C, n_clusters, eta, affinity, seed, judge) for eta in etas]
+    return max(found, key=lambda clusters: clusters.reduction)
 
-    A large η spreads memberships over all points and has a small modularity. A small one cuts the points into more
-    pieces than there are clusters, and the pieces are put together at random: that has a small one too.
+
+def best_shortened(
+    C: Tensor, n_clusters: int, etas: Sequence[float], affinity: str, seed: int, judge: Judge
+) -> Clustered:
+    """Return clusters of the largest R - R_c that is found from those at every η, and from k-means of the codes.
+
+    The membership is that whose clusters became the best.
     """
-    found = [clustered(C, n_clusters, eta, affinity, seed) for eta in etas]
-    return sorted(found, key=lambda candidate: -candidate.modularity)
+    found = [spectral_clusters(C, n_clusters, eta, affinity, seed, judge) for eta in etas]
+    found = [_with_labels(clusters, judge.shortened(clusters.labels), judge) for clusters in found]
+    best = max(found, key=lambda clusters: clusters.reduction)
+    others = [judge.shortened(labels) for labels in k_means_labels(C, n_clusters, BEGINNINGS, seed)]
+    return max([best, *(_with_labels(best, labels, judge) for labels in others)], key=lambda found: found.reduction)
 
 
-def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
-    """Return R - R_c of clusters: how much shorter a code features have cluster by cluster than all together.
+def _with_labels(clusters: Clustered, labels: np.ndarray, judge: Judge) -> Clustered:
+    return clusters._replace(labels=labels, reduction=judge.reduction(labels))
 
-    Parameters
-    ----------
-    Z : tensor of shape (n, d)
-        Features. To compare clusters of several trainings they must be the same for all.
-    labels : ndarray of shape (n,)
-    epsilon : float
-        ε of the rates; see `mercer.losses.mcr2`.
-    """
-    return -float(mcr2(Z.cpu().double(), torch.from_numpy(labels), epsilon=epsilon))
+
+CLUSTERINGS = {"rate": best_shortened, "spectral": best_spectral}
