@@ -7,10 +7,11 @@ import torch
 from experiments import Results
 from experiments.claims import judge
 from experiments.manifold_linearizing_clustering import cases as all_cases
-from experiments.manifold_linearizing_clustering import data, experiment, resnet, runs, stability, tables
+from experiments.manifold_linearizing_clustering import criteria, data, experiment, resnet, runs, stability, tables
 from experiments.manifold_linearizing_clustering.cases import OURS, imbalanced, on, on_features, on_one_start, toy
 from experiments.runner import cases_of, load
 from mercer import ManifoldClustering
+from mercer.clustering.memberships import Clustered, Judge
 from mercer.losses import mcr2
 from mercer.training import Recipe
 
@@ -94,6 +95,9 @@ def fake_results(changed=None, quick=False):
             measures["accuracy"] = {"MLC": 0.97, "NMCE": 0.92, "k-means": 0.9}.get(case.settings["method"], 0.95)
         if "no start" in case.name:
             measures["accuracy"] = 0.5
+        if case.name.endswith("criteria"):
+            measures = dict.fromkeys(("best", "gain of shorter codes"), 0.9)
+            measures |= {f"{name}: {what}": 0.1 for name in criteria.CRITERIA for what in ("loss", "correlation")}
         if case.name.startswith("two manifolds"):
             measures |= {"accuracy": 1.0, "start accuracy": 1.0, "final accuracy": 1.0, "first rank": 2}
             measures |= {"second rank": 1, "start cosine": 0.2, "final cosine": 0.05}
@@ -216,6 +220,43 @@ def test_methods_on_one_start(one_start, method, monkeypatch):
     assert set(labels) <= {0, 1}
     # The start is shared by all: nobody may train it.
     assert all(torch.equal(value, before[name]) for name, value in one_start.network.state_dict().items())
+
+
+def test_criteria_lose_what_the_clusters_they_choose_lack():
+    """Three clusterings of six points on two axes: that of largest R - R_c is right, that of largest eigengap wrong."""
+    Z, y = torch.eye(2, dtype=torch.float64).repeat_interleave(3, dim=0), np.repeat([0, 1], 3)
+    judge_ = Judge(Z, 0.3)
+    labels = [y, np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])]
+    gaps = [0.1, 0.2, 0.3]
+    found = [
+        Clustered(each, judge_.reduction(each), 0.1, Z, torch.eye(6), np.array([0.0, 0.0, gap]))
+        for each, gap in zip(labels, gaps, strict=True)
+    ]
+    measures = criteria.compared(found, judge_, y)
+    assert measures["best"] == 1.0
+    assert measures["R - R_c: loss"] == 0.0
+    assert measures["eigengap: loss"] == pytest.approx(1 - 4 / 6)
+    assert measures["R - R_c: correlation"] > 0.9
+    assert measures["eigengap: correlation"] < -0.9
+    assert 0.0 < measures["gain of shorter codes"] <= (1 / 6 + 2 / 6) / 3
+
+
+def test_codes_of_stages_are_those_of_fits(monkeypatch):
+    samples, few = two_subspaces(), {"n_epochs": 2, "batch_size": 60}
+    plain = runs.fitted
+
+    def quick(samples, options, seed):
+        return plain(samples, {**options, "start_recipe": few, "recipe": few, "hidden": 8}, seed)
+
+    monkeypatch.setattr(criteria, "fitted", quick)
+    start, *finals = criteria.codes_of_stages(samples, 2, 0)
+    for stage, eta, C in (("start", 0.12, start), ("final", 0.12, finals[0]), ("final", 0.175, finals[1])):
+        alone, _ = quick(samples, {"n_clusters": 2, "eta": eta, "result": stage}, 0)
+        np.testing.assert_array_equal(alone.codes_, C)
+    monkeypatch.setattr(criteria, "cached", lambda *_: samples)
+    monkeypatch.setattr(criteria, "MEMBERSHIP_ETAS", (0.1, 0.2))
+    found = criteria.run_criteria({"data": "made", "rows": None}, 0)
+    assert {f"{name}: loss" for name in criteria.CRITERIA} < set(found)
 
 
 def test_the_membership_of_the_lowest_objective_is_taken(one_start, monkeypatch):

@@ -4,6 +4,7 @@ from typing import Any
 
 from experiments import Case
 
+from .criteria import run_criteria
 from .runs import run_manifolds, run_set
 from .stability import run_seed
 
@@ -20,7 +21,7 @@ TOY = {
 }  # fmt: skip
 # The clusters are found long before the end.
 QUICK_TOY = {**TOY, "recipe": {**TO_THE_END, "n_epochs": 200}}
-TOY_SEEDS, SEEDS = 10, 3
+TOY_SEEDS, SEEDS, CRITERIA_SEEDS = 10, 3, 2
 # Table 6: seeds on one start.
 STABILITY_SEEDS = {
     "MLC": 10,
@@ -40,6 +41,9 @@ FULL: dict[str, tuple[str, int | None]] = {
     "cifar10 2 000": ("cifar10", 2000),
 }
 QUICK: dict[str, tuple[str, int | None]] = {"digits, quick": ("digits", None)}
+
+# Where criteria are compared.
+JUDGED = ("mnist 2 000", "digits", "coil20", "cifar10 2 000")
 
 OURS = "ManifoldClustering()"
 SUBSPACES: dict[str, dict[str, Any]] = {
@@ -91,6 +95,9 @@ def cases(quick: bool) -> list[Case]:
         made.append(Case(on_one_start(method), run_seed, {"data": "mnist", "rows": 2000, "method": method}, count))
     for name in (OURS, "k-means", "EnSC", f"EnSC{MEAN_KEPT}"):
         made.append(imbalanced_case("mnist 2 000", FULL["mnist 2 000"], name, SEEDS))
+    for label in JUDGED:
+        name, rows = FULL[label]
+        made.append(Case(on(label, "criteria"), run_criteria, {"data": name, "rows": rows}, CRITERIA_SEEDS))
     return made
 
 

@@ -3,7 +3,8 @@
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
 
-from .cases import ABLATED, FULL, OURS, PEERS, QUICK, READINGS, imbalanced, on, on_features, toy
+from .cases import ABLATED, FULL, JUDGED, OURS, PEERS, QUICK, READINGS, imbalanced, on, on_features, toy
+from .criteria import CRITERIA
 from .paper import TABLE_1, TABLE_2, TABLE_3_MINUTES
 
 
@@ -13,6 +14,7 @@ def tables(results: Results) -> list[Table]:
         toy_table(results),
         *[set_table(results, measure) for measure in ("accuracy", "nmi", "fit seconds")],
         stage_table(results),
+        criteria_table(results),
         feature_table(results),
         gpu_table(),
     ]
@@ -46,6 +48,17 @@ def stage_table(results: Results) -> Table:
     names = [on(label, OURS) for label in (*FULL, *QUICK)] + [on("mnist 2 000", f"{OURS}, {name}") for name in ABLATED]
     rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
     return Table("The stages, and the one that is kept", ("set", *measures), [row for row in rows if any(row[1:])])
+
+
+def criteria_table(results: Results) -> Table:
+    """What criteria without labels lose, of the clusters of all stages at every η."""
+    measures = (
+        "best", *(f"{name}: {what}" for what in ("loss", "correlation") for name in CRITERIA), "gain of shorter codes",
+    )  # fmt: skip
+    rows = [[label, *(or_empty(shown, results, on(label, "criteria"), measure) for measure in measures)]
+            for label in JUDGED]  # fmt: skip
+    title = "Criteria: accuracy lost against the best clusters, and correlation with the accuracy"
+    return Table(title, ("set", *measures), [row for row in rows if any(row[1:])])
 
 
 def feature_table(results: Results) -> Table:
