@@ -47,6 +47,36 @@ class LandmarkSums(NamedTuple):
         return self.T @ (self.V @ (self.targets / (self.eigenvalues[:, None] + ridge)))
 
 
+class Reused:
+    """Arrays that serve all blocks of a size: fresh memory for each would cost as much as the exponentials."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, ...], Tensor] = {}
+
+    def __call__(self, like: Tensor, *shape: int) -> Tensor:
+        """Return the array of that shape, with whatever it holds."""
+        if shape not in self._arrays:
+            self._arrays[shape] = like.new_empty(shape)
+        return self._arrays[shape]
+
+
+def landmark_view(
+    kernel: Kernel, landmarks: Tensor, warp: Callable[[Any], Any] | None = None
+) -> Callable[[Tensor], tuple[Any, Tensor]]:
+    """Return the function from a block of rows to these, warped and prepared, and their kernel values with landmarks.
+
+    The values of the next block overwrite those of the last.
+    """
+    prepared, reuse = kernel.prepare(landmarks), Reused()
+
+    def seen(rows: Tensor) -> tuple[Any, Tensor]:
+        warped = rows if warp is None else torch.as_tensor(warp(rows.cpu().numpy())).to(rows)
+        x = kernel.prepare(warped, beside=prepared)
+        return x, kernel.values(x, prepared, reuse(rows, len(rows), len(landmarks)))
+
+    return seen
+
+
 def landmark_sums(
     kernel: Kernel,
     X: Any,
@@ -82,17 +112,12 @@ def landmark_sums(
     dtype, device = landmarks.dtype, landmarks.device
     K_mm = kernel.matrix(landmarks, working_memory=working_memory)
     T = principal_coefficients(K_mm.to(torch.float64), precision=dtype).to(dtype)
-    prepared = kernel.prepare(landmarks)
     mass = torch.ones(len(y), dtype=dtype, device=device) if weights is None else weights
-    reuse: dict[int, tuple[Tensor, Tensor]] = {}
+    seen, reuse = landmark_view(kernel, landmarks, warp), Reused()
 
-    def sums(x: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
-        x = kernel.prepare(x if warp is None else torch.as_tensor(warp(x.cpu().numpy())).to(x), beside=prepared)
-        # One pair of arrays serves all blocks of a size: fresh memory for each would cost as much as the exponentials.
-        scratch, features = reuse.setdefault(
-            len(target), (target.new_empty((len(target), len(landmarks))), target.new_empty((len(target), T.shape[1])))
-        )
-        Phi = torch.mm(kernel.values(x, prepared, scratch), T, out=features)
+    def sums(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
+        x, K = seen(rows)
+        Phi = torch.mm(K, T, out=reuse(K, len(K), T.shape[1]))
         weighted = Phi * w[:, None]
         diagonal = w @ kernel.prepared_diagonal(x)
         # Blocks are summed in float64: n terms of float32 would lose the small eigenvalues.

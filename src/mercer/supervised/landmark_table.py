@@ -17,6 +17,13 @@ from mercer.supervised.table import Table
 MOST_SAMPLED = 20_000
 
 
+class Drawn(NamedTuple):
+    """Landmarks of a table, warped, of shape (m, d), and which of its rows they are."""
+
+    landmarks: Tensor
+    row_index: np.ndarray
+
+
 class LandmarkTable(NamedTuple):
     """The landmarks of one kernel on a table.
 
@@ -66,15 +73,34 @@ def through_landmarks(
     O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
     random = np.random.RandomState(random_state)
-    pool = table.sample(max(MOST_SAMPLED, 2 * n_landmarks), random)
+    pool = pool_of(table, n_landmarks, random)
     rows = pool.sample(MOST_SAMPLED, random)
-    Z, metric = pool.warped(warp), kernel.common_metric()
-    chosen = choose_landmarks(
-        Z, n_landmarks, method, metric=metric, kernel=kernel, random_state=random, working_memory=working_memory
-    )
-    landmarks = Z[torch.from_numpy(chosen).to(Z.device)]
+    drawn = drawn_landmarks(kernel, pool, warp, n_landmarks, method, random, working_memory)
     sums = landmark_sums(
-        kernel, table.X, landmarks, table.y, table.weights,
+        kernel, table.X, drawn.landmarks, table.y, table.weights,
         warp=table.columns(warp).transform, working_memory=working_memory,
     )  # fmt: skip
-    return LandmarkTable(landmarks, pool.index[chosen], sums, rows, warp, kernel, working_memory)
+    return LandmarkTable(*drawn, sums, rows, warp, kernel, working_memory)
+
+
+def pool_of(table: Table, n_landmarks: int, random: np.random.RandomState) -> Table:
+    """Return the rows that landmarks are drawn from."""
+    return table.sample(max(MOST_SAMPLED, 2 * n_landmarks), random)
+
+
+def drawn_landmarks(
+    kernel: Kernel,
+    pool: Table,
+    warp: Any,
+    n_landmarks: int,
+    method: str,
+    random: np.random.RandomState,
+    working_memory: float,
+) -> Drawn:
+    """Draw landmarks from a sample of a table."""
+    Z = pool.warped(warp)
+    chosen = choose_landmarks(
+        Z, n_landmarks, method,
+        metric=kernel.common_metric(), kernel=kernel, random_state=random, working_memory=working_memory,
+    )  # fmt: skip
+    return Drawn(Z[torch.from_numpy(chosen).to(Z.device)], pool.index[chosen])

@@ -11,7 +11,8 @@ from mercer.kernels import Kernel
 from mercer.linalg import RidgeSolution, ridge_path
 from mercer.selection import Candidate, best, squared_stacking_weights
 from mercer.supervised.component import Component
-from mercer.supervised.landmark_table import through_landmarks
+from mercer.supervised.landmark_gradients import many_landmarks
+from mercer.supervised.landmark_table import Drawn, drawn_landmarks, pool_of, through_landmarks
 from mercer.supervised.search import climb
 from mercer.supervised.table import Observations, Table
 
@@ -19,6 +20,8 @@ from mercer.supervised.table import Observations, Table
 PATH_ROWS = 800
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
 NEIGHBOURS = (1.0, 0.3, 3.0)
+# On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients.
+MOST_SUMMED = 4000
 # Machines with a smaller share of the average are left out of it.
 SMALLEST_SHARE = 0.02
 
@@ -120,13 +123,27 @@ def landmark_rfm(
     random_state: int,
     working_memory: float,
 ) -> FittedRFM:
-    """Return the component of a candidate on m landmarks, by one pass over the rows; the ridge by leave-one-out."""
+    """Return the component of a candidate on m landmarks; the ridge by leave-one-out.
+
+    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges. Of more, so many are summed, for the ridge
+    and the errors left out, which are those of the smaller machine; coefficients on all come by conjugate gradients.
+    """
     kernel, warp = candidate.kernel_used(), candidate.about["recipe"].warp
-    seen = through_landmarks(kernel, table, warp, n_landmarks, method, random_state, working_memory)
+    options = (method, random_state, working_memory)
+    seen = through_landmarks(kernel, table, warp, min(n_landmarks, MOST_SUMMED), *options)
     final = best(judged(kernel, solution, seen.rows) for solution in seen.solutions(ridges))
     final.about.update(recipe=candidate.about["recipe"], iterate=candidate.about.get("iterate", 0))
+    drawn, alpha = Drawn(seen.landmarks, seen.row_index), final.fitted().alpha
+    if n_landmarks > MOST_SUMMED:
+        random = np.random.RandomState(random_state)
+        pool = pool_of(table, n_landmarks, random)
+        drawn = drawn_landmarks(kernel, pool, warp, n_landmarks, method, random, working_memory)
+        alpha = many_landmarks(
+            kernel, table.X, drawn.landmarks, table.y, final.ridge, table.weights,
+            warp=table.columns(warp).transform, working_memory=working_memory,
+        )  # fmt: skip
     component = Component(
-        kernel, table.columns(warp), seen.landmarks.cpu().numpy(), final.fitted().alpha.cpu().numpy(), final.ridge, 1.0,
+        kernel, table.columns(warp), drawn.landmarks.cpu().numpy(), alpha.cpu().numpy(), final.ridge, 1.0,
         np.ones(table.y.shape[1]),
     )  # fmt: skip
-    return FittedRFM(component, seen.row_index, final, seen.rows)
+    return FittedRFM(component, drawn.row_index, final, seen.rows)
