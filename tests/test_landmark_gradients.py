@@ -1,7 +1,5 @@
 """Many landmarks by conjugate gradients: the same coefficients as by solving, and machines that use them."""
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -24,16 +22,16 @@ def test_coefficients_are_those_of_the_equations(kernel, ridge):
     X, y, w = problem(40)
     landmarks = X[::3] + 0.1
     # Blocks of a few rows.
-    found = many_landmarks(kernel, X, landmarks, y, ridge, w, working_memory=0.005, **EXACT)
+    found = many_landmarks(kernel, X, landmarks, y, ridge, w, working_memory=0.005, **EXACT).x
     assert_allclose(found, naive_fit(kernel, X, landmarks, y, w, ridge), rtol=1e-6, atol=1e-9)
-    without = many_landmarks(kernel, X, landmarks, y, ridge, **EXACT)
+    without = many_landmarks(kernel, X, landmarks, y, ridge, **EXACT).x
     assert_allclose(without, naive_fit(kernel, X, landmarks, y, torch.ones_like(w), ridge), rtol=1e-6, atol=1e-9)
 
 
 def test_rows_are_warped_and_landmarks_are_not():
     X, y, _ = problem(30)
     landmarks = torch.tanh(X[::3])
-    found = many_landmarks(Laplace(1.5), X, landmarks, y, 0.1, warp=np.tanh, **EXACT)
+    found = many_landmarks(Laplace(1.5), X, landmarks, y, 0.1, warp=np.tanh, **EXACT).x
     expected = naive_fit(Laplace(1.5), torch.tanh(X), landmarks, y, torch.ones(30, dtype=X.dtype), 0.1)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
@@ -42,24 +40,37 @@ def test_rows_are_warped_and_landmarks_are_not():
 def test_where_every_row_is_a_landmark_the_preconditioner_is_the_inverse(weight):
     X, y, _ = problem(30)
     w = torch.full((30,), weight, dtype=X.dtype)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = many_landmarks(Laplace(1.5), X, X, y, 0.3, w, tolerance=1e-9, max_steps=1)
-    assert_allclose(found, naive_fit(Laplace(1.5), X, X, y, w, 0.3), rtol=1e-6, atol=1e-9)
+    found = many_landmarks(Laplace(1.5), X, X, y, 0.3, w, tolerance=1e-9, max_steps=1)
+    assert found.converged
+    assert_allclose(found.x, naive_fit(Laplace(1.5), X, X, y, w, 0.3), rtol=1e-6, atol=1e-9)
 
 
 def test_single_precision_of_rows():
     X, y, w = problem(40, dtype=torch.float32)
-    found = many_landmarks(Laplace(1.5), X, X[::3], y, 0.1, w)
+    found = many_landmarks(Laplace(1.5), X, X[::3], y, 0.1, w).x
     double = [part.double() for part in (X, X[::3], y, w)]
     K = Laplace(1.5).matrix(double[0], double[1])
     assert_allclose(K @ found, K @ naive_fit(Laplace(1.5), *double, 0.1), atol=1e-4)
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_are_known():
     X, y, w = problem(40)
-    with pytest.warns(ConvergenceWarning, match="max_steps=1 "):
-        many_landmarks(KERNELS["gaussian"], X, X[::3], y, 1e-4, w, tolerance=1e-12, max_steps=1)
+    found = many_landmarks(KERNELS["gaussian"], X, X[::3], y, 1e-4, w, tolerance=1e-12, max_steps=1)
+    assert (found.converged, found.steps) == (False, 1)
+
+
+def test_where_steps_do_not_suffice_the_smaller_machine_is_kept(monkeypatch):
+    monkeypatch.setattr("mercer.supervised.rfm_core.MOST_SUMMED", 40)
+    monkeypatch.setattr("mercer.supervised.rfm_core.SUMMED_OF_MANY", 30)
+    steps = many_landmarks.__kwdefaults__ | {"max_steps": 1}
+    monkeypatch.setattr(many_landmarks, "__kwdefaults__", steps)
+    X = numbers(80, 2)
+    options = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
+    with pytest.warns(ConvergenceWarning, match="n_landmarks=50 are too many .* 30 landmarks are used"):
+        fitted = RFMRegressor(**options, n_landmarks=50).fit(X, np.sin(2 * X[:, 0]))
+    fewer = RFMRegressor(**options, n_landmarks=30).fit(X, np.sin(2 * X[:, 0]))
+    assert len(fitted.row_index_) == 30
+    assert_allclose(fitted.predict(X), fewer.predict(X))
 
 
 @pytest.mark.parametrize("model", [RFMRegressor, RFMClassifier])
@@ -70,7 +81,8 @@ def test_machines_on_many_landmarks(model, monkeypatch):
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * numbers(90, 1, seed=2)[:, 0]  # noise: a ridge that is not tiny
     y = y if model is RFMRegressor else np.digitize(y, [-0.5, 0.5])
     options = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
-    monkeypatch.setattr("mercer.supervised.rfm_core.MOST_SUMMED", 30)
+    monkeypatch.setattr("mercer.supervised.rfm_core.MOST_SUMMED", 40)
+    monkeypatch.setattr("mercer.supervised.rfm_core.SUMMED_OF_MANY", 30)
     fitted = model(**options, n_landmarks=50).fit(X, y)
     (component,) = fitted.components_
     assert component.basis.shape == (50, 2)

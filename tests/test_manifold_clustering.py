@@ -67,7 +67,7 @@ X, y = circle_and_pole()
 @pytest.fixture(autouse=True)
 def few_memberships(monkeypatch):
     """Three memberships in place of eight, and few runs of k-means: which are taken is in test_shortest_code."""
-    monkeypatch.setattr("mercer.clustering.memberships.BEGINNINGS", 3)
+    monkeypatch.setattr("mercer.clustering.memberships.MOST_BEGINNINGS", 3)
     monkeypatch.setattr("mercer.clustering.manifold_clustering.MEMBERSHIP_ETAS", (0.04, 0.08, 0.175))
 
 

@@ -3,14 +3,24 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import adjusted_rand_score
 
-from mercer.clustering.memberships import CLUSTERINGS, Judge, best_shortened, best_spectral, spectral_clusters
+from mercer.clustering.memberships import (
+    CLUSTERINGS,
+    Judge,
+    best_shortened,
+    best_spectral,
+    number_of_beginnings,
+    spectral_clusters,
+)
 from mercer.clustering.shortest_code import (
+    cheaper,
     coding_costs,
     k_means_labels,
     rate_reduction,
     with_shorter_code,
 )
+from mercer.exceptions import NumericalWarning
 from mercer.losses import class_coding_rate, coding_rate
 from tests.examples_of import numbers
 
@@ -73,13 +83,16 @@ def test_the_reduction_is_the_rate_of_all_less_those_of_clusters():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_no_round_lengthens_the_code(seed, monkeypatch):
+def test_no_round_lengthens_the_code(seed):
     Z, k = unit_rows(60, 5, seed=seed), 2 + seed % 3
     labels = np.random.RandomState(seed).randint(k, size=60)
-    monkeypatch.setattr("mercer.clustering.shortest_code.MAX_ROUNDS", 1)
     reductions = [rate_reduction(Z, labels, EPSILON)]
     for _ in range(8):
-        labels = with_shorter_code(Z, labels, EPSILON)
+        costs = coding_costs(Z, labels, EPSILON)
+        assert costs[np.arange(60), labels].mean() == pytest.approx(
+            float(coding_rate(Z, epsilon=EPSILON)) - reductions[-1]
+        )
+        labels = cheaper(labels, costs)
         reductions.append(rate_reduction(Z, labels, EPSILON))
     assert (np.diff(reductions) >= -1e-9).all()
     assert reductions[-1] > reductions[0] + 1e-3
@@ -101,9 +114,25 @@ def test_points_go_back_to_their_planes():
 
 
 def test_no_cluster_is_emptied():
-    """All points are on one line: one code for all is the shortest, and the round that would leave one is not made."""
+    """All points are on one line: one code for all is the shortest, and nothing can be gained."""
     Z, labels = torch.eye(1, 3).repeat(10, 1), np.arange(10) % 2
     np.testing.assert_array_equal(with_shorter_code(Z, labels, EPSILON), labels)
+
+
+def test_points_of_a_cluster_that_all_would_leave_stay_and_others_move():
+    labels = np.array([0, 0, 1, 1, 2, 2])
+    costs = np.array([[1, 2, 3], [3, 1, 2], [2, 1, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2]], dtype=float)
+    # Both points of the last cluster would go to the first, and no other comes.
+    np.testing.assert_array_equal(cheaper(labels, costs), [0, 1, 1, 0, 2, 2])
+    # For equal costs nobody moves.
+    np.testing.assert_array_equal(cheaper(labels, np.ones((6, 3))), labels)
+
+
+def test_precision_below_rounding_is_borne():
+    Z, labels = three_planes()
+    with pytest.warns(NumericalWarning, match="epsilon=1e-09 is below"):
+        found = with_shorter_code(Z, wrong(labels, 30), 1e-9)
+    assert len(np.unique(found)) == 3
 
 
 def test_runs_of_k_means_begin_apart_and_are_the_seeds():
@@ -126,7 +155,8 @@ def test_clusters_are_those_of_largest_reduction(name):
     each = [spectral_clusters(C, 3, eta, "squared", 0, judge) for eta in ETAS]
     assert found.eta in ETAS
     assert found.reduction == rate_reduction(judge.Z, found.labels, EPSILON)
-    assert found.reduction >= max(one.reduction for one in each)
+    shortened = [rate_reduction(judge.Z, judge.shortened(one.labels), EPSILON) for one in each]
+    assert found.reduction >= max(shortened if name == "rate" else [one.reduction for one in each])
     by_hand = next(one for one in each if one.eta == found.eta)
     torch.testing.assert_close(found.P, by_hand.P)
     np.testing.assert_allclose(found.eigenvalues, by_hand.eigenvalues)
@@ -135,6 +165,7 @@ def test_clusters_are_those_of_largest_reduction(name):
         np.testing.assert_array_equal(found.labels, by_hand.labels)
     else:
         np.testing.assert_array_equal(judge.shortened(found.labels), found.labels)
+        assert found.eta == max(each, key=lambda one: adjusted_rand_score(found.labels, one.labels)).eta
 
 
 def test_k_means_counts_where_memberships_miss_clusters(monkeypatch):
@@ -151,3 +182,8 @@ def test_k_means_counts_where_memberships_miss_clusters(monkeypatch):
     found = best_shortened(C, 3, wide, "inner", 0, judge)
     assert found.reduction > 1.0
     assert len({(a, b) for a, b in zip(labels, found.labels, strict=True)}) == 3
+
+
+@pytest.mark.parametrize(("k", "count"), [(2, 50), (10, 50), (25, 20), (300, 5)])
+def test_many_clusters_have_fewer_beginnings(k, count):
+    assert number_of_beginnings(k) == count

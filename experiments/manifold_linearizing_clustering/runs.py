@@ -28,15 +28,15 @@ def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
     stages = {auto.stage_: auto, other: fitted(samples, settings["options"] | {"result": other}, seed)[0]}
     start, final = stages["start"], stages["final"]
     Z = final.transform(samples.X)
-    found = sorted(numerical_rank(Z[final.final_labels_ == label], energy=ENERGY) for label in (0, 1))
+    circle = np.bincount(final.final_labels_[samples.y == 0]).argmax()
     return {
         "accuracy": clustering_accuracy(samples.y, auto.labels_),
         "start accuracy": clustering_accuracy(samples.y, final.start_labels_),
         "final accuracy": clustering_accuracy(samples.y, final.final_labels_),
         "first rank": numerical_rank(Z[samples.y == 0], energy=ENERGY),
         "second rank": numerical_rank(Z[samples.y == 1], energy=ENERGY),
-        "first found rank": found[1],
-        "second found rank": found[0],
+        "first found rank": numerical_rank(Z[final.final_labels_ == circle], energy=ENERGY),
+        "second found rank": numerical_rank(Z[final.final_labels_ != circle], energy=ENERGY),
         "start cosine": largest_cosine(start.transform(samples.X), samples.y),
         "final cosine": largest_cosine(Z, samples.y),
     }

@@ -161,7 +161,8 @@ class ManifoldClustering(
 
     Notes
     -----
-    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step O(m^3).
+    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step O(m^3), and
+    a round of samples going where they cost the least O(k (m d^2 + d^3)), in some hundreds of rounds.
 
     Examples
     --------

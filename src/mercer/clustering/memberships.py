@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from sklearn.metrics import adjusted_rand_score
 from torch import Tensor
 
 from mercer.clustering.shortest_code import k_means_labels, rate_reduction, with_shorter_code
@@ -12,8 +13,9 @@ from mercer.clustering.spectral import assign, laplacian_spectrum
 from mercer.sinkhorn import doubly_stochastic
 
 AFFINITIES = ("squared", "inner")
-# Runs of k-means whose clusters are shortened beside those of the memberships.
-BEGINNINGS = 50
+# Runs of k-means whose clusters are shortened beside those of the memberships: so many, or as many as make so many
+# clusters in all, since a round costs as much for each.
+MOST_BEGINNINGS, LEAST_BEGINNINGS, CLUSTERS_OF_ALL = 50, 5, 500
 
 
 def log_affinity(C: Tensor, other: Tensor, eta: float, affinity: str) -> Tensor:
@@ -135,17 +137,22 @@ def best_shortened(
 ) -> Clustered:
     """Return clusters of the largest R - R_c that is found from those at every η, and from k-means of the codes.
 
-    The membership is that whose clusters became the best.
+    The membership is the one whose own clusters, by its eigenvectors, are most like them: new points vote by it.
     """
     found = [spectral_clusters(C, n_clusters, eta, affinity, seed, judge) for eta in etas]
-    found = [_with_labels(clusters, judge.shortened(clusters.labels), judge) for clusters in found]
-    best = max(found, key=lambda clusters: clusters.reduction)
-    others = [judge.shortened(labels) for labels in k_means_labels(C, n_clusters, BEGINNINGS, seed)]
-    return max([best, *(_with_labels(best, labels, judge) for labels in others)], key=lambda found: found.reduction)
+    beginnings = [clusters.labels for clusters in found]
+    beginnings += k_means_labels(C, n_clusters, number_of_beginnings(n_clusters), seed)
+    # Of equal codes k-means makes fewer clusters than were asked for.
+    counts = [len(np.unique(labels)) for labels in beginnings]
+    beginnings = [labels for labels, count in zip(beginnings, counts, strict=True) if count == max(counts)]
+    labels = max((judge.shortened(labels) for labels in beginnings), key=judge.reduction)
+    nearest = max(found, key=lambda clusters: adjusted_rand_score(labels, clusters.labels))
+    return nearest._replace(labels=labels, reduction=judge.reduction(labels))
 
 
-def _with_labels(clusters: Clustered, labels: np.ndarray, judge: Judge) -> Clustered:
-    return clusters._replace(labels=labels, reduction=judge.reduction(labels))
+def number_of_beginnings(n_clusters: int) -> int:
+    """Return how many runs of k-means are begun with."""
+    return max(LEAST_BEGINNINGS, min(MOST_BEGINNINGS, CLUSTERS_OF_ALL // n_clusters))
 
 
 CLUSTERINGS = {"rate": best_shortened, "spectral": best_spectral}

@@ -1,6 +1,5 @@
 """Clusters whose features have the shortest code: R - R_c of clusters, and points that go where they cost the least."""
 
-import math
 import warnings
 
 import numpy as np
@@ -10,10 +9,8 @@ from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 from torch import Tensor
 
 from mercer.losses import mcr2
+from mercer.losses.coding_rate import over_precision
 from mercer.losses.directions import unit
-
-# Points stop moving long before: after 1 to 25 rounds on features of images.
-MAX_ROUNDS = 100
 
 
 def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
@@ -35,7 +32,7 @@ def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
 
     With A_j = I + d / (n_j ε^2) Z_j^T Z_j, point i costs log det A_j + d / ε^2 z_i^T A_j^-1 z_i - d + tr A_j^-1 in
     cluster j; in one without points, infinitely much. But for a constant it is the code of z_i by a Gaussian that has
-    the cluster's covariance and some noise.
+    the cluster's covariance and some noise. What points cost in their own clusters sums to n R_c.
 
     Parameters
     ----------
@@ -48,7 +45,7 @@ def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
     -----
     O(k (n d^2 + d^3)) time.
     """
-    W = unit(Z.cpu().double(), dim=1) * (math.sqrt(Z.shape[1]) / epsilon)
+    W = over_precision(unit(Z.cpu().double(), dim=1), epsilon)
     d, k = W.shape[1], int(labels.max()) + 1
     costs = np.full((len(W), k), np.inf)
     for j in np.unique(labels):
@@ -63,22 +60,37 @@ def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
 def with_shorter_code(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
     """Return clusters of no smaller R - R_c: points go to the cluster where they cost the least, until none moves.
 
-    R_c is concave in memberships, so that it lies below its tangent at the clusters of before, which is what points
-    make smallest by going where they cost the least: no round lengthens the code. Clusters are not emptied: a round
-    that would empty one is not made.
+    R_c is concave in memberships, so that it lies below its tangent at the clusters of before, which points make
+    smaller by going where they cost less, be it all or some of them: no round lengthens the code.
 
     Parameters
     ----------
     Z, labels, epsilon
         As in `coding_costs`.
     """
-    count = len(np.unique(labels))
-    for _ in range(MAX_ROUNDS):
-        moved = coding_costs(Z, labels, epsilon).argmin(axis=1)
-        if len(np.unique(moved)) < count or (moved == labels).all():
-            break
-        labels = moved
-    return labels
+    kept, length = labels, np.inf
+    while True:
+        costs = coding_costs(Z, labels, epsilon)
+        # Where points are, their costs sum to n R_c. Rounding may let two clusterings take turns: it must fall.
+        now = float(_costs_in(labels, costs).sum())
+        if not now < length:
+            return kept
+        kept, length = labels, now
+        labels = cheaper(labels, costs)
+
+
+def cheaper(labels: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Return the clusters after all points have gone, at once, to where they cost the least.
+
+    The points of a cluster that all would leave stay, so that as many clusters remain.
+    """
+    cheapest = costs.argmin(axis=1)
+    moved = np.where(_costs_in(cheapest, costs) < _costs_in(labels, costs), cheapest, labels)
+    return np.where(np.isin(labels, np.setdiff1d(labels, moved)), labels, moved)
+
+
+def _costs_in(labels: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(costs, labels[:, None], axis=1)[:, 0]
 
 
 def k_means_labels(C: Tensor, n_clusters: int, n_runs: int, seed: int) -> list[np.ndarray]:

@@ -53,7 +53,7 @@ def coding_rate(Z: Tensor, *, epsilon: float) -> Tensor:
     >>> coding_rate(torch.eye(2), epsilon=1.0)  # log det(2 I)
     tensor(1.3863)
     """
-    W = _over_precision(Z, epsilon)
+    W = over_precision(Z, epsilon)
     return gram_log_determinant(W / math.sqrt(len(W))).to(_precision(Z))
 
 
@@ -86,7 +86,7 @@ def class_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tenso
     -----
     O(n d^2 + k d^3) time for classes, O(k n q^2 + k q^3) with q = min(n, d) for shares.
     """
-    W = _over_precision(Z, epsilon)
+    W = over_precision(Z, epsilon)
     n = len(W)
     membership = torch.as_tensor(membership, device=Z.device)
     if membership.ndim == 1:
@@ -127,7 +127,7 @@ def pairwise_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Te
     """
     n = len(Z)
     shares = _checked_shares(torch.as_tensor(membership, device=Z.device), n, n)
-    W = _over_precision(Z, epsilon, mass=float(shares.detach().sum(dim=0).max()))
+    W = over_precision(Z, epsilon, mass=float(shares.detach().sum(dim=0).max()))
     s = W.new_full((n,), 1.0 / n)
     return weighted_log_determinants(W, shares.to(W.dtype), s).to(_precision(Z))
 
@@ -138,7 +138,7 @@ def _rate_of_labels(W: Tensor, labels: Tensor) -> Tensor:
     return torch.stack(rates).sum()
 
 
-def _over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
+def over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
     """Return W = sqrt(d) / ε Z, in a precision that holds I beside sums of w_i w_i^T whose weights sum to `mass`.
 
     The trace of such a sum is at most mass d / ε^2 max_i |z_i|^2.

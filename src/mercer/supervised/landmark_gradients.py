@@ -9,11 +9,14 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, sum_over_blocks
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
-from mercer.linalg import cholesky, conjugate_gradients
+from mercer.linalg import Solution, cholesky, conjugate_gradients
 from mercer.supervised.landmark_ridge import landmark_view
 
-# Of the residual: far below what the noise of targets leaves of them. Twenty steps or so reach it.
-TOLERANCE, MAX_STEPS = 1e-5, 100
+# Of the residual: far below what the noise of targets leaves of them. Rough kernels take some twenty steps to it,
+# smooth ones with a small ridge hundreds.
+TOLERANCE, MAX_STEPS = 1e-5, 200
+# Added to K_mm, relative to its size and the mean of its diagonal: so many units of rounding of the rows' precision.
+JITTER = 10.0
 
 
 def many_landmarks(
@@ -28,8 +31,8 @@ def many_landmarks(
     tolerance: float = TOLERANCE,
     max_steps: int = MAX_STEPS,
     working_memory: float = WORKING_MEMORY,
-) -> Tensor:
-    """Return the coefficients a, of shape (m, c), of the f = sum_l a_l k(z_l, .) that fits the rows best at one ridge.
+) -> Solution:
+    """Find the coefficients a, of shape (m, c), of the f = sum_l a_l k(z_l, .) that fits the rows best at one ridge.
 
     Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 without K_mn W K_nm, whose O(n m^2) is what many landmarks
     cost. With K_mm = L L^T and a = L^-T v the equations are
@@ -46,6 +49,11 @@ def many_landmarks(
     ridge : float
     tolerance, max_steps
         As in `mercer.linalg.conjugate_gradients`.
+
+    Returns
+    -------
+    Solution
+        The coefficients as `x`. If it has not converged, they are not to be used: they may fit the rows and be large.
 
     Notes
     -----
@@ -71,7 +79,10 @@ def many_landmarks(
         )  # fmt: skip
         return total
 
-    L = cholesky(kernel.matrix(landmarks, working_memory=working_memory).to(torch.float64), warn=False).lower
+    K_mm = kernel.matrix(landmarks, working_memory=working_memory).to(torch.float64)
+    K_mm.diagonal().add_(JITTER * torch.finfo(dtype).eps * m * float(K_mm.diagonal().mean()))
+    L = cholesky(K_mm, warn=False).lower
+    del K_mm
     P = (float(mass.sum()) / m) * (L.T @ L)
     P.diagonal().add_(ridge)
     preconditioner = cholesky(P, warn=False)
@@ -83,6 +94,6 @@ def many_landmarks(
 
     B = torch.linalg.solve_triangular(L, back(lambda _, target: target), upper=False)
     solution = conjugate_gradients(
-        multiply, B, precondition=preconditioner.solve, tolerance=tolerance, max_steps=max_steps
+        multiply, B, precondition=preconditioner.solve, tolerance=tolerance, max_steps=max_steps, warn=False
     )
-    return torch.linalg.solve_triangular(L.T, solution.x, upper=True)
+    return solution._replace(x=torch.linalg.solve_triangular(L.T, solution.x, upper=True))

@@ -73,8 +73,8 @@ PARAMETERS = """
         Whether to standardise the columns after the warp.
     n_landmarks : int, None or "auto", default="auto"
         None uses every distinct row as a centre: exact, O(n^2) memory and O(n^3) time. A number m uses m landmarks,
-        O(n m^2) time; beyond 4000, conjugate gradients of O(n m) a step, with the ridge and the errors left out of
-        4000. "auto" is None up to 10 000 distinct rows, and 2000 beyond.
+        O(n m^2) time; beyond 4000 by conjugate gradients of O(n m) a step, with the ridge and the errors left out
+        of 2000. "auto" is None up to 10 000 distinct rows, and 2000 beyond.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
         How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
         (`mercer.landmarks.choose_landmarks`).

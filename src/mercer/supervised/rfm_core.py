@@ -1,12 +1,14 @@
 """Recursive feature machines: bandwidth and ridge by leave-one-out errors, exact or on landmarks."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel
 from mercer.linalg import RidgeSolution, ridge_path
 from mercer.selection import Candidate, best, squared_stacking_weights
@@ -20,8 +22,9 @@ from mercer.supervised.table import Observations, Table
 PATH_ROWS = 800
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
 NEIGHBOURS = (1.0, 0.3, 3.0)
-# On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients.
-MOST_SUMMED = 4000
+# On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients; the ridge
+# and the errors left out are then those of fewer.
+MOST_SUMMED, SUMMED_OF_MANY = 4000, 2000
 # Machines with a smaller share of the average are left out of it.
 SMALLEST_SHARE = 0.02
 
@@ -125,23 +128,34 @@ def landmark_rfm(
 ) -> FittedRFM:
     """Return the component of a candidate on m landmarks; the ridge by leave-one-out.
 
-    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges. Of more, so many are summed, for the ridge
-    and the errors left out, which are those of the smaller machine; coefficients on all come by conjugate gradients.
+    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges. For more, the ridge and the errors left out
+    are those of `SUMMED_OF_MANY`, and coefficients on all come by conjugate gradients. Where these do not converge the
+    smaller machine is kept.
     """
     kernel, warp = candidate.kernel_used(), candidate.about["recipe"].warp
-    options = (method, random_state, working_memory)
-    seen = through_landmarks(kernel, table, warp, min(n_landmarks, MOST_SUMMED), *options)
+    summed = n_landmarks if n_landmarks <= MOST_SUMMED else SUMMED_OF_MANY
+    seen = through_landmarks(kernel, table, warp, summed, method, random_state, working_memory)
     final = best(judged(kernel, solution, seen.rows) for solution in seen.solutions(ridges))
     final.about.update(recipe=candidate.about["recipe"], iterate=candidate.about.get("iterate", 0))
     drawn, alpha = Drawn(seen.landmarks, seen.row_index), final.fitted().alpha
-    if n_landmarks > MOST_SUMMED:
+    if n_landmarks > summed:
         random = np.random.RandomState(random_state)
         pool = pool_of(table, n_landmarks, random)
-        drawn = drawn_landmarks(kernel, pool, warp, n_landmarks, method, random, working_memory)
-        alpha = many_landmarks(
-            kernel, table.X, drawn.landmarks, table.y, final.ridge, table.weights,
+        many = drawn_landmarks(kernel, pool, warp, n_landmarks, method, random, working_memory)
+        solution = many_landmarks(
+            kernel, table.X, many.landmarks, table.y, final.ridge, table.weights,
             warp=table.columns(warp).transform, working_memory=working_memory,
         )  # fmt: skip
+        if solution.converged:
+            drawn, alpha = many, solution.x
+        else:
+            warnings.warn(
+                f"n_landmarks={n_landmarks} are too many for {kernel!r} at a ridge of {final.ridge:.1e}: conjugate "
+                f"gradients did not converge in {solution.steps} steps, and {summed} landmarks are used. A larger "
+                "ridge or a rougher kernel ('laplace', 'matern32') avoids this.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
     component = Component(
         kernel, table.columns(warp), drawn.landmarks.cpu().numpy(), alpha.cpu().numpy(), final.ridge, 1.0,
         np.ones(table.y.shape[1]),
