@@ -64,8 +64,9 @@ class ManifoldClustering(
     A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:
     views of a sample agree, samples spread out (5). Then both heads are trained to maximise R - R_c: the features of
     all samples are to fill the space, those of each sample with its like, weighted by the doubly stochastic
-    membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give the
-    clusters (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas).
+    membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give clusters
+    (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas), in which samples then move to where
+    their code is shortest.
 
     Nothing is chosen by labels: of several clusters those are taken whose R - R_c in the features of the start, which
     no clusters have shaped, is largest. The second stage can do harm, so that its clusters are kept beside those of the
@@ -121,8 +122,8 @@ class ManifoldClustering(
     assign_labels : {"rate", "spectral"}, default="rate"
         How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships,
         at the η whose clusters have the largest R - R_c. "rate" takes these clusters at every η, and those of 50 runs
-        of k-means on the codes, moves samples to where they cost the least until none moves, which never makes R - R_c
-        smaller, and keeps the clusters of the largest.
+        of k-means on the codes (fewer for more than ten clusters), moves samples to where they cost the least until
+        none moves, which never makes R - R_c smaller, and keeps the clusters of the largest.
     result : {"auto", "start", "final"}, default="auto"
         Which stage the model ends with. Both are trained whatever is kept.
     max_rows : int, default=3000
@@ -162,7 +163,7 @@ class ManifoldClustering(
     Notes
     -----
     A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step O(m^3), and
-    a round of samples going where they cost the least O(k (m d^2 + d^3)), in some hundreds of rounds.
+    a round of samples going where they cost the least O(k (m d^2 + d^3)), in hundreds of rounds over all beginnings.
 
     Examples
     --------
