@@ -21,22 +21,19 @@ ENERGY = 0.95
 
 
 def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
-    """The two manifolds: accuracy of both stages, ranks of true and of found clusters, how orthogonal true ones are."""
+    """The two manifolds: accuracy of both stages, ranks of the true clusters, and how orthogonal they are."""
     samples = two_manifolds(settings["deviation"], seed)
     auto, _ = fitted(samples, settings["options"], seed)
     other = "final" if auto.stage_ == "start" else "start"
     stages = {auto.stage_: auto, other: fitted(samples, settings["options"] | {"result": other}, seed)[0]}
     start, final = stages["start"], stages["final"]
     Z = final.transform(samples.X)
-    circle = np.bincount(final.final_labels_[samples.y == 0]).argmax()
     return {
         "accuracy": clustering_accuracy(samples.y, auto.labels_),
         "start accuracy": clustering_accuracy(samples.y, final.start_labels_),
         "final accuracy": clustering_accuracy(samples.y, final.final_labels_),
         "first rank": numerical_rank(Z[samples.y == 0], energy=ENERGY),
         "second rank": numerical_rank(Z[samples.y == 1], energy=ENERGY),
-        "first found rank": numerical_rank(Z[final.final_labels_ == circle], energy=ENERGY),
-        "second found rank": numerical_rank(Z[final.final_labels_ != circle], energy=ENERGY),
         "start cosine": largest_cosine(start.transform(samples.X), samples.y),
         "final cosine": largest_cosine(Z, samples.y),
     }

@@ -26,16 +26,11 @@ def shown(results: Results, case: str, measure: str) -> str:
 
 def toy_table(results: Results) -> Table:
     measures = (
-        "accuracy", "start accuracy", "final accuracy", "first rank", "second rank", "first found rank",
-        "second found rank", "start cosine", "final cosine",
+        "accuracy", "start accuracy", "final accuracy", "first rank", "second rank", "start cosine", "final cosine",
     )  # fmt: skip
     names = [name for reading in READINGS for name in (toy(reading), f"{toy(reading)}, quick") if name in results.seeds]
     rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
-    return Table(
-        "Two manifolds: ranks of true and of found clusters, largest cosine of the true ones",
-        ("noise", *measures),
-        rows,
-    )
+    return Table("Two manifolds: ranks and largest cosine of the true clusters", ("noise", *measures), rows)
 
 
 def set_table(results: Results, measure: str) -> Table:
