@@ -9,8 +9,8 @@ from torch import Tensor
 
 from benchmarks import Benchmark, RatioClaim
 from mercer.kernels import Laplace
-from mercer.supervised.landmark_gradients import many_landmarks
-from mercer.supervised.landmark_ridge import landmark_sums
+from mercer.tabular_models.landmark_gradients import many_landmarks
+from mercer.tabular_models.landmark_ridge import landmark_sums
 
 KERNEL, RIDGE = Laplace(10.0), 0.1
 # Of the predictions, relative to their norm: a hundredth of what noise of a tenth leaves of them.

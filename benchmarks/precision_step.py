@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from benchmarks import Benchmark, RatioClaim
-from mercer.clustering.features import in_their_span, unit_rows
-from mercer.clustering.precision import latent_covariance
+from mercer.clustering.subspace.features import in_their_span, unit_rows
+from mercer.clustering.subspace.precision import latent_covariance
 from mercer.kernels import Gaussian
 
 BANDWIDTH, RIDGE = 0.8, 0.1

@@ -34,13 +34,15 @@ def rented_flats(n: int) -> pd.DataFrame:
     """Numbers, categories, dates and holes; the rent depends on size, town and age."""
     random = np.random.default_rng(0)
     town = random.choice(["Graz", "Lund", "Metz", "Porto"], size=n)
-    frame = pd.DataFrame({
-        "size": random.gamma(8.0, 10.0, size=n).round(1),
-        "rooms": random.integers(1, 7, size=n),
-        "town": town,
-        "built": pd.Timestamp("1950-01-01") + pd.to_timedelta(random.integers(0, 25_000, size=n), unit="D"),
-        **{f"noise {i}": random.normal(size=n) for i in range(12)},
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "size": random.gamma(8.0, 10.0, size=n).round(1),
+            "rooms": random.integers(1, 7, size=n),
+            "town": town,
+            "built": pd.Timestamp("1950-01-01") + pd.to_timedelta(random.integers(0, 25_000, size=n), unit="D"),
+            **{f"noise {i}": random.normal(size=n) for i in range(12)},
+        }
+    )
     age = (pd.Timestamp("2020-01-01") - frame["built"]).dt.days / 365.0
     dear = frame["town"].map({"Graz": 9.0, "Lund": 14.0, "Metz": 7.0, "Porto": 11.0})
     frame["rent"] = (dear * frame["size"] * np.exp(-age / 80.0) + random.normal(0.0, 20.0, size=n)).round(2)

@@ -11,7 +11,7 @@ from benchmarks import Benchmark, RatioClaim
 from mercer import Mahalanobis
 from mercer.kernels import Laplace
 from mercer.linalg import cholesky
-from mercer.supervised.recursion import next_metric
+from mercer.tabular_models.recursion import next_metric
 
 BANDWIDTH, RIDGE = 5.0, 1e-3
 

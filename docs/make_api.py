@@ -20,26 +20,47 @@ FOLDER = Path(__file__).parent / "api"
 # The families of the reference, in the order of the pages. A public name that is in none of them is an error.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "Tables": (
-        "GPRegressor", "RFMRegressor", "RFMClassifier", "tabular", "TabularModel", "TableEncoder", "ColumnWarp",
-        "explain", "agop", "selection",
+        "GPRegressor",
+        "RFMRegressor",
+        "RFMClassifier",
+        "tabular",
+        "TabularModel",
+        "TableEncoder",
+        "ColumnWarp",
+        "explain",
+        "agop",
+        "selection",
     ),
     "Classes": ("KernelDiscriminant", "MCR2"),
-    "Representations": ("KernelEmbedding", "Nystrom", "losses", "views", "training", "evaluate", "landmarks",
-                        "pretrained", "networks", "scattering"),
+    "Representations": (
+        "KernelEmbedding",
+        "Nystrom",
+        "losses",
+        "views",
+        "training",
+        "embedding",
+        "landmarks",
+        "networks",
+        "image_features",
+    ),
     "Groups": ("SubspaceClustering", "ManifoldClustering", "clustering", "sinkhorn"),
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
-    "Files and data": ("save", "load", "datasets", "data_files", "workflows", "exceptions"),
-}  # fmt: skip
+    "Files and data": ("save", "load", "datasets", "app.files", "app.projects", "exceptions"),
+}
 
 # Modules whose names are in files of their own.
 PARTS: dict[str, tuple[str, ...]] = {
     "clustering": (
-        "mercer.clustering.expression", "mercer.clustering.spectral", "mercer.clustering.affinity",
-        "mercer.clustering.trees", "mercer.clustering.principal_samples",
+        "mercer.clustering.expression",
+        "mercer.clustering.spectral",
+        "mercer.clustering.affinity",
+        "mercer.clustering.trees",
+        "mercer.clustering.manifold.principal_samples",
     ),
+    "embedding": ("mercer.embedding.linear_probe",),
     "training": ("mercer.training.recipe",),
-}  # fmt: skip
+}
 
 
 def main() -> None:

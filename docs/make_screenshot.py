@@ -16,9 +16,18 @@ from sklearn.datasets import load_diabetes
 OUT = Path(__file__).resolve().parent / "figures" / "report.png"
 # The names of the data's description in place of bmi, bp, s1 to s6.
 COLUMNS = (
-    "age", "sex", "body mass", "blood pressure", "cholesterol", "ldl", "hdl", "cholesterol / hdl", "triglycerides",
-    "blood sugar", "progression",
-)  # fmt: skip
+    "age",
+    "sex",
+    "body mass",
+    "blood pressure",
+    "cholesterol",
+    "ldl",
+    "hdl",
+    "cholesterol / hdl",
+    "triglycerides",
+    "blood sugar",
+    "progression",
+)
 WIDTH, HEIGHT = 1000, 1250
 COLOURS = 128
 
@@ -35,9 +44,16 @@ def main() -> None:
         for command in (
             [*mercer, "fit", "p.csv", "--target", "progression", "--out", "p.mercer"],
             [*mercer, "report", "p.mercer", "p.csv", "--out", "p.html"],
-            [browser, "--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={WIDTH},{HEIGHT}",
-             "--screenshot=page.png", "p.html"],
-        ):  # fmt: skip
+            [
+                browser,
+                "--headless",
+                "--no-sandbox",
+                "--hide-scrollbars",
+                f"--window-size={WIDTH},{HEIGHT}",
+                "--screenshot=page.png",
+                "p.html",
+            ],
+        ):
             subprocess.run(command, cwd=folder, check=True)
         Image.open(folder / "page.png").convert("RGB").quantize(COLOURS).save(OUT, optimize=True)
 

@@ -19,7 +19,7 @@ embedding = KernelEmbedding(image_shape=(8, 8), n_landmarks=200, n_components=30
 
 # Labels are used here only to see what came of it: with those of one row in ten, how many new digits does a line tell
 # apart?
-from mercer.evaluate import linear_probe
+from mercer.embedding.linear_probe import linear_probe
 
 print(f"in the embedding {linear_probe(embedding, X, y, X_new, y_new).accuracy:.1%}")
 print(f"in the pixels    {linear_probe(None, X, y, X_new, y_new).accuracy:.1%}")

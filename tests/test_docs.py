@@ -130,9 +130,14 @@ def a_report(**changes):
     case = {"case": "one", "seeds": 2, "done": 2, "seconds": 3.4, "measures": {"error": [0.1, 0.2], "note": ["x", "x"]}}
     table = {"title": "Its own", "columns": ["k"], "rows": [["v"]]}
     report = {
-        "experiment": "toy", "title": "A toy", "claims": [claim | {"reason": "why not"}], "tables": [table],
-        "cases": [case, case | {"case": "two", "done": 0}], "remaining": 0, "versions": {"torch": ["1", "2"]},
-    }  # fmt: skip
+        "experiment": "toy",
+        "title": "A toy",
+        "claims": [claim | {"reason": "why not"}],
+        "tables": [table],
+        "cases": [case, case | {"case": "two", "done": 0}],
+        "remaining": 0,
+        "versions": {"torch": ["1", "2"]},
+    }
     return report | changes
 
 

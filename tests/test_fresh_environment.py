@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from tests.test_table_prediction import flats
+from tests.app.projects.test_table_prediction import flats
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,9 +47,20 @@ def test_a_table_to_predictions(mercer):
     flats().to_csv(mercer.home / "flats.csv", index=False)
     flats(20, seed=1).drop(columns=["rent", "dear"]).to_csv(mercer.home / "new.csv", index=False)
     out = mercer(
-        "fit", "flats.csv", "--target", "rent", "--ignore", "id", "--ignore", "dear", "--time-limit", 5, "--out",
-        "model.mercer", "--json",
-    ).stdout  # fmt: skip
+        "fit",
+        "flats.csv",
+        "--target",
+        "rent",
+        "--ignore",
+        "id",
+        "--ignore",
+        "dear",
+        "--time-limit",
+        5,
+        "--out",
+        "model.mercer",
+        "--json",
+    ).stdout
     fitted = json.loads(out)
     assert fitted["task"] == "regression"
     assert fitted["scores"][0]["rmse"] < 0.5 * fitted["scores"][1]["rmse"]

@@ -89,29 +89,70 @@ def times_of_svc(data: str) -> Callable[[Results], list[float]]:
 
 
 CLAIMS = [
-    Claim("digits: more accurate than LDA, QDA, KernelPCA + LDA and KNN", None, ours("digits", "accuracy"),
-          above("digits", "accuracy", "LDA", "QDA", "KernelPCA + LDA", "KNN")),
+    Claim(
+        "digits: more accurate than LDA, QDA, KernelPCA + LDA and KNN",
+        None,
+        ours("digits", "accuracy"),
+        above("digits", "accuracy", "LDA", "QDA", "KernelPCA + LDA", "KNN"),
+    ),
     Claim("digits: more accurate than SVC", None, ours("digits", "accuracy"), above("digits", "accuracy", "SVC")),
-    Claim("digits: its plane tells classes apart better than LDA's and than principal components", None,
-          ours("digits", "map accuracy"), above("digits", "map accuracy", "LDA", "KNN")),
-    Claim("mnist, 10 000 rows: 97.2 % or more", None, ours("mnist 10 000", "accuracy"),
-          lambda results: results.mean("mnist 10 000: KernelDiscriminant", "accuracy") >= 0.972),
-    Claim("mnist, 10 000 rows: fit within 10 times SVC's", 10.0, times_of_svc("mnist 10 000"),
-          at_most_times("mnist 10 000", 10.0)),
-    Claim("mnist, 60 000 rows with landmarks: 97.8 % or more", None, ours("mnist 60 000", "accuracy"),
-          lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.978),
-    Claim("mnist, 60 000 rows with landmarks: 98.5 % (to reach for)", None, ours("mnist 60 000", "accuracy"),
-          lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.985,
-          why="landmarks: 97.07 with 2000, 97.80 with 6000, 97.95 with 7000 by k-means++; more take longer than SVC"),
-    Claim("mnist, 60 000 rows: fit no slower than SVC's", 1.0, times_of_svc("mnist 60 000"),
-          at_most_times("mnist 60 000", 1.0)),
-    Claim("adult: more accurate than LDA, QDA and KNN", None, ours("adult", "accuracy"),
-          above("adult", "accuracy", "LDA", "QDA", "KNN")),
-    Claim("adult: more accurate than SVC", None, ours("adult", "accuracy"), above("adult", "accuracy", "SVC"),
-          why="within the noise of 16 281 test rows (0.3 % is one standard error): 85.9 against 86.0"),
-    Claim("covtype: more accurate than LDA and QDA", None, ours("covtype", "accuracy"),
-          above("covtype", "accuracy", "LDA", "QDA")),
+    Claim(
+        "digits: its plane tells classes apart better than LDA's and than principal components",
+        None,
+        ours("digits", "map accuracy"),
+        above("digits", "map accuracy", "LDA", "KNN"),
+    ),
+    Claim(
+        "mnist, 10 000 rows: 97.2 % or more",
+        None,
+        ours("mnist 10 000", "accuracy"),
+        lambda results: results.mean("mnist 10 000: KernelDiscriminant", "accuracy") >= 0.972,
+    ),
+    Claim(
+        "mnist, 10 000 rows: fit within 10 times SVC's",
+        10.0,
+        times_of_svc("mnist 10 000"),
+        at_most_times("mnist 10 000", 10.0),
+    ),
+    Claim(
+        "mnist, 60 000 rows with landmarks: 97.8 % or more",
+        None,
+        ours("mnist 60 000", "accuracy"),
+        lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.978,
+    ),
+    Claim(
+        "mnist, 60 000 rows with landmarks: 98.5 % (to reach for)",
+        None,
+        ours("mnist 60 000", "accuracy"),
+        lambda results: results.mean("mnist 60 000: KernelDiscriminant", "accuracy") >= 0.985,
+        why="landmarks: 97.07 with 2000, 97.80 with 6000, 97.95 with 7000 by k-means++; more take longer than SVC",
+    ),
+    Claim(
+        "mnist, 60 000 rows: fit no slower than SVC's",
+        1.0,
+        times_of_svc("mnist 60 000"),
+        at_most_times("mnist 60 000", 1.0),
+    ),
+    Claim(
+        "adult: more accurate than LDA, QDA and KNN",
+        None,
+        ours("adult", "accuracy"),
+        above("adult", "accuracy", "LDA", "QDA", "KNN"),
+    ),
+    Claim(
+        "adult: more accurate than SVC",
+        None,
+        ours("adult", "accuracy"),
+        above("adult", "accuracy", "SVC"),
+        why="within the noise of 16 281 test rows (0.3 % is one standard error): 85.9 against 86.0",
+    ),
+    Claim(
+        "covtype: more accurate than LDA and QDA",
+        None,
+        ours("covtype", "accuracy"),
+        above("covtype", "accuracy", "LDA", "QDA"),
+    ),
     Claim("covtype: more accurate than SVC", None, ours("covtype", "accuracy"), above("covtype", "accuracy", "SVC")),
-]  # fmt: skip
+]
 
 EXPERIMENT = Experiment("kernel_discriminant", "Kernel discriminant analysis", cases, CLAIMS)

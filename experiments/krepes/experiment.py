@@ -1,7 +1,7 @@
 """Kernel embeddings, exactly and by steps: all of the paper's tables, beside raw inputs, Nystroem and networks.
 
 Every contestant is fitted on all training rows without labels; then a logistic regression on 10 % of the labels, the
-same rows for everyone, is scored on the test rows (appendix B; `mercer.evaluate.linear_probe`). MNIST (60 000), Adult
+same rows for everyone, is scored on the test rows (appendix B; `mercer.embedding.linear_probe`). MNIST (60 000), Adult
 (32 561) and the CIFAR-10 subset (10 000) have test rows of their own; of CoverType's 92 962 rows a quarter is drawn for
 each seed. The default is KernelEmbedding() with n_landmarks=1000 and n_components=150, which are its defaults too, and
 the shape of the images. The paper's kernels are tangent kernels of networks, which are not here.
@@ -101,11 +101,18 @@ def top_claim(data: str) -> Claim:
 
 
 CLAIMS = [
-    Claim("mnist: the default at 96 % or more", None, of(on("mnist", DEFAULT), "accuracy"),
-          at_least(on("mnist", DEFAULT), 0.96)),
+    Claim(
+        "mnist: the default at 96 % or more",
+        None,
+        of(on("mnist", DEFAULT), "accuracy"),
+        at_least(on("mnist", DEFAULT), 0.96),
+    ),
     above_both("mnist", "accuracy"),
-    *[above_both(data, measure)
-      for data in ("adult", "covtype", "cifar10") for measure in ("accuracy", "balanced accuracy")],
+    *[
+        above_both(data, measure)
+        for data in ("adult", "covtype", "cifar10")
+        for measure in ("accuracy", "balanced accuracy")
+    ],
     *[row_claim(loss, landmarks) for loss in LOSSES for landmarks in LANDMARKS],
     *[landmark_claim(landmarks) for landmarks in LANDMARKS[1:]],
     reach_claim(0.975),
@@ -114,7 +121,7 @@ CLAIMS = [
     kappa_claim("cifar10", KAPPA_CIFAR10),
     *[top_claim(data) for data in ("mnist", "cifar10")],
     *STEP_CLAIMS,
-]  # fmt: skip
+]
 
 
 def all_cases(quick: bool) -> list[Case]:

@@ -15,10 +15,10 @@ from mercer.blocks import as_tensor, row_slices
 from mercer.checks import check_choice
 from mercer.embedding.gradient import make_objective
 from mercer.networks.heads import standardisation
-from mercer.samples import Augmented, DrawnViews, check_samples
 from mercer.training import Recipe, train
 from mercer.training.batches import count_batches
 from mercer.training.randomness import global_chance_from, seed_of
+from mercer.views.sources import Augmented, DrawnViews, check_samples
 
 from .paper import TABLE_1_LOSSES
 
@@ -31,7 +31,7 @@ class Standardised(nn.Module):
     """A network of inputs of mean 0 and variance 1.
 
     Over all rows: by columns for a table, by channels over all pixels for images. Views are standardised in the same
-    way before they are drawn (`mercer.samples.Augmented`), but for those of colour images, which are not.
+    way before they are drawn (`mercer.views.sources.Augmented`), but for those of colour images, which are not.
 
     Parameters
     ----------
@@ -116,9 +116,12 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
         result = train(
             nn.ModuleDict({"model": model, "objective": objective}),
             lambda rows, generator: objective(model, source.batch(rows.numpy(), generator, like), generator),
-            len(X), self.recipe, seed=seed, min_batch=objective.min_batch,
+            len(X),
+            self.recipe,
+            seed=seed,
+            min_batch=objective.min_batch,
             after_step=lambda: objective.after_step(model, next(steps), n_steps),
-        )  # fmt: skip
+        )
         self.network_, self.history_ = model, result.history
         return self
 

@@ -17,9 +17,12 @@ TABLE_5 = {
 }
 # The rows of Table 5 whose losses have no exact optimum, by choice of landmarks.
 TRAINED = {
-    "barlow_twins": (0.9495, 0.9741, 0.9795), "vicreg": (0.9018, 0.8957, 0.8969), "byol": (0.7953, 0.8468, 0.8530),
-    "simclr": (0.9535, 0.9890, 0.9575), "kernel_autoencoder": (0.9642, 0.9889, 0.9860),
-}  # fmt: skip
+    "barlow_twins": (0.9495, 0.9741, 0.9795),
+    "vicreg": (0.9018, 0.8957, 0.8969),
+    "byol": (0.7953, 0.8468, 0.8530),
+    "simclr": (0.9535, 0.9890, 0.9575),
+    "kernel_autoencoder": (0.9642, 0.9889, 0.9860),
+}
 # Table 1: test accuracy of the tangent kernel's embedding and of its network, by set and loss.
 TABLE_1_LOSSES = ("barlow_twins", "simclr", "vicreg", "byol")
 TABLE_1 = {
@@ -27,19 +30,27 @@ TABLE_1 = {
     "Higgs, 1 000 000 rows": ((0.6666, 0.6669), (0.6850, 0.6960), (0.6770, 0.5647), (0.6624, 0.6747)),
     "CoverType, 581 000 rows": ((0.7132, 0.7371), (0.7517, 0.6810), (0.7385, 0.7108), (0.7031, 0.7236)),
     "CIFAR-10, 50 000 images, ResNet-34 of ImageNet": (
-        (0.9031, 0.6001), (0.8954, 0.5264), (0.8988, 0.4150), (0.8876, 0.5025),
+        (0.9031, 0.6001),
+        (0.8954, 0.5264),
+        (0.8988, 0.4150),
+        (0.8876, 0.5025),
     ),
-}  # fmt: skip
+}
 # Table 2: test accuracy by set and loss, without a preconditioner, with K_mm + λ I, and with Gauss-Newton.
 TABLE_2 = {
-    ("adult", "barlow_twins"): (0.8358, 0.8355, 0.8378), ("adult", "simclr"): (0.8059, 0.8210, 0.8367),
-    ("covtype", "barlow_twins"): (0.6883, 0.7132, 0.7093), ("covtype", "simclr"): (0.5267, 0.6212, 0.7517),
-    ("cifar10", "barlow_twins"): (0.8911, 0.8856, 0.9031), ("cifar10", "simclr"): (0.8917, 0.8948, 0.8954),
-}  # fmt: skip
+    ("adult", "barlow_twins"): (0.8358, 0.8355, 0.8378),
+    ("adult", "simclr"): (0.8059, 0.8210, 0.8367),
+    ("covtype", "barlow_twins"): (0.6883, 0.7132, 0.7093),
+    ("covtype", "simclr"): (0.5267, 0.6212, 0.7517),
+    ("cifar10", "barlow_twins"): (0.8911, 0.8856, 0.9031),
+    ("cifar10", "simclr"): (0.8917, 0.8948, 0.8954),
+}
 # Table 4: the gain of principal components over Kaiming's start, by loss: Adult-1M, CoverType, CIFAR-10.
 TABLE_4_GAINS = {
-    "barlow_twins": (0.0029, 0.0234, 0.0131), "simclr": (-0.0001, 0.2217, 0.0032), "byol": (0.0042, 0.0237, 0.0095),
-}  # fmt: skip
+    "barlow_twins": (0.0029, 0.0234, 0.0131),
+    "simclr": (-0.0001, 0.2217, 0.0032),
+    "byol": (0.0042, 0.0237, 0.0095),
+}
 # The best of Table 5, by gradient steps: SimCLR with k-means++ landmarks.
 BEST_OF_TABLE_5 = 0.989
 # Table 3: landmarks by norm until all classes of CIFAR-10 are seen; spectral contrastive, tangent kernel, m = 2000.

@@ -8,7 +8,7 @@ import numpy as np
 from experiments.data import prepared
 from mercer import KernelEmbedding
 from mercer.embedding.choices import bandwidth_of
-from mercer.evaluate import linear_probe
+from mercer.embedding.linear_probe import linear_probe
 from mercer.metrics import class_coverage, effective_rank, expected_class_coverage
 
 from .contestants import contestant

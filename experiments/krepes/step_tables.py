@@ -48,11 +48,15 @@ def start_table(results: Results) -> Table:
     rows = [[UNTRAINED, or_empty(shown, results, on(data, UNTRAINED), "accuracy"), "-", "-", "-"]]
     for loss in BY_STEPS:
         principal, kaiming = (on(data, by_steps(loss, start)) for start in ("principal", "kaiming"))
-        rows.append([
-            loss, or_empty(shown, results, principal, "accuracy"),
-            or_empty(shown, results, kaiming, "accuracy") if loss in TABLE_4_GAINS else "-",
-            f"{printed[loss]}", or_empty(shown, results, principal, "fit seconds"),
-        ])  # fmt: skip
+        rows.append(
+            [
+                loss,
+                or_empty(shown, results, principal, "accuracy"),
+                or_empty(shown, results, kaiming, "accuracy") if loss in TABLE_4_GAINS else "-",
+                f"{printed[loss]}",
+                or_empty(shown, results, principal, "fit seconds"),
+            ]
+        )
     columns = ("loss", "from principal components", "from Kaiming's", "the paper, on mnist", "fit seconds")
     return Table(f"By gradient steps: accuracy on {data}", columns, rows)
 

@@ -16,9 +16,13 @@ READINGS = {"deviation .05": 0.05, "variance .05": 0.05**0.5}
 # approximately linear by pieces: this one is short, and the second stage goes to its end.
 TO_THE_END = {"n_epochs": 600, "batch_size": 512, "learning_rate": 5e-3}
 TOY = {
-    "n_clusters": 2, "n_components": 3, "hidden": 100, "augment": "noise",
-    "start_recipe": {**TO_THE_END, "n_epochs": 60}, "recipe": TO_THE_END,
-}  # fmt: skip
+    "n_clusters": 2,
+    "n_components": 3,
+    "hidden": 100,
+    "augment": "noise",
+    "start_recipe": {**TO_THE_END, "n_epochs": 60},
+    "recipe": TO_THE_END,
+}
 # The clusters are found long before the end.
 QUICK_TOY = {**TOY, "recipe": {**TO_THE_END, "n_epochs": 200}}
 TOY_SEEDS, SEEDS, CRITERIA_SEEDS = 10, 3, 2
@@ -47,15 +51,18 @@ JUDGED = ("mnist 2 000", "digits", "coil20", "cifar10 2 000")
 
 OURS = "ManifoldClustering()"
 SUBSPACES: dict[str, dict[str, Any]] = {
-    "SubspaceClustering()": {}, "EnSC": {"self_expression": "elastic_net", "feature_learning": "none"},
+    "SubspaceClustering()": {},
+    "EnSC": {"self_expression": "elastic_net", "feature_learning": "none"},
     "SSC-OMP": {"self_expression": "omp", "feature_learning": "none"},
-}  # fmt: skip
+}
 # Subspaces go through the origin, so that each of these methods is also given features whose mean was not taken off.
 MEAN_KEPT = ", mean kept"
 PEERS: dict[str, dict[str, Any]] = {
-    "k-means": {}, "10-NN spectral": {}, **SUBSPACES,
+    "k-means": {},
+    "10-NN spectral": {},
+    **SUBSPACES,
     **{name + MEAN_KEPT: options for name, options in SUBSPACES.items()},
-}  # fmt: skip
+}
 
 MOST_ROWS = 5000
 

@@ -10,8 +10,8 @@ import torch
 
 from mercer import ManifoldClustering
 from mercer.clustering.affinity import modularity
-from mercer.clustering.manifold_clustering import ETAS, MEMBERSHIP_ETAS
-from mercer.clustering.memberships import Clustered, Judge, spectral_clusters
+from mercer.clustering.manifold.manifold_clustering import ETAS, MEMBERSHIP_ETAS
+from mercer.clustering.manifold.memberships import Clustered, Judge, spectral_clusters
 from mercer.metrics import clustering_accuracy
 
 from .data import Samples

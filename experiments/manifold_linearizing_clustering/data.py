@@ -8,16 +8,14 @@ from sklearn.datasets import load_digits
 
 from experiments.data import drawn
 from mercer import datasets
-from mercer.pretrained import pretrained_features
-from mercer.samples import Augmented
-from mercer.scattering import scattering
+from mercer.image_features.pretrained import pretrained_features
+from mercer.image_features.scattering import scattering
+from mercer.views.sources import Augmented
 
 # Views of each image are drawn and put through the scattering once; so many principal components are kept.
 N_VIEWS = 6
 COMPONENTS = 256
-SHAPES: dict[str, tuple[int, ...]] = {
-    "digits": (8, 8), "mnist": (28, 28), "coil20": (32, 32), "cifar10": (32, 32, 3),
-}  # fmt: skip
+SHAPES: dict[str, tuple[int, ...]] = {"digits": (8, 8), "mnist": (28, 28), "coil20": (32, 32), "cifar10": (32, 32, 3)}
 CURVATURE, WAVES, POINTS = 0.2, 5, 100
 
 

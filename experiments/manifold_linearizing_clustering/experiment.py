@@ -43,9 +43,11 @@ def of(case: str, measure: str) -> Callable[[Results], list[float]]:
 def at_least(label: str, bound: float, note: str = "") -> Claim:
     case = on(label, OURS)
     return Claim(
-        f"{label}: mean accuracy at {bound} or more{note}", None, of(case, "accuracy"),
+        f"{label}: mean accuracy at {bound} or more{note}",
+        None,
+        of(case, "accuracy"),
         lambda results: results.mean(case, "accuracy") >= bound,
-    )  # fmt: skip
+    )
 
 
 def ahead_of_all(label: str) -> Claim:
@@ -87,28 +89,50 @@ def second_stage_helps_on_one_start() -> Claim:
         return [accuracy - results.mean(start, "accuracy") for accuracy in results.values(final, "accuracy")]
 
     return Claim(
-        "mnist 2 000: the second stage above its start by more than the spread over ten seeds on it (gain)", None,
-        gains, lambda results: statistics.fmean(gains(results)) > statistics.stdev(gains(results)),
-    )  # fmt: skip
+        "mnist 2 000: the second stage above its start by more than the spread over ten seeds on it (gain)",
+        None,
+        gains,
+        lambda results: statistics.fmean(gains(results)) > statistics.stdev(gains(results)),
+    )
 
 
 def toy_claims(reading: str) -> list[Claim]:
     case, least = toy(reading), LEAST[reading]
     return [
-        Claim(f"{case}: accuracy at {least} or more on every seed", None, of(case, "accuracy"),
-              lambda results: min(results.values(case, "accuracy")) >= least),
-        Claim(f"{case}: ranks 2 and 1 (their sum)", 3.0,
-              lambda results: [a + b for a, b in zip(results.values(case, "first rank"),
-                                                     results.values(case, "second rank"), strict=True)],
-              lambda results: set(results.values(case, "first rank")) == {2}
-              and set(results.values(case, "second rank")) == {1}, RANK_WHY),
-        Claim(f"{case}: largest cosine below .1 after the second stage", None, of(case, "final cosine"),
-              lambda results: max(results.values(case, "final cosine")) < 0.1),
-        Claim(f"{case}: and below that of the start (gain)", None,
-              lambda results: [a - b for a, b in zip(results.values(case, "start cosine"),
-                                                     results.values(case, "final cosine"), strict=True)],
-              lambda results: results.mean(case, "final cosine") < results.mean(case, "start cosine")),
-    ]  # fmt: skip
+        Claim(
+            f"{case}: accuracy at {least} or more on every seed",
+            None,
+            of(case, "accuracy"),
+            lambda results: min(results.values(case, "accuracy")) >= least,
+        ),
+        Claim(
+            f"{case}: ranks 2 and 1 (their sum)",
+            3.0,
+            lambda results: [
+                a + b
+                for a, b in zip(results.values(case, "first rank"), results.values(case, "second rank"), strict=True)
+            ],
+            lambda results: (
+                set(results.values(case, "first rank")) == {2} and set(results.values(case, "second rank")) == {1}
+            ),
+            RANK_WHY,
+        ),
+        Claim(
+            f"{case}: largest cosine below .1 after the second stage",
+            None,
+            of(case, "final cosine"),
+            lambda results: max(results.values(case, "final cosine")) < 0.1,
+        ),
+        Claim(
+            f"{case}: and below that of the start (gain)",
+            None,
+            lambda results: [
+                a - b
+                for a, b in zip(results.values(case, "start cosine"), results.values(case, "final cosine"), strict=True)
+            ],
+            lambda results: results.mean(case, "final cosine") < results.mean(case, "start cosine"),
+        ),
+    ]
 
 
 def feature_claim(name: str) -> Claim:
@@ -120,9 +144,11 @@ def feature_claim(name: str) -> Claim:
 
     start, final = TABLE_1[name]
     return Claim(
-        f"Table 1: {name} better on MLC's features than on the start's (gain)", final[0] - start[0], gains,
+        f"Table 1: {name} better on MLC's features than on the start's (gain)",
+        final[0] - start[0],
+        gains,
         lambda results: statistics.fmean(gains(results)) > 0,
-    )  # fmt: skip
+    )
 
 
 def imbalance_claim(name: str) -> Claim:
@@ -137,10 +163,12 @@ def imbalance_claim(name: str) -> Claim:
         return [drop(results, OURS), drop(results, name)]
 
     return Claim(
-        f"Table 4: the drop with imbalanced classes is smaller than that of {name} (ours, theirs)", None, drops,
+        f"Table 4: the drop with imbalanced classes is smaller than that of {name} (ours, theirs)",
+        None,
+        drops,
         lambda results: drops(results)[0] < drops(results)[1],
         "far below, they gain where there is less of what they confuse",
-    )  # fmt: skip
+    )
 
 
 def above(label: str, name: str) -> Claim:
@@ -151,9 +179,11 @@ def above(label: str, name: str) -> Claim:
         return [a - b for a, b in zip(*(results.values(case, "accuracy") for case in cases), strict=True)]
 
     return Claim(
-        f"{label}: above {name} on the same features (gain)", None, gains,
+        f"{label}: above {name} on the same features (gain)",
+        None,
+        gains,
         lambda results: statistics.fmean(gains(results)) > 0,
-    )  # fmt: skip
+    )
 
 
 def stability_claims() -> list[Claim]:
@@ -173,29 +203,44 @@ def stability_claims() -> list[Claim]:
 
     (mlc_mean, mlc_spread), (nmce_mean, nmce_spread) = TABLE_6["MLC"], TABLE_6["NMCE"]
     return [
-        Claim("Table 6: NMCE above k-means on the start (means of both)", None,
-              lambda results: means(results, nmce, k_means),
-              lambda results: results.mean(nmce, "accuracy") > results.mean(k_means, "accuracy")),
-        Claim("Table 6: MLC no lower than NMCE in the mean (both)", mlc_mean - nmce_mean,
-              lambda results: means(results, mlc, nmce),
-              lambda results: results.mean(mlc, "accuracy") >= results.mean(nmce, "accuracy")),
-        Claim("Table 6: MLC's spread under a third of NMCE's from one beginning, as the paper has it (both)",
-              mlc_spread / nmce_spread, lambda results: spreads(results, once), steadier(once)),
-        Claim("Table 6: and of NMCE's at its best, of ten beginnings (both)", mlc_spread / nmce_spread,
-              lambda results: spreads(results, nmce), steadier(nmce),
-              "what varies in NMCE is its first membership: the best of ten by its own objective is steady"),
-    ]  # fmt: skip
+        Claim(
+            "Table 6: NMCE above k-means on the start (means of both)",
+            None,
+            lambda results: means(results, nmce, k_means),
+            lambda results: results.mean(nmce, "accuracy") > results.mean(k_means, "accuracy"),
+        ),
+        Claim(
+            "Table 6: MLC no lower than NMCE in the mean (both)",
+            mlc_mean - nmce_mean,
+            lambda results: means(results, mlc, nmce),
+            lambda results: results.mean(mlc, "accuracy") >= results.mean(nmce, "accuracy"),
+        ),
+        Claim(
+            "Table 6: MLC's spread under a third of NMCE's from one beginning, as the paper has it (both)",
+            mlc_spread / nmce_spread,
+            lambda results: spreads(results, once),
+            steadier(once),
+        ),
+        Claim(
+            "Table 6: and of NMCE's at its best, of ten beginnings (both)",
+            mlc_spread / nmce_spread,
+            lambda results: spreads(results, nmce),
+            steadier(nmce),
+            "what varies in NMCE is its first membership: the best of ten by its own objective is steady",
+        ),
+    ]
 
 
 def ablation_claim(what: str, case: str, paper: float) -> Claim:
     """Table 5: Algorithm 1 is better whole."""
     whole = on_one_start("MLC")
     return Claim(
-        f"Table 5: {what} costs accuracy (loss)", TABLE_5["all"] - paper,
+        f"Table 5: {what} costs accuracy (loss)",
+        TABLE_5["all"] - paper,
         lambda results: [results.mean(whole, "accuracy") - results.mean(case, "accuracy")],
         lambda results: results.mean(whole, "accuracy") > results.mean(case, "accuracy"),
         "the start has made views agree before the second stage begins",
-    )  # fmt: skip
+    )
 
 
 CLAIMS = [

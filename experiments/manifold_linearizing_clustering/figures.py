@@ -38,9 +38,8 @@ def sphere() -> Any:
     samples = two_manifolds(READINGS["deviation .05"], SEED)
     untrained = {**TO_THE_END, "n_epochs": 1, "learning_rate": 1e-12}
     before = ManifoldClustering(
-        **{**TOY, "start_recipe": Recipe(**untrained), "recipe": Recipe(**untrained)}, result="start",
-        random_state=SEED,
-    ).fit(samples.X)  # fmt: skip
+        **{**TOY, "start_recipe": Recipe(**untrained), "recipe": Recipe(**untrained)}, result="start", random_state=SEED
+    ).fit(samples.X)
     stages = {stage: fitted(samples, TOY | {"result": stage}, SEED)[0] for stage in ("start", "final")}
     points = {
         "samples": samples.X,

@@ -19,15 +19,15 @@ import torch
 from sklearn.cluster import KMeans
 from torch import Tensor, nn
 
-from mercer.clustering.manifold_clustering import DEFAULT_COMPONENTS, ETAS, MEMBERSHIP_ETAS, ManifoldClustering
-from mercer.clustering.manifold_network import ManifoldNetwork
-from mercer.clustering.manifold_parameters import recipes_of, split
-from mercer.clustering.manifold_training import linearize, start_features
-from mercer.clustering.memberships import Clustered, Judge, best_spectral
+from mercer.clustering.manifold.manifold_clustering import DEFAULT_COMPONENTS, ETAS, MEMBERSHIP_ETAS, ManifoldClustering
+from mercer.clustering.manifold.memberships import Clustered, Judge, best_spectral
+from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.clustering.manifold.parameters import recipes_of, split
+from mercer.clustering.manifold.training import linearize, start_features
 from mercer.losses import mcr2, nmce
 from mercer.networks.heads import standardisation
-from mercer.samples import GivenViews
 from mercer.training import Recipe, train
+from mercer.views.sources import GivenViews
 
 from .data import Samples, samples_of
 from .runs import Measures, scores
@@ -71,8 +71,8 @@ def learned_start(samples: Samples, defaults: ManifoldClustering) -> Start:
     agreement = network.n_components * math.log1p(defaults.epsilon_start**-2)
     recipe = recipes_of(defaults, seen.n_rows, len(samples.X), is_validated=held_out is not None)[0]
     start_features(
-        network, seen, recipe, epsilon=defaults.epsilon_start, agreement=agreement, seed=0, held_out=held_out,
-    )  # fmt: skip
+        network, seen, recipe, epsilon=defaults.epsilon_start, agreement=agreement, seed=0, held_out=held_out
+    )
     network.copy_head()
     return Start(samples, source, network, len(np.unique(samples.y)))
 
@@ -101,9 +101,17 @@ def linearized(start: Start, source: GivenViews, seed: int) -> np.ndarray:
     for eta in ETAS:
         network = copy.deepcopy(start.network)
         linearize(
-            network, source, recipe, epsilon=defaults.epsilon, gamma=defaults.gamma,
-            regulariser=defaults.regulariser, eta=eta, affinity=defaults.affinity, freeze=True, seed=seed,
-        )  # fmt: skip
+            network,
+            source,
+            recipe,
+            epsilon=defaults.epsilon,
+            gamma=defaults.gamma,
+            regulariser=defaults.regulariser,
+            eta=eta,
+            affinity=defaults.affinity,
+            freeze=True,
+            seed=seed,
+        )
         found.append(clusters_of(start, network, seed))
     return max(found, key=lambda clusters: clusters.reduction).labels
 

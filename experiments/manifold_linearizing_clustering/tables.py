@@ -26,8 +26,14 @@ def shown(results: Results, case: str, measure: str) -> str:
 
 def toy_table(results: Results) -> Table:
     measures = (
-        "accuracy", "start accuracy", "final accuracy", "first rank", "second rank", "start cosine", "final cosine",
-    )  # fmt: skip
+        "accuracy",
+        "start accuracy",
+        "final accuracy",
+        "first rank",
+        "second rank",
+        "start cosine",
+        "final cosine",
+    )
     names = [name for reading in READINGS for name in (toy(reading), f"{toy(reading)}, quick") if name in results.seeds]
     rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
     return Table("Two manifolds: ranks and largest cosine of the true clusters", ("noise", *measures), rows)
@@ -53,10 +59,13 @@ def stage_table(results: Results) -> Table:
 def criteria_table(results: Results) -> Table:
     """What criteria without labels lose, of the clusters of all stages at every η."""
     measures = (
-        "best", *(f"{name}: {what}" for what in ("loss", "correlation") for name in CRITERIA), "gain of shorter codes",
-    )  # fmt: skip
-    rows = [[label, *(or_empty(shown, results, on(label, "criteria"), measure) for measure in measures)]
-            for label in JUDGED]  # fmt: skip
+        "best",
+        *(f"{name}: {what}" for what in ("loss", "correlation") for name in CRITERIA),
+        "gain of shorter codes",
+    )
+    rows = [
+        [label, *(or_empty(shown, results, on(label, "criteria"), measure) for measure in measures)] for label in JUDGED
+    ]
     title = "Criteria: accuracy lost against the best clusters, and correlation with the accuracy"
     return Table(title, ("set", *measures), [row for row in rows if any(row[1:])])
 

@@ -44,13 +44,17 @@ METHODS: dict[str, dict[str, Any]] = {
     },
     **{
         algorithm_1(value): {
-            **LIKE_THE_PAPER, "ridge": value, "shrinkage": value, "inversion": "algorithm", "n_iter": 10,
+            **LIKE_THE_PAPER,
+            "ridge": value,
+            "shrinkage": value,
+            "inversion": "algorithm",
+            "n_iter": 10,
             "iterate": "last",
         }
         for value in LAMBDAS
     },
     **{ktrr(value): {**LIKE_THE_PAPER, "ridge": value, "feature_learning": "none"} for value in LAMBDAS},
-}  # fmt: skip
+}
 # Beside the faces: set -> (rows, seeds); rows are drawn where there are more.
 SETS = {"coil20": (None, 1), "digits": (None, 1), "mnist": (2000, 3)}
 SET_METHODS = (DEFAULT, WITHOUT, NEIGHBOURS, *(other(name, learned) for name in OTHERS for learned in (False, True)))

@@ -54,8 +54,10 @@ def ahead_of(k: int, peer: str) -> Claim:
 
     return Claim(
         f"yaleb, {k} subjects: the default ahead of {peer} (gain in NMI)",
-        None, gains, lambda results: statistics.fmean(gains(results)) > 0,
-    )  # fmt: skip
+        None,
+        gains,
+        lambda results: statistics.fmean(gains(results)) > 0,
+    )
 
 
 def paired(results: Results) -> list[float]:
@@ -73,8 +75,10 @@ def as_written(k: int) -> Claim:
     """Algorithm 1 above KTRR by .10, each at the same lambda: the largest gain over the lambdas."""
 
     def gains(results: Results) -> list[float]:
-        return [results.mean(yale(k, algorithm_1(value)), "nmi") - results.mean(yale(k, ktrr(value)), "nmi")
-                for value in LAMBDAS]  # fmt: skip
+        return [
+            results.mean(yale(k, algorithm_1(value)), "nmi") - results.mean(yale(k, ktrr(value)), "nmi")
+            for value in LAMBDAS
+        ]
 
     return Claim(
         f"yaleb, {k} subjects: Algorithm 1 as written above KTRR without truncation by .10 NMI, lambda by lambda",
@@ -114,21 +118,34 @@ def toy_claim(name: str, first: float | None, after: tuple[int, ...], bound: flo
 CLAIMS = [
     *[at_least(k, measure, bound) for k in SUBJECTS for measure, bound in (("nmi", 0.9), ("ari", 0.8))],
     *[ahead_of(k, peer) for k in SUBJECTS for peer in ("omp", "elastic_net")],
-    Claim("yaleb: feature learning against none, both by one rule without labels (gain in NMI, all trials)", None,
-          paired),
+    Claim(
+        "yaleb: feature learning against none, both by one rule without labels (gain in NMI, all trials)", None, paired
+    ),
     *[as_written(k) for k in SUBJECTS],
-    Claim("yaleb, 38 subjects: accuracy of .97 (to reach for)", None, of(yale(38, DEFAULT), "accuracy"),
-          lambda results: results.mean(yale(38, DEFAULT), "accuracy") >= 0.97,
-          "deep subspace clustering networks report it; the graph's own errors bound what is here"),
+    Claim(
+        "yaleb, 38 subjects: accuracy of .97 (to reach for)",
+        None,
+        of(yale(38, DEFAULT), "accuracy"),
+        lambda results: results.mean(yale(38, DEFAULT), "accuracy") >= 0.97,
+        "deep subspace clustering networks report it; the graph's own errors bound what is here",
+    ),
     *[no_worse(data, peer) for data in SETS for peer in (WITHOUT, NEIGHBOURS)],
     toy_claim("quadratic, third vector as printed", 0.45, (8, 10), 0.75),
-    toy_claim("quadratic, third vector fractions", 0.45, (8, 10), 0.75,
-              "three lines of one plane, which no projection makes orthogonal"),
+    toy_claim(
+        "quadratic, third vector fractions",
+        0.45,
+        (8, 10),
+        0.75,
+        "three lines of one plane, which no projection makes orthogonal",
+    ),
     *[toy_claim(f"gaussian, third vector {third}", None, (8, 10), 0.9) for third in ("as printed", "fractions")],
-    Claim("Lemma 1: the output covariance tends to the identity as lambda falls (distance at 1e-6)", 0.0,
-          of("lemma 1", "lambda 1e-06"),
-          lambda results: results.mean("lemma 1", "lambda 1e-06") < 0.01 * results.mean("lemma 1", "lambda 0.01")),
-]  # fmt: skip
+    Claim(
+        "Lemma 1: the output covariance tends to the identity as lambda falls (distance at 1e-6)",
+        0.0,
+        of("lemma 1", "lambda 1e-06"),
+        lambda results: results.mean("lemma 1", "lambda 1e-06") < 0.01 * results.mean("lemma 1", "lambda 0.01"),
+    ),
+]
 
 EXPERIMENT = Experiment(
     "precision_subspace_clustering", "Subspace clustering with a precision matrix", cases, CLAIMS, tables

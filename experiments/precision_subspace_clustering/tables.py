@@ -34,8 +34,10 @@ def faces(results: Results, measure: str) -> Table:
     rows = []
     if measure in ("nmi", "ari"):
         place = ("nmi", "ari").index(measure)
-        rows += [[f"the paper's {name}", *(f"{printed[k][place]:.3f}" for k in SUBJECTS)]
-                 for name, printed in (("method", OURS), ("KTRR", KTRR))]  # fmt: skip
+        rows += [
+            [f"the paper's {name}", *(f"{printed[k][place]:.3f}" for k in SUBJECTS)]
+            for name, printed in (("method", OURS), ("KTRR", KTRR))
+        ]
     for name in METHODS:
         row = [or_empty(shown, results, yale(k, name), measure) for k in SUBJECTS]
         rows += [[name, *row]] if any(row) else []

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from mercer.clustering.expression.ridge import absolute_ridge, left_out_coefficients, regularised_inverse
-from mercer.clustering.features import Features, unit_rows
-from mercer.clustering.precision import latent_covariance, shaped_projection
+from mercer.clustering.subspace.features import Features, unit_rows
+from mercer.clustering.subspace.precision import latent_covariance, shaped_projection
 from mercer.kernels import Gaussian, Kernel, Polynomial
 from mercer.metrics import block_mass
 

@@ -82,18 +82,39 @@ CLAIMS = [
     rank_claim("GPRegressor(): first in mean rank on RMSE (to reach for)", "rmse", 1),
     near_the_best("rmse", "RMSE"),
     near_the_best("nll", "NLL"),
-    Claim("GPRegressor(): 90 % intervals hold between 86 and 94 % of the test rows on each set", None, coverages,
-          lambda results: all(0.86 <= share <= 0.94 for share in coverages(results))),
-    Claim("RFMRegressor(): lower mean RMSE than xRFM's defaults on every set (ratio)", None, lead_over_xrfm,
-          lambda results: min(lead_over_xrfm(results)) > 1),
-    Claim("toy, d = 50, n = 2000: correlation of the learned metric with the true block above .98", None, block_found,
-          lambda results: sum(block_found(results)) / len(block_found(results)) > 0.98),
-    *[metric_claim(f"toy {function}, d = {d}", lambda name, f=function, d=d: toy(f, name, d), other)
-      for function in ("square", "wave") for d in (20, 50) for other in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace")],
-    *[metric_claim("kin8nm", lambda name: on("kin8nm", name), other)
-      for other in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace")],
-    *[figure_1_claim(rfm, measure)
-      for rfm in ("GP-RFM-Laplace (70/30)", "GP-RFM-Laplace") for measure in ("rmse", "nll")],
-]  # fmt: skip
+    Claim(
+        "GPRegressor(): 90 % intervals hold between 86 and 94 % of the test rows on each set",
+        None,
+        coverages,
+        lambda results: all(0.86 <= share <= 0.94 for share in coverages(results)),
+    ),
+    Claim(
+        "RFMRegressor(): lower mean RMSE than xRFM's defaults on every set (ratio)",
+        None,
+        lead_over_xrfm,
+        lambda results: min(lead_over_xrfm(results)) > 1,
+    ),
+    Claim(
+        "toy, d = 50, n = 2000: correlation of the learned metric with the true block above .98",
+        None,
+        block_found,
+        lambda results: sum(block_found(results)) / len(block_found(results)) > 0.98,
+    ),
+    *[
+        metric_claim(f"toy {function}, d = {d}", lambda name, f=function, d=d: toy(f, name, d), other)
+        for function in ("square", "wave")
+        for d in (20, 50)
+        for other in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace")
+    ],
+    *[
+        metric_claim("kin8nm", lambda name: on("kin8nm", name), other)
+        for other in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace")
+    ],
+    *[
+        figure_1_claim(rfm, measure)
+        for rfm in ("GP-RFM-Laplace (70/30)", "GP-RFM-Laplace")
+        for measure in ("rmse", "nll")
+    ],
+]
 
 EXPERIMENT = Experiment("rfm_and_ard", "Recursive feature machines and ARD", cases, CLAIMS, tables)

@@ -51,9 +51,13 @@ def fit_catboost_uncertainty(X: np.ndarray, y: np.ndarray, seed: int) -> Predict
     from catboost import CatBoostRegressor
 
     model = CatBoostRegressor(
-        loss_function="RMSEWithUncertainty", posterior_sampling=True,
-        random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False,
-    ).fit(X, y)  # fmt: skip
+        loss_function="RMSEWithUncertainty",
+        posterior_sampling=True,
+        random_seed=seed,
+        thread_count=1,
+        verbose=False,
+        allow_writing_files=False,
+    ).fit(X, y)
 
     def predict(rows: np.ndarray) -> Prediction:
         mean, knowledge, data = model.virtual_ensembles_predict(

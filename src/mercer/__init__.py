@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         agop,
         clustering,
         datasets,
-        evaluate,
         explain,
         kernels,
         landmarks,
@@ -25,18 +24,18 @@ if TYPE_CHECKING:
         sinkhorn,
         views,
     )
-    from mercer.clustering.manifold_clustering import ManifoldClustering
-    from mercer.clustering.subspace_clustering import SubspaceClustering
+    from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
+    from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
+    from mercer.discriminant.kernel_discriminant import KernelDiscriminant
     from mercer.embedding.kernel_embedding import KernelEmbedding
     from mercer.embedding.mcr2 import MCR2
     from mercer.embedding.nystrom import Nystrom
     from mercer.io import load, save
     from mercer.mahalanobis import Mahalanobis
-    from mercer.supervised.discriminant import KernelDiscriminant
-    from mercer.supervised.gp import GPRegressor
-    from mercer.supervised.rfm import RFMClassifier, RFMRegressor
     from mercer.tables import TableEncoder, TabularModel, tabular
-    from mercer.warping import ColumnWarp
+    from mercer.tabular_models.column_warp import ColumnWarp
+    from mercer.tabular_models.gp import GPRegressor
+    from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
 
 try:
     __version__ = version("mercer")
@@ -45,23 +44,22 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 # name -> the module that defines it; None for a module of that name
 _HOMES: dict[str, str | None] = {
-    "GPRegressor": "mercer.supervised.gp",
-    "ColumnWarp": "mercer.warping",
-    "KernelDiscriminant": "mercer.supervised.discriminant",
+    "GPRegressor": "mercer.tabular_models.gp",
+    "ColumnWarp": "mercer.tabular_models.column_warp",
+    "KernelDiscriminant": "mercer.discriminant.kernel_discriminant",
     "KernelEmbedding": "mercer.embedding.kernel_embedding",
     "MCR2": "mercer.embedding.mcr2",
     "Mahalanobis": "mercer.mahalanobis",
-    "ManifoldClustering": "mercer.clustering.manifold_clustering",
+    "ManifoldClustering": "mercer.clustering.manifold.manifold_clustering",
     "Nystrom": "mercer.embedding.nystrom",
-    "RFMClassifier": "mercer.supervised.rfm",
-    "RFMRegressor": "mercer.supervised.rfm",
-    "SubspaceClustering": "mercer.clustering.subspace_clustering",
+    "RFMClassifier": "mercer.tabular_models.rfm",
+    "RFMRegressor": "mercer.tabular_models.rfm",
+    "SubspaceClustering": "mercer.clustering.subspace.subspace_clustering",
     "TableEncoder": "mercer.tables.encoder",
     "TabularModel": "mercer.tables.model",
     "agop": None,
     "clustering": None,
     "datasets": None,
-    "evaluate": None,
     "explain": None,
     "kernels": None,
     "landmarks": None,
@@ -94,7 +92,6 @@ __all__ = [
     "agop",
     "clustering",
     "datasets",
-    "evaluate",
     "explain",
     "kernels",
     "landmarks",

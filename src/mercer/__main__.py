@@ -1,6 +1,6 @@
 """`python -m mercer` is the `mercer` command."""
 
-from mercer.cli import main
+from mercer.app.cli import main
 
 if __name__ == "__main__":
     main()

@@ -11,6 +11,9 @@ from mercer.exceptions import invalid_parameter
 
 Choice = TypeVar("Choice", bound=str)
 
+# The kinds of numbers that estimators compute in; arrays of others become the first.
+PRECISIONS = [np.float64, np.float32]
+
 
 def check_number(
     name: str,

@@ -113,9 +113,13 @@ def eigengap(eigenvalues: np.ndarray) -> int:
 
 
 def assign(
-    spectrum: Spectrum, n_clusters: int, *, method: str = "kmeans", n_init: int = 10,
+    spectrum: Spectrum,
+    n_clusters: int,
+    *,
+    method: str = "kmeans",
+    n_init: int = 10,
     random: np.random.RandomState | None = None,
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """Return the cluster of each point, from the leading eigenvectors with unit rows (Ng, Jordan, Weiss 2001).
 
     Parameters

@@ -61,9 +61,13 @@ def _mnist_from_home() -> Arrays:
 def _adult_from_file(arrays: Arrays) -> Dataset:
     names = tuple(str(name) for name in arrays["feature_names"])
     return Dataset(
-        arrays["X"].astype(np.float64), arrays["y"], arrays["X_test"].astype(np.float64), arrays["y_test"],
-        arrays["categorical"].astype(bool), names,
-    )  # fmt: skip
+        arrays["X"].astype(np.float64),
+        arrays["y"],
+        arrays["X_test"].astype(np.float64),
+        arrays["y_test"],
+        arrays["categorical"].astype(bool),
+        names,
+    )
 
 
 def _adult_from_home() -> Arrays:
@@ -131,8 +135,10 @@ def _images_from_file(arrays: Arrays) -> Dataset:
 
 def _no_home(name: str, file: str) -> Callable[[], Arrays]:
     def fetch() -> Arrays:
-        raise FileNotFoundError(f"{name} has no public home that can be fetched from: put {file} into a folder, with "
-                                "images X and classes y, and set MERCER_DATA to it.")  # fmt: skip
+        raise FileNotFoundError(
+            f"{name} has no public home that can be fetched from: put {file} into a folder, with "
+            "images X and classes y, and set MERCER_DATA to it."
+        )
 
     return fetch
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.exceptions import DataFileError, DataWarning
-from mercer.files import write_atomically
+from mercer.storage.atomic import write_atomically
 
 Arrays = dict[str, np.ndarray]
 # What comes of a file that is not whole, or is something else.

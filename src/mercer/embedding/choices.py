@@ -11,8 +11,8 @@ from mercer.embedding.moments import Moments, Statistics, add_views, no_moments,
 from mercer.embedding.objectives import ClosedForm, held_out_losses
 from mercer.kernels import Kernel
 from mercer.kernels.radial import BandwidthKernel
-from mercer.nystrom import principal_coefficients
-from mercer.samples import ViewSource
+from mercer.landmarks.features import principal_coefficients
+from mercer.views.sources import ViewSource
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
 RIDGES = tuple(float(10.0**power) for power in np.arange(-5.0, -0.9, 0.5))

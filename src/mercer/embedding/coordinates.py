@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mercer.kernels import Kernel
 from mercer.losses import orthonormal, tikhonov
-from mercer.samples import ViewSource
+from mercer.views.sources import ViewSource
 
 BatchFeatures = Callable[[Tensor, torch.Generator], list[Tensor]]
 """(rows, generator) -> the features of each view of these rows, of shape (b, r)."""

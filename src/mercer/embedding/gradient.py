@@ -25,9 +25,9 @@ from mercer.losses import (
     spectral_contrastive,
     vicreg,
 )
-from mercer.samples import ViewSource
 from mercer.training import Recipe, Training, train
 from mercer.training.batches import count_batches
+from mercer.views.sources import ViewSource
 
 # Losses by the names that estimators take; those with an exact optimum can be trained too.
 PURE: dict[str, Callable[..., Tensor]] = {
@@ -212,10 +212,19 @@ def trained(
             module.steps += 1
 
     result = train(
-        module, batch_loss, n_rows, recipe,
-        seed=seed, min_batch=objective.min_batch, after_step=after_step, progress=progress, checkpoint=checkpoint,
-        precondition=_preconditioned(precondition, loss, model, features, space, ridge), settings=settings, data=data,
-    )  # fmt: skip
+        module,
+        batch_loss,
+        n_rows,
+        recipe,
+        seed=seed,
+        min_batch=objective.min_batch,
+        after_step=after_step,
+        progress=progress,
+        checkpoint=checkpoint,
+        precondition=_preconditioned(precondition, loss, model, features, space, ridge),
+        settings=settings,
+        data=data,
+    )
     return space.to_white(model.W.detach()).to(stats.mean), result
 
 
@@ -248,7 +257,7 @@ def batched_loss(loss: Any, views: list[Tensor], batch_size: int | None) -> floa
     if not callable(function) or isinstance(function, Objective):
         raise ValueError(
             f"loss={loss!r} has parts beside the embedding, which are not kept: score() cannot say what it is. "
-            "mercer.evaluate.probe_scorer scores by labels."
+            "mercer.embedding.linear_probe.probe_scorer scores by labels."
         )
     n = len(views[0])
     n_batches = 1 if batch_size is None else count_batches(n, batch_size)

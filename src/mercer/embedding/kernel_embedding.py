@@ -22,10 +22,10 @@ from mercer.embedding.objectives import closed_form
 from mercer.embedding.parameters import check_parameters, is_exact
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
+from mercer.landmarks.features import landmark_features, landmark_influence
 from mercer.losses import kernel_pca
-from mercer.nystrom import landmark_features, landmark_influence
-from mercer.samples import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples, given_arrays
 from mercer.training import Recipe, data_digest, fit_progress, settings_of
+from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples, given_arrays
 
 # What n_components=None means where the landmarks bear as many.
 DEFAULT_COMPONENTS = 150
@@ -39,8 +39,17 @@ WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
 NOISE_RIDGE = 0.1
 # What else gradient steps depend on: they go on from a checkpoint only if it has the same.
 TRAINED_BY = (
-    "loss", "start", "negatives", "preconditioner", "redraw", "augment", "n_views", "sample_shape_", "kernel_", "ridge",
-)  # fmt: skip
+    "loss",
+    "start",
+    "negatives",
+    "preconditioner",
+    "redraw",
+    "augment",
+    "n_views",
+    "sample_shape_",
+    "kernel_",
+    "ridge",
+)
 
 
 class KernelEmbedding(CallbackSupportMixin, LandmarkMap):

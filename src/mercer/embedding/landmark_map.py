@@ -8,9 +8,9 @@ from sklearn.utils.validation import check_array
 
 from mercer.checks import check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernel_map import KernelMap
 from mercer.kernels import Kernel
 from mercer.landmarks import METHODS, choose_landmarks
+from mercer.landmarks.kernel_map import KernelMap
 
 # What n_landmarks=None means where the data have more rows.
 DEFAULT_LANDMARKS = 1000
@@ -41,9 +41,14 @@ class LandmarkMap(KernelMap):
     def _choose(self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState) -> np.ndarray:
         metric = None if kernel is None else kernel.common_metric()
         return choose_landmarks(
-            X, wanted, self.landmarks,
-            metric=metric, kernel=kernel, random_state=random, working_memory=self.working_memory,
-        )  # fmt: skip
+            X,
+            wanted,
+            self.landmarks,
+            metric=metric,
+            kernel=kernel,
+            random_state=random,
+            working_memory=self.working_memory,
+        )
 
     def _given_landmarks(self, X: np.ndarray, kernel: Kernel | None) -> tuple[np.ndarray, np.ndarray | None]:
         given = np.asarray(self.landmarks)

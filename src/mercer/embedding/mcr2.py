@@ -18,8 +18,8 @@ from mercer.metrics import numerical_rank
 from mercer.networks.backbones import check_backbone, weights_of
 from mercer.networks.evaluation import arrays_of, by_blocks, guarded, with_arrays
 from mercer.networks.heads import FeatureNetwork, standardisation
-from mercer.samples import Augmented, DrawnViews, check_samples
 from mercer.training import Recipe, Training, check_recipe, data_digest, fit_progress, settings_of, train
+from mercer.views.sources import Augmented, DrawnViews, check_samples
 
 # n_components=None takes these, or as many as the backbone gives, but so many for each class at least.
 DEFAULT_COMPONENTS, OF_A_CLASS = 32, 2
@@ -163,9 +163,15 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         network.train()
         with fit_progress(self, recipe.n_epochs, X=X, y=self.classes_[labels]) as progress:
             training = train(
-                network, batch_loss, len(X), recipe, seed=self.seed_, min_batch=MIN_BATCH, progress=progress,
+                network,
+                batch_loss,
+                len(X),
+                recipe,
+                seed=self.seed_,
+                min_batch=MIN_BATCH,
+                progress=progress,
                 **self._kept(X, labels),
-            )  # fmt: skip
+            )
         network.eval()
         return training
 

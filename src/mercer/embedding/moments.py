@@ -42,9 +42,12 @@ class Moments(NamedTuple):
     def plus(self, other: "Moments") -> "Moments":
         """Return the moments of both sets of rows."""
         return Moments(
-            self.n_rows + other.n_rows, self.total + other.total, self.second + other.second, self.cross + other.cross,
+            self.n_rows + other.n_rows,
+            self.total + other.total,
+            self.second + other.second,
+            self.cross + other.cross,
             self.diagonal + other.diagonal,
-        )  # fmt: skip
+        )
 
     @property
     def mean(self) -> Tensor:

@@ -9,13 +9,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_count
+from mercer.checks import PRECISIONS, check_count
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernel_map import PRECISIONS
 from mercer.kernels import check_kernel
 from mercer.landmarks import KERNEL_METHODS
-from mercer.nystrom import principal_coefficients
+from mercer.landmarks.features import principal_coefficients
 
 
 class Nystrom(LandmarkMap):

@@ -60,9 +60,11 @@ def _check_preconditioner(embedding: Any) -> None:
         gauss_newton_form(embedding.loss)
     if name in RAW and embedding.loss == "kernel_autoencoder":
         raise invalid_parameter(
-            "preconditioner", name, "'whitening' for loss='kernel_autoencoder'",
+            "preconditioner",
+            name,
+            "'whitening' for loss='kernel_autoencoder'",
             "What it reconstructs are features in white coordinates, whose distances are the kernel's.",
-        )  # fmt: skip
+        )
 
 
 def _check_views(embedding: Any, n_given: int | None) -> None:

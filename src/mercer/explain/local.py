@@ -84,6 +84,11 @@ def reasons(
     order = np.argsort(-np.abs(effect), kind="stable")
     top = np.argsort(-np.abs(pushes), kind="stable")[: check_count("n_rows", n_rows)]
     return Reasons(
-        center + float(pushes.sum()), center, [named[k] for k in order], gradients[order], effect[order],
-        model.row_index_[top], pushes[top],
-    )  # fmt: skip
+        center + float(pushes.sum()),
+        center,
+        [named[k] for k in order],
+        gradients[order],
+        effect[order],
+        model.row_index_[top],
+        pushes[top],
+    )

@@ -9,11 +9,11 @@ from typing import Any
 
 import mercer
 from mercer.exceptions import InvalidParameterError, ModelFileError, invalid_parameter
-from mercer.files import check_target, write_atomically
 from mercer.io.classes import class_name, is_estimator
 from mercer.io.container import pack, read, unpack
 from mercer.io.decoding import Source, decode
 from mercer.io.encoding import Parts, encode, unsavable
+from mercer.storage.atomic import check_target, write_atomically
 
 __all__ = ["load", "save"]
 

@@ -21,10 +21,10 @@ SCIKIT_LEARN: dict[str, str] = {}
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.
 RESULTS: dict[str, str] = {
-    "mercer.embedding.Augmented": "mercer.samples:Augmented",
+    "mercer.embedding.Augmented": "mercer.views.sources:Augmented",
     "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
-    "mercer.supervised.Calibration": "mercer.supervised.calibration:Calibration",
-    "mercer.supervised.Component": "mercer.supervised.component:Component",
+    "mercer.tabular_models.Calibration": "mercer.tabular_models.calibration:Calibration",
+    "mercer.tabular_models.Component": "mercer.tabular_models.component:Component",
     "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
     "mercer.tables.Numbers": "mercer.tables.readers:Numbers",
     "mercer.tables.Dates": "mercer.tables.readers:Dates",
@@ -35,9 +35,9 @@ RESULTS: dict[str, str] = {
 
 # Workflows, which take data as people have them; they are on a floor above this one.
 WORKFLOWS: dict[str, str] = {
-    "mercer.workflows.DataClustering": "mercer.workflows.clustering:DataClustering",
-    "mercer.workflows.DataEmbedding": "mercer.workflows.embedding:DataEmbedding",
-    "mercer.workflows.TablePrediction": "mercer.workflows.table_prediction:TablePrediction",
+    "mercer.app.projects.DataClustering": "mercer.app.projects.clustering:DataClustering",
+    "mercer.app.projects.DataEmbedding": "mercer.app.projects.embedding:DataEmbedding",
+    "mercer.app.projects.TablePrediction": "mercer.app.projects.table_prediction:TablePrediction",
 }
 
 

@@ -11,7 +11,7 @@ import safetensors.torch
 from torch import Tensor
 
 from mercer.exceptions import ModelFileError
-from mercer.files import check_path
+from mercer.storage.atomic import check_path
 
 # The digest has a fixed place, so that it can be checked before anything in the file is parsed.
 BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'

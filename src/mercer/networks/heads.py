@@ -35,9 +35,15 @@ class FeatureNetwork(nn.Module):
     scale: Tensor
 
     def __init__(
-        self, backbone: nn.Module, width: int, n_components: int, hidden: int,
-        center: np.ndarray, scale: np.ndarray, seed: int,
-    ) -> None:  # fmt: skip
+        self,
+        backbone: nn.Module,
+        width: int,
+        n_components: int,
+        hidden: int,
+        center: np.ndarray,
+        scale: np.ndarray,
+        seed: int,
+    ) -> None:
         super().__init__()
         self.register_buffer("center", torch.tensor(center))
         self.register_buffer("scale", torch.tensor(scale))

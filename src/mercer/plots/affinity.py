@@ -75,14 +75,18 @@ class AffinityDisplay:
         """Draw `affinity_matrix_` of a fitted clustering, by its own clusters or by the `labels` given."""
         if getattr(model, "affinity_matrix_", None) is None or not hasattr(model, "labels_"):
             raise invalid_parameter(
-                "model", model, "a fitted clustering with affinity_matrix_ and labels_",
+                "model",
+                model,
+                "a fitted clustering with affinity_matrix_ and labels_",
                 "A clustering through landmarks forms no affinities between points.",
-            )  # fmt: skip
+            )
         own = labels is None
         display = cls(
-            model.affinity_matrix_, model.labels_ if own else labels, most_points=most_points,
+            model.affinity_matrix_,
+            model.labels_ if own else labels,
+            most_points=most_points,
             by="cluster" if own else "label",
-        )  # fmt: skip
+        )
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None, *, title: str = "affinity") -> "AffinityDisplay":
@@ -136,9 +140,8 @@ def draw_blocks(ax: Any, image: np.ndarray, blocks: Blocks) -> Any:
     # Less than a colour below zero is rounding.
     signed = image.min() < -limit / 256
     drawn = ax.imshow(
-        image, cmap=DIVERGING if signed else SEQUENTIAL, vmin=-limit if signed else 0.0, vmax=limit,
-        extent=(0, n, n, 0),
-    )  # fmt: skip
+        image, cmap=DIVERGING if signed else SEQUENTIAL, vmin=-limit if signed else 0.0, vmax=limit, extent=(0, n, n, 0)
+    )
     inner = blocks.edges[1:-1]
     if len(inner) < MOST_LINES:
         few = len(inner) <= 12

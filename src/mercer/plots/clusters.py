@@ -18,9 +18,11 @@ def features_and_labels(model: Any, X: Any, labels: Any = None) -> tuple[np.ndar
     features = check_matrix("features", model.transform(X))
     if labels is None and len(model.labels_) != len(features):
         raise invalid_parameter(
-            "X", f"{len(features)} samples", f"the {len(model.labels_)} samples of the fit",
+            "X",
+            f"{len(features)} samples",
+            f"the {len(model.labels_)} samples of the fit",
             "Of others give labels, such as model.predict(X).",
-        )  # fmt: skip
+        )
     return features, model.labels_ if labels is None else labels
 
 

@@ -90,14 +90,30 @@ class CorrelationDisplay:
             heights = [i + (k - (len(pairs) - 1) / 2) * width for i, _ in rows]
             colour = CATEGORIES[k % len(CATEGORIES)]
             ax.boxplot(
-                [values for _, values in rows], positions=heights, widths=0.8 * width, orientation="horizontal",
-                patch_artist=True, showfliers=False, manage_ticks=False, label=_pair_name(pair),
-                boxprops={"facecolor": colour, "alpha": 0.55, "linewidth": 0.8}, medianprops={"color": "black"},
-                whiskerprops={"linewidth": 0.8}, capprops={"linewidth": 0.8},
-            )  # fmt: skip
+                [values for _, values in rows],
+                positions=heights,
+                widths=0.8 * width,
+                orientation="horizontal",
+                patch_artist=True,
+                showfliers=False,
+                manage_ticks=False,
+                label=_pair_name(pair),
+                boxprops={"facecolor": colour, "alpha": 0.55, "linewidth": 0.8},
+                medianprops={"color": "black"},
+                whiskerprops={"linewidth": 0.8},
+                capprops={"linewidth": 0.8},
+            )
             for at, (_, values) in zip(heights, rows, strict=True):
-                ax.plot(values, np.full(len(values), at), "o", color=colour, markeredgecolor="0.2",
-                        markeredgewidth=0.4, markersize=2.8, zorder=3)  # fmt: skip
+                ax.plot(
+                    values,
+                    np.full(len(values), at),
+                    "o",
+                    color=colour,
+                    markeredgecolor="0.2",
+                    markeredgewidth=0.4,
+                    markersize=2.8,
+                    zorder=3,
+                )
         for i in range(1, len(self.correlations)):
             ax.axhline(i - 0.5, color="0.9", linewidth=0.8, zorder=0)
         ax.set_yticks(range(len(self.correlations)), [shorten(name) for name in self.correlations])

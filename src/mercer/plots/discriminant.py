@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mercer.checks import check_count
+from mercer.discriminant.gaussian_classes import log_joint, squared_class_distances
+from mercer.discriminant.kernel_discriminant import KernelDiscriminant
 from mercer.plots.style import CATEGORIES, pyplot, tidy
-from mercer.supervised.discriminant import KernelDiscriminant
-from mercer.supervised.gaussian_classes import log_joint, squared_class_distances
 
 # Points on a side of the grid that regions are drawn from.
 GRID = 200
@@ -78,9 +78,16 @@ class DiscriminantDisplay:
         colours = self._colours()
         palette = pyplot().matplotlib.colors.ListedColormap(colours)
         ax.pcolormesh(
-            *grids, region.reshape(GRID, GRID), cmap=palette, vmin=-0.5, vmax=len(colours) - 0.5,
-            alpha=0.16, shading="nearest", rasterized=True, linewidth=0,
-        )  # fmt: skip
+            *grids,
+            region.reshape(GRID, GRID),
+            cmap=palette,
+            vmin=-0.5,
+            vmax=len(colours) - 0.5,
+            alpha=0.16,
+            shading="nearest",
+            rasterized=True,
+            linewidth=0,
+        )
         size = float(np.clip(12000 / max(1, len(points)), 2.0, 24.0))
         for c, colour in enumerate(colours):
             inside = slice(None) if self.labels is None else self.labels == self.model.classes_[c]
@@ -90,9 +97,14 @@ class DiscriminantDisplay:
                 break
         for c, centre in enumerate(self.model.centroids_[:, [i, j]]):
             ax.annotate(
-                str(self.model.classes_[c]), centre, ha="center", va="center", fontsize=9, fontweight="bold",
+                str(self.model.classes_[c]),
+                centre,
+                ha="center",
+                va="center",
+                fontsize=9,
+                fontweight="bold",
                 bbox={"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colours[c], "linewidth": 1.5},
-            )  # fmt: skip
+            )
         ax.set_xlim(grids[0][0], grids[0][-1])
         ax.set_ylim(grids[1][0], grids[1][-1])
         ax.set_xlabel(f"component {i + 1}")

@@ -48,9 +48,13 @@ class EigengapDisplay:
         self.eigenvalues = np.sort(values)
         gaps = np.diff(self.eigenvalues)
         self.best = int(np.argmax(gaps)) + 1
-        self.n_clusters = self.best if n_clusters is None else check_count(
-            "n_clusters", n_clusters, at_most=len(gaps), why=f"one less than the {len(values)} eigenvalues"
-        )  # fmt: skip
+        self.n_clusters = (
+            self.best
+            if n_clusters is None
+            else check_count(
+                "n_clusters", n_clusters, at_most=len(gaps), why=f"one less than the {len(values)} eigenvalues"
+            )
+        )
         self.gap = float(gaps[self.n_clusters - 1])
 
     @classmethod

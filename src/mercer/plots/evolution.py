@@ -128,9 +128,14 @@ def _draw_colours(ax: Any, blocks: Blocks) -> None:
     """Draw the colour of each block on the left of it."""
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
         ax.plot(
-            [-0.04, -0.04], [start, stop], transform=ax.get_yaxis_transform(), clip_on=False, color=cluster_colour(k),
-            linewidth=4, solid_capstyle="butt",
-        )  # fmt: skip
+            [-0.04, -0.04],
+            [start, stop],
+            transform=ax.get_yaxis_transform(),
+            clip_on=False,
+            color=cluster_colour(k),
+            linewidth=4,
+            solid_capstyle="butt",
+        )
 
 
 def _check_lengths(given: dict[str, Any]) -> int:

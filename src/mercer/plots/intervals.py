@@ -147,14 +147,27 @@ class IntervalDisplay:
         for share, strength in zip(sorted({0.5, level}, reverse=True), (0.18, 0.35), strict=False):
             reach = interval_halfwidth(share) * curve.std
             ax.fill_between(
-                curve.x, curve.mean - reach, curve.mean + reach, color=INSIDE, alpha=strength, linewidth=0,
+                curve.x,
+                curve.mean - reach,
+                curve.mean + reach,
+                color=INSIDE,
+                alpha=strength,
+                linewidth=0,
                 label=f"{percent(share)} interval",
-            )  # fmt: skip
+            )
         ax.plot(curve.x, curve.mean, color=INSIDE, label="mean")
         size = float(np.clip(6000 / len(x), 3.0, 18.0))
         ax.scatter(x[~outside], self.y_true[~outside], s=size, color="0.2", linewidths=0, label="inside", zorder=3)
-        ax.scatter(x[outside], self.y_true[outside], s=1.6 * size, color=OUTSIDE, marker="D", linewidths=0,
-                   label="outside", zorder=4)  # fmt: skip
+        ax.scatter(
+            x[outside],
+            self.y_true[outside],
+            s=1.6 * size,
+            color=OUTSIDE,
+            marker="D",
+            linewidths=0,
+            label="outside",
+            zorder=4,
+        )
         ax.set_xlabel(shorten(self.x_name, 50))
         ax.set_ylabel("target")
 
@@ -163,9 +176,17 @@ class IntervalDisplay:
         for marked, colour, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
             kept = rows[outside[rows] == marked]
             ax.errorbar(
-                self.y_true[kept], self.mean[kept], yerr=reach[kept], fmt=marker, color=colour, markersize=3,
-                elinewidth=0.8, alpha=0.75, zorder=2 + marked, label=f"{percent(level)} interval {label} the target",
-            )  # fmt: skip
+                self.y_true[kept],
+                self.mean[kept],
+                yerr=reach[kept],
+                fmt=marker,
+                color=colour,
+                markersize=3,
+                elinewidth=0.8,
+                alpha=0.75,
+                zorder=2 + marked,
+                label=f"{percent(level)} interval {label} the target",
+            )
         ends = [self.y_true[rows].min(), self.y_true[rows].max()]
         ax.plot(ends, ends, color="0.3", linewidth=0.9, linestyle="--", zorder=1)
         ax.set_xlabel("observed target")

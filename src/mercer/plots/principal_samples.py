@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mercer.checks import check_count
-from mercer.clustering.principal_samples import principal_samples
+from mercer.clustering.manifold.principal_samples import principal_samples
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import as_numbers, check_matrix
 from mercer.plots.clusters import features_and_labels
@@ -32,7 +32,7 @@ class PrincipalSamplesDisplay:
     As images, if samples are images; else as a heat map with a line a sample, in standard deviations of each input
     from its mean. Numbers on the left are the direction and its share of the cluster's squared lengths. The sign of a
     direction is arbitrary: samples on its other side than the nearest one have an orange mark. See
-    `mercer.clustering.principal_samples` for what the directions are.
+    `mercer.clustering.manifold.principal_samples` for what the directions are.
 
     Parameters
     ----------
@@ -98,9 +98,14 @@ class PrincipalSamplesDisplay:
         if feature_names is None:
             feature_names = getattr(model, "feature_names_in_", None)
         display = cls(
-            X, features, labels, n_directions=n_directions, n_samples=n_samples, image_shape=image_shape,
+            X,
+            features,
+            labels,
+            n_directions=n_directions,
+            n_samples=n_samples,
+            image_shape=image_shape,
             feature_names=feature_names,
-        )  # fmt: skip
+        )
         return display.plot()
 
     def plot(self, *, max_clusters: int = 12, max_features: int = 12) -> "PrincipalSamplesDisplay":
@@ -139,9 +144,12 @@ class PrincipalSamplesDisplay:
             i, j = np.nonzero(found.cosines < 0)
             below, beside = gaps(*shape[:2])
             ax.hlines(
-                i + 1 - 0.65 * below / (shape[0] + below), j, j + shape[1] / (shape[1] + beside),
-                color=OTHER_SIDE, linewidth=1.4,
-            )  # fmt: skip
+                i + 1 - 0.65 * below / (shape[0] + below),
+                j,
+                j + shape[1] / (shape[1] + beside),
+                color=OTHER_SIDE,
+                linewidth=1.4,
+            )
             ax.set(xlim=(0, across), ylim=(down, 0), aspect=height)
             self._name_directions(ax, name, 1)
         self._explain(shown, "")
@@ -163,9 +171,14 @@ class PrincipalSamplesDisplay:
             r, s = found.rows.shape
             if r:
                 image = ax.imshow(
-                    z[found.rows.ravel()][:, inputs], extent=(0, len(inputs), r * s, 0), aspect="auto",
-                    cmap=DIVERGING, vmin=-FARTHEST, vmax=FARTHEST, interpolation="nearest",
-                )  # fmt: skip
+                    z[found.rows.ravel()][:, inputs],
+                    extent=(0, len(inputs), r * s, 0),
+                    aspect="auto",
+                    cmap=DIVERGING,
+                    vmin=-FARTHEST,
+                    vmax=FARTHEST,
+                    interpolation="nearest",
+                )
             ax.hlines(s * np.arange(1, r), 0, len(inputs), color="black", linewidth=0.8)
             other = np.flatnonzero(found.cosines < 0)
             ax.vlines(np.full(len(other), len(inputs)), other, other + 1, color=OTHER_SIDE, linewidth=4, clip_on=False)

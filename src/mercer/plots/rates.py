@@ -72,9 +72,11 @@ class RatesDisplay:
         self.ranks = None if ranks is None else _check_ranks(ranks, t)
         self.epochs = np.arange(t, dtype=float) if epochs is None else _check_epochs(epochs, t)
         self.all_ranks = None if all_ranks is None else _check_curve("all_ranks", all_ranks, t)
-        self.second_stage = None if second_stage is None else check_count(
-            "second_stage", second_stage, at_most=t - 1, why=f"one less than the {t} epochs"
-        )  # fmt: skip
+        self.second_stage = (
+            None
+            if second_stage is None
+            else check_count("second_stage", second_stage, at_most=t - 1, why=f"one less than the {t} epochs")
+        )
         k = 0 if self.ranks is None else self.ranks.shape[1]
         self.names = [str(j) for j in range(k)] if names is None else list(names)
         if len(self.names) != k:
@@ -97,10 +99,14 @@ class RatesDisplay:
         columns = {key: [_or_nan(record.get(key)) for record in history] for key in ("rate", "cluster_rate", "rank")}
         ranks = [record.get("ranks") for record in history]
         return cls(
-            columns["rate"], columns["cluster_rate"], ranks if any(row is not None for row in ranks) else None,
-            epochs=epochs, second_stage=second, names=names,
+            columns["rate"],
+            columns["cluster_rate"],
+            ranks if any(row is not None for row in ranks) else None,
+            epochs=epochs,
+            second_stage=second,
+            names=names,
             all_ranks=None if np.all(np.isnan(columns["rank"])) else columns["rank"],
-        ).plot()  # fmt: skip
+        ).plot()
 
     def plot(self) -> "RatesDisplay":
         """Draw onto a new figure."""
@@ -156,8 +162,15 @@ class RatesDisplay:
         epochs = self.epochs[known]
         ax.fill_between(epochs, low, high, color=SPREAD, alpha=0.15, linewidth=0, label="range")
         ax.fill_between(epochs, first, third, color=SPREAD, alpha=0.3, linewidth=0, label="middle half")
-        ax.plot(epochs, middle, color=SPREAD, linewidth=1.6, marker=_marker(epochs, "o"), markersize=3.5,
-                label=f"median of {ranks.shape[1]}")  # fmt: skip
+        ax.plot(
+            epochs,
+            middle,
+            color=SPREAD,
+            linewidth=1.6,
+            marker=_marker(epochs, "o"),
+            markersize=3.5,
+            label=f"median of {ranks.shape[1]}",
+        )
 
     def _draw(self, ax: Any, curve: np.ndarray, **style: Any) -> None:
         """Draw a curve through the epochs in which it is known."""
@@ -168,9 +181,13 @@ class RatesDisplay:
     def _legend_style(self, ax: Any) -> dict[str, Any]:
         by_cluster = ax is not self.axes_[0] and self.ranks is not None
         return {
-            "title": "cluster" if by_cluster else None, "loc": "upper left", "bbox_to_anchor": (1.0, 1.03),
-            "fontsize": 8, "title_fontsize": 8, "frameon": False,
-        }  # fmt: skip
+            "title": "cluster" if by_cluster else None,
+            "loc": "upper left",
+            "bbox_to_anchor": (1.0, 1.03),
+            "fontsize": 8,
+            "title_fontsize": 8,
+            "frameon": False,
+        }
 
 
 def _marker(points: np.ndarray, marker: str) -> str:

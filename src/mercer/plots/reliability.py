@@ -100,9 +100,15 @@ class ReliabilityDisplay:
         models = sum(line.get_gid() == "model" for line in ax.lines)
         label = f"{self.coverage_90:.1%}" + ("" if self.name is None else f"  {shorten(self.name, 24)}")
         (self.line_,) = ax.plot(
-            self.levels, self.observed, gid="model", label=label, linewidth=1.3, markersize=3.5, clip_on=False,
+            self.levels,
+            self.observed,
+            gid="model",
+            label=label,
+            linewidth=1.3,
+            markersize=3.5,
+            clip_on=False,
             **series_style(models),
-        )  # fmt: skip
+        )
         ax.set_xlim(0, 1)
         ax.set_ylim(0, 1)
         percent_axes(ax.xaxis, ax.yaxis)
@@ -116,7 +122,14 @@ class ReliabilityDisplay:
         )
         handles, labels = zip(*entries, strict=True)
         ax.legend(
-            handles, labels, title="inside the 90% interval", title_fontsize=8, alignment="left", fontsize=8,
-            frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5),
-        )  # fmt: skip
+            handles,
+            labels,
+            title="inside the 90% interval",
+            title_fontsize=8,
+            alignment="left",
+            fontsize=8,
+            frameon=False,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+        )
         return self

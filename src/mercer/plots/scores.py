@@ -101,12 +101,18 @@ class ScoresDisplay:
         for body in violins["bodies"]:
             body.set(facecolor=CATEGORIES[4], edgecolor=CATEGORIES[0], linewidth=0.8, alpha=0.45)
         ax.boxplot(
-            values, positions=places, widths=0.2, orientation="horizontal", patch_artist=True, manage_ticks=False,
+            values,
+            positions=places,
+            widths=0.2,
+            orientation="horizontal",
+            patch_artist=True,
+            manage_ticks=False,
             boxprops={"facecolor": "white", "edgecolor": CATEGORIES[0], "linewidth": 0.9},
             medianprops={"color": CATEGORIES[5], "linewidth": 2.0},
-            whiskerprops={"color": CATEGORIES[0]}, capprops={"color": CATEGORIES[0]},
+            whiskerprops={"color": CATEGORIES[0]},
+            capprops={"color": CATEGORIES[0]},
             flierprops={"marker": ".", "markersize": 3, "markerfacecolor": CATEGORIES[0], "markeredgewidth": 0},
-        )  # fmt: skip
+        )
         ax.set_yticks(places, [shorten(method) for method in methods])
         ax.set_ylim(len(methods) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from mercer.checks import check_count
-from mercer.clustering.features import unit_rows
+from mercer.clustering.subspace.features import unit_rows
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import check_labels, check_matrix
 from mercer.plots.affinity import AffinityDisplay

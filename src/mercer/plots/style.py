@@ -74,6 +74,10 @@ def legend_below(ax: Any) -> None:
     rows = math.ceil(len(labels) / most)
     # From the right end of the axes to the left: there it may pass under the tick labels, however long.
     ax.legend(
-        loc="upper right", bbox_to_anchor=(1.0, 0.0), bbox_transform=below, fontsize=8, frameon=False,
+        loc="upper right",
+        bbox_to_anchor=(1.0, 0.0),
+        bbox_transform=below,
+        fontsize=8,
+        frameon=False,
         ncols=math.ceil(len(labels) / rows),
-    )  # fmt: skip
+    )

@@ -9,8 +9,8 @@ import numpy as np
 
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
+from mercer.landmarks.features import landmark_influence
 from mercer.metrics import check_matrix
-from mercer.nystrom import landmark_influence
 from mercer.plots.importances import check_names
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, pyplot, tidy
@@ -100,9 +100,14 @@ class TopLandmarksDisplay:
         if feature_names is None:
             feature_names = getattr(model, "feature_names_in_", None)
         display = cls(
-            X, model.landmarks_, influence, labels=y, landmark_labels=landmark_labels,
-            image_shape=image_shape, feature_names=feature_names,
-        )  # fmt: skip
+            X,
+            model.landmarks_,
+            influence,
+            labels=y,
+            landmark_labels=landmark_labels,
+            image_shape=image_shape,
+            feature_names=feature_names,
+        )
         return display.plot(n_top=n_top)
 
     def plot(self, *, n_top: int = 3, max_features: int = 12) -> "TopLandmarksDisplay":
@@ -155,9 +160,14 @@ class TopLandmarksDisplay:
         n, d = self.samples.shape
         shown = min(d, max_features)
         self.figure_, self.axes_ = pyplot().subplots(
-            n, 1 + n_top, figsize=(1.4 + 1.75 * (1 + n_top), 0.5 + n * (0.55 + 0.22 * shown)), layout="constrained",
-            squeeze=False, sharex=True, sharey="row",
-        )  # fmt: skip
+            n,
+            1 + n_top,
+            figsize=(1.4 + 1.75 * (1 + n_top), 0.5 + n * (0.55 + 0.22 * shown)),
+            layout="constrained",
+            squeeze=False,
+            sharex=True,
+            sharey="row",
+        )
         centre, spread = self.landmarks.mean(axis=0), self.landmarks.std(axis=0)
         # What rounding leaves of a constant is no spread.
         spread = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
@@ -173,8 +183,15 @@ class TopLandmarksDisplay:
                 ax.axvline(0.0, color="0.4", linewidth=0.8)
                 for place, value in enumerate(row[inputs]):
                     # In a column of their own, where neither bars nor ticks reach.
-                    ax.text(1.0, place, _as_text(value), transform=ax.get_yaxis_transform(), ha="right", va="center",
-                            fontsize=7)  # fmt: skip
+                    ax.text(
+                        1.0,
+                        place,
+                        _as_text(value),
+                        transform=ax.get_yaxis_transform(),
+                        ha="right",
+                        va="center",
+                        fontsize=7,
+                    )
                 if ax is not panels[0]:
                     ax.vlines(z[inputs], np.arange(shown) - 0.35, np.arange(shown) + 0.35, color="black", linewidth=1.2)
                 ax.tick_params(axis="y", length=0)

@@ -16,7 +16,7 @@ from torch import Tensor
 from mercer.blocks import row_slices, rows_per_block
 from mercer.checks import check_number
 from mercer.exceptions import ModelFileError, invalid_parameter
-from mercer.files import check_target, write_atomically
+from mercer.storage.atomic import check_target, write_atomically
 from mercer.training.states import State
 
 FORMAT = "mercer-checkpoint 1"

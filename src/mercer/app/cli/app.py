@@ -1,0 +1,291 @@
+"""The commands and their options. What they do is in modules of their own, imported when they are called."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mercer.app.cli.errors import for_people
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
+    "130 stopped by Ctrl-C."
+)
+app = typer.Typer(
+    help="Mercer: kernel machines that learn their features.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+
+# Of data sets and groups of them, for the shell: the library's own list comes with NumPy.
+SET_NAMES = (
+    "mnist",
+    "adult",
+    "covtype",
+    "cifar10",
+    "yaleb",
+    "coil20",
+    "boston",
+    "concrete",
+    "energy",
+    "kin8nm",
+    "power",
+    "wine_red",
+    "yacht",
+    "all",
+    "uci",
+)
+
+Table = Annotated[Path, typer.Argument(help="A table: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
+Data = Annotated[Path, typer.Argument(help="A table (CSV, TSV, Parquet, Feather, Excel) or a folder of images.")]
+Out = Annotated[Path, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
+Model = Annotated[Path, typer.Argument(help="A model that `mercer fit`, `embed` or `cluster` saved.")]
+Save = Annotated[Path | None, typer.Option("--save", help="Also save the model, for new data and for a report.")]
+Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out, such as an identifier.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+class ModelName(StrEnum):
+    """What `mercer fit` can fit."""
+
+    auto = "auto"
+    rfm = "rfm"
+    gp = "gp"
+    discriminant = "discriminant"
+
+
+class TaskName(StrEnum):
+    """What `mercer fit` takes the target for."""
+
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        import mercer as package
+
+        print(f"mercer {package.__version__}")
+        raise typer.Exit
+
+
+def complete_papers(incomplete: str) -> list[str]:
+    """Return the experiments whose names begin so."""
+    from mercer.app.cli.checkout import experiment_names
+
+    return [name for name in (*experiment_names(), "all") if name.startswith(incomplete.replace("-", "_"))]
+
+
+def complete_sets(incomplete: str) -> list[str]:
+    """Return the data sets whose names begin so."""
+    return [name for name in SET_NAMES if name.startswith(incomplete)]
+
+
+@app.callback()
+def mercer(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Mercer: kernel machines that learn their features."""
+
+
+@app.command()
+def fit(
+    data: Table,
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    out: Annotated[Path, typer.Option(help="The file that the model is saved to.")],
+    model: Annotated[ModelName, typer.Option(help="auto: gp for numbers, the better for classes.")] = ModelName.auto,
+    task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
+    ignore: Ignore = None,
+    test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
+    time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Learn to predict a column of a table; say how well, by which inputs, and save the model."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.fit import run
+
+        run(
+            data,
+            target,
+            out,
+            model.value,
+            task.value,
+            tuple(ignore or ()),
+            test_size,
+            time_limit or None,
+            seed,
+            as_json,
+        )
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    out: Out,
+    level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Predict for new rows: numbers with intervals, classes with probabilities, coordinates or clusters."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.predict import run
+
+        run(model, data, out, level, as_json)
+
+
+@app.command()
+def embed(
+    data: Data,
+    out: Out,
+    n_components: Annotated[int, typer.Option(help="How many coordinates.", min=1)] = 32,
+    ignore: Ignore = None,
+    save: Save = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Learn coordinates of rows or images without labels, and a map of them in two dimensions.
+
+    The output has a line for each row or image, in their order: `row` (from 0) or `name`, `map_1`, `map_2`,
+    `component_1` and so on. The columns of the input are not repeated.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.embed import run
+
+        run(data, out, n_components, tuple(ignore or ()), save, seed, as_json)
+
+
+@app.command()
+def cluster(
+    data: Data,
+    out: Out,
+    n_clusters: Annotated[str, typer.Option(help="How many clusters, or auto.")] = "auto",
+    ignore: Ignore = None,
+    save: Save = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Find the groups in rows or images.
+
+    The output has a line for each row or image, in their order: `row` (from 0) or `name`, `cluster` (0 is the largest)
+    and `confidence`. The columns of the input are not repeated.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.cluster import run
+
+        run(data, out, n_clusters, tuple(ignore or ()), save, seed, as_json)
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[
+        str | None,
+        typer.Argument(help="An experiment, or all; without it they are listed.", autocompletion=complete_papers),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small settings, minutes; all papers if none is named.")
+    ] = False,
+    seeds: Annotated[int | None, typer.Option(help="Seeds for every case, not the cases' own counts.", min=1)] = None,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="The cases whose name contains TEXT.")] = "",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Forget earlier results (with --only, of those cases).")
+    ] = False,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="MINUTES", help="Start nothing new after so long.", min=0.0)
+    ] = None,
+    results: Annotated[Path | None, typer.Option(metavar="DIR", help="Where journals and reports go.")] = None,
+    not_run: Annotated[bool, typer.Option("--not-run", help="List claims that were not run too.")] = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Put the papers' claims to the test: the paper's number, ours, the spread, whether it held and if not why.
+
+    From a checkout of Mercer's repository. What was run is kept, so that a run that was stopped goes on. The exit code
+    is 0 whether claims held or not, and 1 if a run failed.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.reproduce import run
+
+        run(paper, quick, seeds, only, fresh, time_limit, results, not_run, as_json)
+
+
+data_app = typer.Typer(
+    help="The data sets of the experiments: which there are, and to have them.", no_args_is_help=True
+)
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("list")
+def list_data(as_json: Json = False, debug: Debug = False) -> None:
+    """Show the data sets and where they are found; nothing is fetched or read."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.data import show_list
+
+        show_list(as_json)
+
+
+@data_app.command("get")
+def get_data(
+    names: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME...", help="Data sets; uci for seven, or all.", autocompletion=complete_sets),
+    ],
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put them here, not into the cache.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Fetch again what is there.")] = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Fetch data sets from their public homes; verify those that are there.
+
+    They go into the folder that the environment variable MERCER_DATA names, or else into Mercer's cache.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.data import fetch
+
+        fetch(names, out, fresh, as_json)
+
+
+@app.command()
+def report(
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option(help="The page to write; its name ends in .html.")],
+    seed: Seed = 0,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write what a model has found as one HTML page: how good, how sure, where wrong, by what; or a map to explore.
+
+    DATA are best those of the fit: its held-out rows are then shown with their inputs. Others are predicted anew. The
+    page is one file, and loads nothing from elsewhere.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.report import run
+
+        run(model, data, out, seed, as_json)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")] = Path("mercer-demo"),
+    seed: Seed = 0,
+    debug: Debug = False,
+) -> None:
+    """A tour on data that scikit-learn ships: tables, embeddings, a map of classes, clusters; a minute or so."""
+    with for_people(debug=debug):
+        from mercer.app.cli.demo import run
+
+        run(out, seed)

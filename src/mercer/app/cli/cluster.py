@@ -1,0 +1,104 @@
+"""`mercer cluster`: the groups in rows or images, how many there are, and what tells them apart."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from mercer.app.cli.embed import about_data, check_outputs, show_files, show_settings, write_answers
+from mercer.app.cli.output import new_table, number, out_console, print_json
+from mercer.app.projects.clustering import DataClustering
+
+# Telling columns and typical files that the table of groups names.
+MOST_COLUMNS, MOST_FILES = 3, 3
+
+
+def run(
+    data: Path, out: Path, n_clusters: str, ignore: tuple[str, ...], save: Path | None, seed: int, as_json: bool
+) -> None:
+    """Read, find the groups, write, and print what was found."""
+    check_outputs(data, out, save)
+    # Anything but a whole number is for the workflow to accept or refuse.
+    wanted = int(n_clusters) if n_clusters.lstrip("+-").isdecimal() else n_clusters
+    workflow = DataClustering(wanted, ignore=ignore, random_state=seed)
+    workflow.check_parameters()
+    write_answers(workflow, data, out, save)
+    if as_json:
+        print_json(document(workflow, data, out, save))
+        return
+    console = out_console()
+    console.print(f"Read {workflow.describe()} from {data}", soft_wrap=True)
+    console.print(f"{how_many(workflow)}\n", soft_wrap=True)
+    show_groups(console, workflow)
+    show_settings(console, workflow.settings_)
+    show_files(console, out, save)
+
+
+def document(workflow: DataClustering, data: Path, out: Path, save: Path | None) -> dict[str, Any]:
+    """Return all that is printed, for programs."""
+    clusters = []
+    for cluster, size in enumerate(workflow.sizes_):
+        own = workflow.labels_ == cluster
+        clusters.append(
+            {
+                "cluster": cluster,
+                "size": size,
+                "confidence": workflow.confidence_[own].mean(),
+                "typical": workflow.names_of(workflow.typical_[cluster]),
+                "border": workflow.names_of(workflow.border_[cluster]),
+                "columns": None if workflow.profiles_ is None else workflow.profiles_[cluster],
+            }
+        )
+    return {
+        "data": data,
+        **about_data(workflow),
+        "n_clusters": workflow.n_clusters_,
+        "modularity": workflow.modularity_,
+        "candidates": workflow.candidates_,
+        "clusters": clusters,
+        "settings": workflow.settings_,
+        "out": out,
+        "model": save,
+    }
+
+
+def how_many(workflow: DataClustering) -> str:
+    """Return how many groups there are and, where nobody said so, by what."""
+    found = f"Found {workflow.n_clusters_} groups; their modularity is {workflow.modularity_:.2f}"
+    if not workflow.candidates_:
+        return found
+    tried = [entry["n_clusters"] for entry in workflow.candidates_]
+    (chosen,) = (entry for entry in workflow.candidates_ if entry["chosen"])
+    how = (
+        f"silhouette {number(chosen['silhouette'])}"
+        if chosen["stability"] is None
+        else f"halves of the data agree to {chosen['stability']:.0%}"
+    )
+    return f"{found}\nTried {tried[0]} to {tried[-1]}: {chosen['n_clusters']} fits best ({how})"
+
+
+def show_groups(console: Console, workflow: DataClustering) -> None:
+    """Print a line a group: its size, how sure its members are, and what it is like."""
+    is_table = workflow.profiles_ is not None
+    table = new_table("group", "size", "share", "confidence", "differs most in" if is_table else "typical images")
+    table.columns[-1].justify = "left"
+    for cluster, size in enumerate(workflow.sizes_):
+        confidence = workflow.confidence_[workflow.labels_ == cluster].mean()
+        if workflow.profiles_ is not None:
+            like = "\n".join(told(entry) for entry in workflow.profiles_[cluster][:MOST_COLUMNS])
+        else:
+            like = "\n".join(map(str, workflow.names_of(workflow.typical_[cluster][:MOST_FILES])))
+        table.add_row(str(cluster), str(size), f"{size / workflow.n_rows_:.1%}", f"{confidence:.1%}", like)
+    console.print(table)
+    if is_table:
+        console.print("In brackets: all rows, and the difference in standard deviations.")
+    console.print()
+
+
+def told(entry: dict[str, Any]) -> str:
+    """Return how a group differs in one column, such as `age 61.2 (48.9, +1.1)`."""
+    difference = f"{entry['difference']:+.1f}"
+    if entry["kind"] == "other":
+        return f"{entry['what']} ({difference})"
+    show = "{:.0%}".format if entry["kind"] == "share" else number
+    return f"{entry['what']} {show(entry['in_cluster'])} ({show(entry['overall'])}, {difference})"

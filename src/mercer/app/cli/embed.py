@@ -1,0 +1,91 @@
+"""`mercer embed`: coordinates of rows or images, learned without labels, and a map of them."""
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from mercer.app.cli.output import indented, notes, number, out_console, print_json, waiting
+from mercer.app.files.tables import check_model_output, check_writable, write_table
+from mercer.app.projects.embedding import DataEmbedding
+from mercer.app.projects.unlabelled import UnlabelledData, read_data
+from mercer.io import save as save_model
+
+
+def run(
+    data: Path, out: Path, n_components: int, ignore: tuple[str, ...], save: Path | None, seed: int, as_json: bool
+) -> None:
+    """Read, learn, write, and print what was found."""
+    check_outputs(data, out, save)
+    workflow = DataEmbedding(n_components, ignore=ignore, random_state=seed)
+    write_answers(workflow, data, out, save)
+    if as_json:
+        print_json(document(workflow, data, out, save))
+        return
+    console = out_console()
+    console.print(f"Read {workflow.describe()} from {data}", soft_wrap=True)
+    console.print(
+        f"Learned {workflow.n_components_} coordinates; their effective rank is {number(workflow.effective_rank_)}\n",
+        soft_wrap=True,
+    )
+    show_settings(console, workflow.settings_)
+    show_files(console, out, save)
+
+
+def document(workflow: DataEmbedding, data: Path, out: Path, save: Path | None) -> dict[str, Any]:
+    """Return all that is printed, for programs."""
+    return {
+        "data": data,
+        **about_data(workflow),
+        "n_components": workflow.n_components_,
+        "effective_rank": workflow.effective_rank_,
+        "map_rows": len(workflow.map_rows_),
+        "settings": workflow.settings_,
+        "out": out,
+        "model": save,
+    }
+
+
+def check_outputs(data: Path, out: Path, save: Path | None) -> None:
+    """Raise if what is to be written cannot be, before anything is computed."""
+    check_writable(out, read=[data])
+    if save is not None:
+        check_model_output(save, read=[data])
+
+
+def write_answers(workflow: Any, data: Path, out: Path, save: Path | None) -> None:
+    """Fit a workflow to the table or the images at a path, and write its answers and, if asked to, the model."""
+    with notes():
+        with waiting(f"reading {data.name}"):
+            given = read_data(data)
+        with waiting("learning"):
+            answers = workflow.fit(given).predict_frame(given)
+    if save is not None:
+        save_model(workflow, save)
+    write_table(answers, out)
+
+
+def about_data(workflow: UnlabelledData) -> dict[str, Any]:
+    """Return what was read, for programs."""
+    kinds = None if workflow.encoder_ is None else workflow.encoder_.kinds_
+    return {
+        "reads": workflow.reads,
+        "rows": workflow.n_rows_,
+        "columns": kinds,
+        "image_shape": workflow.image_shape_,
+    }
+
+
+def show_settings(console: Console, settings: dict[str, Any]) -> None:
+    """Print what was chosen."""
+    console.print("Chosen", style="bold")
+    for name, value in settings.items():
+        console.print(indented(f"{name}: {number(value) if isinstance(value, float) else value}"))
+    console.print()
+
+
+def show_files(console: Console, out: Path, save: Path | None) -> None:
+    """Print where the answers and the model went."""
+    console.print(f"Written to {out}", soft_wrap=True)
+    if save is not None:
+        console.print(f"Model saved to {save}", soft_wrap=True)

@@ -1,0 +1,142 @@
+"""`mercer fit`: learn to predict a column of a table, say how well and by which inputs, save the model."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
+from mercer.app.files.tables import check_columns, check_model_output, read_table
+from mercer.app.projects.table_prediction import TablePrediction
+from mercer.app.report.words import HEADINGS, score_texts
+from mercer.io import save
+
+MOST_INPUTS = 10
+PLURALS = {
+    "number": "numbers",
+    "category": "categories",
+    "date": "dates",
+    "text": "texts",
+    "constant": "constant",
+    "missing": "missing",
+}
+
+
+def run(
+    data: Path,
+    target: str,
+    out: Path,
+    model: str,
+    task: str,
+    ignore: tuple[str, ...],
+    test_size: float,
+    time_limit: float | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Read, fit, save, and print what was found."""
+    check_model_output(out, read=[data])
+    workflow = TablePrediction(
+        model, task=task, ignore=ignore, test_size=test_size, time_limit=time_limit, random_state=seed
+    )
+    with notes():
+        frame = read_table(data)
+        check_columns(frame.columns, [target], "target column")
+        with waiting(f"fitting {len(frame)} rows"):
+            workflow.fit(frame, target)
+    save(workflow, out)
+    if as_json:
+        print_json(document(workflow, data, len(frame), out))
+    else:
+        show(out_console(), workflow, data, len(frame), out)
+
+
+def document(workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> dict[str, Any]:
+    """Return all that `show` prints, for programs."""
+    return {
+        "data": data,
+        "rows": n_rows,
+        "dropped_rows": workflow.dropped_rows_,
+        "target": workflow.target_,
+        "task": workflow.task_,
+        "inputs": workflow.kinds_,
+        "n_train": workflow.n_train_,
+        "n_test": workflow.n_test_,
+        "scores": workflow.scores_,
+        "compared": workflow.compared_,
+        "settings": workflow.settings_,
+        "importances": workflow.importances_,
+        "combinations": workflow.combinations_,
+        "out": out,
+    }
+
+
+def show(console: Console, workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> None:
+    """Print what was read, how good the model is, what was chosen, and what it looks at."""
+    kinds = Counter(workflow.kinds_.values())
+    listed = ", ".join(f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in kinds.most_common())
+    console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {data}", soft_wrap=True)
+    console.print(f"Predicting {workflow.target_}: {workflow.task_}\n", soft_wrap=True)
+    if workflow.scores_:
+        show_scores(console, workflow)
+    show_settings(console, workflow)
+    show_importances(console, workflow)
+    show_combinations(console, workflow)
+    console.print(f"Model, fitted on all rows, saved to {out}", soft_wrap=True)
+
+
+def show_scores(console: Console, workflow: TablePrediction) -> None:
+    """Print the scores on the held-out rows beside those of the baselines."""
+    names = [name for name in workflow.scores_[0] if name != "name"]
+    names = [name for name in names if any(row[name] is not None for row in workflow.scores_)]
+    title = f"On {workflow.n_test_} held-out rows, learned from {workflow.n_train_}"
+    table = new_table("model", *(HEADINGS[name] for name in names), title=title)
+    columns = [score_texts(name, [row[name] for row in workflow.scores_]) for name in names]
+    for row, *values in zip(workflow.scores_, *columns, strict=True):
+        table.add_row(row["name"], *values, style="bold" if row is workflow.scores_[0] else None)
+    console.print(table)
+    console.print()
+
+
+def show_settings(console: Console, workflow: TablePrediction) -> None:
+    """Print what was chosen."""
+    console.print("Chosen", style="bold")
+    if len(workflow.compared_) > 1:
+        losses = ", ".join(f"{name} {loss:.3f}" for name, loss in workflow.compared_.items())
+        console.print(
+            indented(f"model: {workflow.chosen_}, by the log loss on rows kept back of those learned from: {losses}")
+        )
+    for name, value in workflow.settings_.items():
+        text = number(value) if isinstance(value, float) else str(value)
+        console.print(indented(f"{name}: {text}"))
+    console.print()
+
+
+def show_importances(console: Console, workflow: TablePrediction) -> None:
+    """Print the inputs that count most, with bars."""
+    top = list(workflow.importances_.items())[:MOST_INPUTS]
+    if not top:
+        return
+    console.print("Inputs, by how much they count", style="bold")
+    table = new_table("input", "share", "", box=None, pad_edge=False)
+    table.columns[2].justify = "left"
+    for name, share in top:
+        table.add_row(name, f"{share:.1%}", bar(share, console))
+    rest = len(workflow.importances_) - len(top)
+    if rest:
+        share = 1.0 - sum(share for _, share in top)
+        table.add_row(f"{rest} more", f"{max(share, 0.0):.1%}", bar(max(share, 0.0), console))
+    console.print(indented(table))
+    console.print()
+
+
+def show_combinations(console: Console, workflow: TablePrediction) -> None:
+    """Print the combinations of inputs that the model looks at."""
+    if not workflow.combinations_:
+        return
+    console.print("Combinations of inputs, on one scale, with their share in the metric", style="bold")
+    for combination in workflow.combinations_:
+        terms = " ".join(f"{weight:+.2f} {name}" for name, weight in combination["terms"])
+        console.print(indented(f"{combination['share']:.1%}: {terms}"))
+    console.print()

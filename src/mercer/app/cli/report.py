@@ -1,0 +1,29 @@
+"""`mercer report`: what a saved model has found, as a page for any browser."""
+
+from pathlib import Path
+
+from mercer.app.cli.output import notes, out_console, print_json, waiting
+from mercer.app.cli.predict import read
+from mercer.app.report import REPORTED, check_page, write_report
+from mercer.exceptions import ModelFileError
+from mercer.io import load
+
+
+def run(model: Path, data: Path, out: Path, seed: int, as_json: bool) -> None:
+    """Load the model, read the data as it asks for them, write the page."""
+    check_page(out, read=[model, data])
+    workflow = load(model)
+    if not isinstance(workflow, tuple(REPORTED)):
+        raise ModelFileError(
+            f"{str(model)!r} holds a {type(workflow).__name__}, of which no report is made: give a model that "
+            "`mercer fit`, `embed` or `cluster` saved."
+        )
+    with notes():
+        given = read(workflow, data)
+        with waiting("writing the report"):
+            write_report(workflow, given, out, data_name=data.name or data.resolve().name, random_state=seed)
+    size = out.stat().st_size
+    if as_json:
+        print_json({"model": model, "data": data, "kind": type(workflow).__name__, "bytes": size, "out": out})
+    else:
+        out_console().print(f"Report of {model} on {data}, {size / 1e6:.1f} MB, written to {out}", soft_wrap=True)

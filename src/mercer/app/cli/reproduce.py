@@ -1,0 +1,137 @@
+"""`mercer reproduce`: the papers' claims put to the test, the paper's numbers beside ours in one table."""
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import mercer
+from mercer.app.cli.checkout import enter_checkout
+from mercer.app.cli.errors import FAILED
+from mercer.app.cli.output import new_table, notes, number, out_console, print_json
+
+STYLES = {"held": "green", "not held": "red", "error": "bold red", "not run": "yellow"}
+
+
+def run(
+    paper: str | None,
+    quick: bool,
+    seeds: int | None,
+    only: str,
+    fresh: bool,
+    time_limit: float | None,
+    results: Path | None,
+    not_run: bool,
+    as_json: bool,
+) -> None:
+    """List the experiments, or run one or all and print what came of their claims."""
+    experiments = enter_checkout() / "experiments"
+    # Of the source tree, which is no dependency of the package: by name, at the last moment.
+    reproduction = import_module("experiments.reproduction")
+    if paper is None and not quick:
+        if seeds is not None or only or fresh or time_limit is not None:
+            raise ValueError("which experiment? Give its name, or all, or --quick for all with small settings.")
+        return show_list(reproduction, experiments, as_json)
+    warn_of_other_library(experiments.parent)
+    results = experiments / "results" if results is None else results
+    seconds = None if time_limit is None else 60 * time_limit
+    options = reproduction.Options(quick, seeds, only, fresh, seconds)
+    names = reproduction.chosen(reproduction.ALL if paper is None else paper, experiments)
+    made: dict[str, Any] = {}
+    try:
+        with notes():
+            for name, report in reproduction.reproduce_each(names, results, options, experiments):
+                made[name] = report
+    except KeyboardInterrupt:
+        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        raise
+    if as_json:
+        print_json(reproduction.as_documents(made, results, quick))
+    else:
+        show(reproduction, made, results, quick, not_run)
+    if not all(not isinstance(report, str) and reproduction.went_well(report) for report in made.values()):
+        raise typer.Exit(FAILED)
+
+
+def show_list(reproduction: Any, experiments: Path, as_json: bool) -> None:
+    """Print the experiments: what each puts to the test, and how long it takes on one core."""
+    found = reproduction.listed(experiments)
+    if as_json:
+        return print_json({"experiments": found})
+    table = new_table("experiment", "what is put to the test", "quick", "full")
+    table.columns[0].no_wrap = True
+    table.columns[1].justify = "left"
+    for entry in found:
+        times = (duration(entry[f"{mode}_minutes"]) for mode in ("quick", "full"))
+        table.add_row(entry["name"], entry["about"], *times)
+    console = out_console()
+    console.print(table)
+    console.print("Times are of one core; ? was not yet run as a whole.")
+    console.print("mercer reproduce --quick   runs all with small settings")
+    console.print("mercer reproduce NAME      runs one in full; all runs all")
+    console.print("What was run is kept: a run that was stopped goes on.")
+
+
+def duration(minutes: float | None) -> str:
+    """Return about how long something takes."""
+    if minutes is None:
+        return "?"
+    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
+
+
+def show(reproduction: Any, made: Mapping[str, Any], results: Path, quick: bool, not_run: bool) -> None:
+    """Print one table over all papers, and what should be known besides."""
+    console = out_console()
+    reports = {name: report for name, report in made.items() if not isinstance(report, str)}
+    table = new_table("claim", "paper", "ours", "spread", "verdict", title=title(quick))
+    for report in reports.values():
+        add_paper(table, report.experiment.title, reproduction.lines_of(report, not_run=not_run))
+    if reports:
+        console.print(table)
+    left = sum(reproduction.not_run_count(report) for report in reports.values())
+    if left and not not_run:
+        counted = f"{reproduction.count_of(left, 'claim')} {'was' if left == 1 else 'were'}"
+        console.print(f"{counted} not run with these settings (--not-run lists them).")
+    for name, report in made.items():
+        for remark in [report] if isinstance(report, str) else reproduction.remarks(report):
+            print(f"note: {name}: {remark}", file=sys.stderr)
+    if reports:
+        console.print(f"Reports with every case: {results}", soft_wrap=True)
+
+
+def title(quick: bool) -> str:
+    if quick:
+        return "Papers and ours: small settings, on which a claim may fail that holds in full"
+    return "Papers and ours"
+
+
+def add_paper(table: Table, name: str, lines: list[Any]) -> None:
+    """Add a paper's lines under its name; a reason stands below its claim, where there is room."""
+    table.add_section()
+    table.add_row(Text(name, style="bold"))
+    if not lines:
+        table.add_row("nothing was measured")
+    for line in lines:
+        claim = Text(line.text)
+        if line.reason:
+            claim.append(f"\nwhy: {line.reason}", style="italic")
+        paper = line.paper if isinstance(line.paper, str) else blank(line.paper)
+        status = Text(line.status, style=STYLES.get(line.status, ""))
+        table.add_row(claim, paper, blank(line.mean), "" if line.spread is None else f"{line.spread:.2g}", status)
+
+
+def blank(value: float | None) -> str:
+    """Return a number, or nothing where there is none."""
+    return "" if value is None else number(value)
+
+
+def warn_of_other_library(root: Path) -> None:
+    """Say so if the experiments are of one source tree and the library is of another."""
+    library = Path(mercer.__file__).resolve().parent
+    if library != (root / "src" / "mercer").resolve():
+        print(f"note: the experiments of {root} are run with the library in {library}", file=sys.stderr)

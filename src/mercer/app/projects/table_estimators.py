@@ -1,0 +1,89 @@
+"""Which estimator a task, a name and a number of rows ask for, and which of two serves a table better."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mercer.app.projects.table_split import split
+from mercer.discriminant.kernel_discriminant import KernelDiscriminant
+from mercer.exceptions import invalid_parameter
+from mercer.tabular_models.gp import GPRegressor
+from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
+
+MODELS = ("auto", "rfm", "gp", "discriminant")
+# What each task can be done with; "auto" compares them for classes, where neither is ahead everywhere, and takes the
+# first for numbers, since it alone says how sure it is.
+ESTIMATORS: dict[str, dict[str, type]] = {
+    "regression": {"gp": GPRegressor, "rfm": RFMRegressor},
+    "classification": {"rfm": RFMClassifier, "discriminant": KernelDiscriminant},
+}
+# Discriminants of more rows are made of landmarks: the exact eigenproblem is O(n^3), and 3 GB for 20 000 rows. The
+# other estimators turn to landmarks by themselves.
+MOST_EXACT_ROWS, LANDMARKS = 4000, 2000
+# "auto" compares models on this share of the rows that it may learn from, with this many of them at most.
+COMPARED, MOST_COMPARED_ROWS = 0.25, 5000
+# Fewer rows than these a class, on average, are not worth a part of them.
+FEWEST_ROWS_A_CLASS = 20
+
+
+def allowed_models(model: str, task: str, options: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the names that a model may come to for a task, in the order of preference; an error if there are none.
+
+    "auto" leaves out those that do not know an option.
+    """
+    known = list(ESTIMATORS[task])
+    if model != "auto" and model not in known:
+        raise invalid_parameter("model", model, ["auto", *known], f"The task is {task}.")
+    if model != "auto":
+        return [model]
+    if task == "regression":
+        return known[:1]
+    knowing = [name for name in known if set(options or ()) <= set(ESTIMATORS[task][name]().get_params())]
+    return knowing or known[:1]
+
+
+def compare(
+    names: list[str],
+    log_losses: Callable[[str, np.ndarray, np.ndarray], float],
+    y: np.ndarray,
+    random: np.random.RandomState,
+) -> dict[str, float]:
+    """Return the log loss of each model on a part of the rows, when it learned from the others; best first.
+
+    Parameters
+    ----------
+    names : list of str
+    log_losses : callable of (name, rows to learn from, rows to score on)
+    y : ndarray of shape (n,)
+        Classes.
+    random : RandomState
+    """
+    if len(names) == 1 or len(y) < FEWEST_ROWS_A_CLASS * len(np.unique(y)):
+        return {names[0]: float("nan")}
+    some = random.permutation(len(y))[:MOST_COMPARED_ROWS]
+    train, test = (some[part] for part in split(y[some], "classification", COMPARED, random))
+    found = {name: log_losses(name, train, test) for name in names}
+    return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def make(
+    name: str,
+    task: str,
+    n_rows: int,
+    random_state: int,
+    options: Mapping[str, Any] | None = None,
+    time_limit: float | None = None,
+) -> Any:
+    """Return an estimator that is not fitted; `options` are the user's own and come before all else."""
+    own: dict[str, Any] = {"random_state": random_state}
+    if name == "discriminant":
+        own |= {"bandwidth": "auto", "n_landmarks": LANDMARKS if n_rows > MOST_EXACT_ROWS else None}
+    else:
+        own |= {"time_limit": time_limit}
+    kind = ESTIMATORS[task][name]
+    given = dict(options or {})
+    unknown = sorted(set(given) - set(kind().get_params()))
+    if unknown:
+        raise invalid_parameter("options", unknown[0], f"a parameter of {kind.__name__}")
+    return kind(**own | given)

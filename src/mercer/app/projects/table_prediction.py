@@ -1,0 +1,341 @@
+"""Predict a column of a table, say how well and by which inputs: one object that a file keeps whole."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.app.files.tables import check_columns
+from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
+from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
+from mercer.app.projects.table_scores import baseline_scores, classification_scores, regression_scores
+from mercer.app.projects.table_split import split
+from mercer.app.projects.table_target import TASKS, as_classes, as_numbers, find_task
+from mercer.checks import check_choice, check_count, check_number
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.metrics.gaussian import check_level, interval_halfwidth
+from mercer.tables import TabularModel, tabular
+from mercer.tables.frames import as_frame, column_names, optional
+from mercer.tabular_models.gp import GPRegressor
+
+# Held-out rows that are kept for a report.
+MOST_KEPT = 5000
+MOST_ENCODED = 50
+
+
+class TablePrediction(BaseEstimator):
+    """Learn to predict one column of a table from the others, and find out how well on rows that are held out.
+
+    The model is fitted on a part of the rows and scored on the others, beside simple models of scikit-learn on the same
+    encoded table; then it is fitted again on all rows. The target tells the task: booleans, categories and strings are
+    classes, and so are whole numbers of at most 10 different values, at most one for 10 rows; other numbers are
+    predicted as numbers.
+
+    Parameters
+    ----------
+    model : {"auto", "gp", "rfm", "discriminant"}, default="auto"
+        "gp" (numbers), "rfm" (numbers or classes) or "discriminant" (classes). "auto" is gp for numbers; for classes
+        rfm and discriminant are compared on a quarter of the rows that they may learn from, 5000 at most, and the
+        one with the lower log loss is taken.
+    task : {"auto", "regression", "classification"}, default="auto"
+    ignore : sequence of str, default=()
+        Columns to leave out, such as identifiers.
+    test_size : float, default=0.2
+        The share of rows to score on, below 1; 0 scores nothing and spares one fit of two.
+    max_rows : int or None, default=None
+        Learn from at most so many rows, drawn at random. None takes all: the estimators turn to landmarks where rows
+        are many.
+    time_limit : float or None, default=None
+        Seconds after which the search for better candidates ends, in each of the two fits; a step that has begun is
+        finished. The search of a discriminant is short and not limited.
+    options : dict or None, default=None
+        Parameters of the estimator, such as `{"kernel": "laplace"}`; "auto" takes one that knows them.
+    random_state : int, RandomState instance or None, default=None
+        Draws the held-out rows, and what the estimators draw.
+
+    Attributes
+    ----------
+    task_ : {"regression", "classification"}
+    target_ : str
+    columns_ : list of str
+        The inputs.
+    kinds_ : dict of str
+        The kind of each input; "constant" and "missing" ones are not used, and not needed to predict.
+    n_train_, n_test_ : int
+        Rows of the fit that was scored, and of its scores.
+    dropped_rows_ : int
+        Rows without a target.
+    compared_ : dict
+        The log losses of the models that "auto" compared, the best first; None where there was one only, or too few
+        rows (20 a class) to compare on.
+    chosen_ : {"gp", "rfm", "discriminant"}
+    scores_ : list of dict
+        Of the model, then of the baselines: `name` and rmse, r2, mae, nll and coverage of 90 % intervals, or accuracy,
+        balanced_accuracy and log_loss; None where a model has no such score. Empty if test_size=0.
+    held_out_ : dict
+        `rows` (positions in the table), `true`, `predicted`, and `std`, or `probabilities` (a column a class) and
+        `classes`, of at most 5000 rows, and `encoded`, the inputs of the first 50, by which the table is known again.
+        Empty if test_size=0.
+    model_ : TabularModel
+        Fitted on all rows.
+    settings_ : dict
+        What was chosen: kernel, bandwidth, ridge, ...
+    importances_ : dict
+        The share of each input in the learned metric, the largest first; empty for a discriminant.
+    combinations_ : list of dict
+        `share` and `terms`, (encoded column, weight), of the leading directions of a full metric.
+    """
+
+    reads = "table"
+
+    def __init__(
+        self,
+        model: str = "auto",
+        *,
+        task: str = "auto",
+        ignore: Sequence[str] = (),
+        test_size: float = 0.2,
+        max_rows: int | None = None,
+        time_limit: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.task = task
+        self.ignore = ignore
+        self.test_size = test_size
+        self.max_rows = max_rows
+        self.time_limit = time_limit
+        self.options = options
+        self.random_state = random_state
+
+    # ---- fit ---------------------------------------------------------------------------------------------------
+
+    def fit(self, frame: Any, target_name: str) -> "TablePrediction":
+        """Fit and score on parts of a table, then fit on all of it.
+
+        Parameters
+        ----------
+        frame : data frame
+        target_name : str
+            The column to predict. Rows in which it is missing are left out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        frame = self._named(frame)
+        inputs = self._inputs(list(frame.columns), target_name)
+        rows = self._rows(frame[target_name], random)
+        column = frame[target_name].iloc[rows]
+        task = find_task(column) if self.task == "auto" else self.task
+        allowed = allowed_models(self.model, task, self.options)  # a wrong choice is named before anything is fitted
+        y = as_numbers(column) if task == "regression" else as_classes(column)
+        table = frame[inputs].iloc[rows]
+
+        self.task_, self.target_, self.columns_ = task, target_name, inputs
+        self.n_train_, self.n_test_ = len(rows), 0
+        self.scores_: list[dict[str, Any]] = []
+        self.held_out_: dict[str, Any] = {}
+        train, test = np.arange(len(rows)), np.arange(0)
+        if self.test_size > 0:
+            train, test = split(y, task, self.test_size, random)
+        # Of the rows to learn from alone, so that the scores stay honest.
+        self.compared_ = self._compared(allowed, table.iloc[train], y[train], random)
+        self.chosen_ = next(iter(self.compared_))
+        if len(test):
+            self._score(table, y, rows, train, test, random)
+        self.model_ = self._fitted(table, y, int(random.randint(2**31 - 1)))
+        self.kinds_ = dict(self.model_.encoder_.kinds_)
+        if self.held_out_:
+            self.held_out_["encoded"] = self.encoded_rows(frame, self.held_out_["rows"])
+        self.settings_ = describe_settings(self.model_, len(rows))
+        self.importances_ = describe_importances(self.model_)
+        self.combinations_ = describe_combinations(self.model_)
+        return self
+
+    def _compared(
+        self, names: list[str], table: Any, y: np.ndarray, random: np.random.RandomState
+    ) -> dict[str, float | None]:
+        """Return the log losses of the models that come into question, the best first."""
+        seed = int(random.randint(2**31 - 1))
+
+        def log_loss(name: str, train: np.ndarray, test: np.ndarray) -> float:
+            model = self._fitted(table.iloc[train], y[train], seed, name)
+            part = table.iloc[test]
+            scores = classification_scores(y[test], model.predict(part), model.predict_proba(part), model.classes_)
+            return float(scores["log_loss"] or 0.0)
+
+        found = compare(names, log_loss, y, random)
+        return {name: None if math.isnan(loss) else loss for name, loss in found.items()}
+
+    def _score(
+        self,
+        table: Any,
+        y: np.ndarray,
+        rows: np.ndarray,
+        train: np.ndarray,
+        test: np.ndarray,
+        random: np.random.RandomState,
+    ) -> None:
+        """Fit on some of the rows, and keep scores and predictions of the others."""
+        seed = int(random.randint(2**31 - 1))
+        kept = np.sort(random.permutation(len(test))[:MOST_KEPT])
+        learned, held_out, truth = table.iloc[train], table.iloc[test], y[test]
+        fitted = self._fitted(learned, y[train], seed)
+        self.n_train_, self.n_test_ = len(train), len(test)
+        self.held_out_ = {"rows": rows[test][kept], "true": truth[kept]}
+        if self.task_ == "regression":
+            mean, std, log_density = self._predict_numbers(fitted, held_out, truth)
+            scores = regression_scores(truth, mean, std, log_density)
+            self.held_out_ |= {"predicted": mean[kept], "std": None if std is None else std[kept]}
+        else:
+            predicted, probabilities = fitted.predict(held_out), fitted.predict_proba(held_out)
+            scores = classification_scores(truth, predicted, probabilities, fitted.classes_)
+            self.held_out_ |= {"predicted": predicted[kept], "probabilities": probabilities[kept]}
+            self.held_out_["classes"] = np.array(fitted.classes_)
+        X, X_test = (np.asarray(fitted.encoder_.transform(part)) for part in (learned, held_out))
+        self.scores_ = [
+            {"name": f"Mercer {type(fitted.estimator_).__name__}", **scores},
+            *baseline_scores(self.task_, X, y[train], X_test, truth, seed),
+        ]
+
+    def _fitted(self, table: Any, y: np.ndarray, seed: int, name: str | None = None) -> TabularModel:
+        estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, self.time_limit)
+        return tabular(estimator).fit(table, y)
+
+    @staticmethod
+    def _predict_numbers(model: TabularModel, table: Any, y: np.ndarray | None = None) -> tuple[Any, Any, Any]:
+        """Return the mean, and where the model has them the standard deviation and the log density of y."""
+        if not isinstance(model.estimator_, GPRegressor):
+            return model.predict(table), None, None
+        X = model.encoder_.transform(table)
+        mean, std = model.estimator_.predict(X, return_std=True)
+        return mean, std, None if y is None else model.estimator_.log_density(X, y)
+
+    # ---- use ---------------------------------------------------------------------------------------------------
+
+    def encoded_rows(self, frame: Any, rows: np.ndarray) -> np.ndarray:
+        """Return some rows of a table as the model sees them: the first 50 of those that are asked for.
+
+        Parameters
+        ----------
+        frame : data frame
+        rows : ndarray of int
+            Positions in the table.
+        """
+        some = self._named(frame).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
+            return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
+
+    def predict_frame(self, frame: Any, level: float = 0.9) -> Any:
+        """Predict for new rows.
+
+        Parameters
+        ----------
+        frame : data frame
+            With the inputs, found by name; other columns are ignored.
+        level : float, default=0.9
+            The probability that intervals are to have.
+
+        Returns
+        -------
+        data frame with the index of `frame`
+            Classes: `prediction` and `probability of ...` for each class. Numbers: `prediction`, and for a Gaussian
+            process `std`, `lower` and `upper`, which are those of an observation. A recursive feature machine has no
+            spread of its own: `lower` and `upper` are its prediction minus and plus the absolute error that the share
+            `level` of held-out rows did not exceed (split conformal intervals, one width for all rows), and are left
+            out where too few rows were held out.
+        """
+        check_is_fitted(self)
+        level = check_level(level)
+        frame = self._named(frame)
+        check_columns(
+            frame.columns, [name for name in self.columns_ if self.kinds_[name] not in ("constant", "missing")]
+        )
+        table = frame.reindex(columns=self.columns_)
+        answer: dict[str, Any] = {}
+        if self.task_ == "classification":
+            answer["prediction"] = self.model_.predict(table)
+            for label, column in zip(self.model_.classes_, self.model_.predict_proba(table).T, strict=True):
+                answer[f"probability of {label}"] = column
+        else:
+            mean, std, _ = self._predict_numbers(self.model_, table)
+            answer["prediction"] = mean
+            if std is not None:
+                answer["std"] = std
+            width = self._conformal_width(level) if std is None else interval_halfwidth(level) * std
+            if width is not None:
+                answer |= {"lower": mean - width, "upper": mean + width}
+        return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
+
+    def _conformal_width(self, level: float) -> float | None:
+        """Return the k-th smallest absolute held-out error, k = ceil((n + 1) level), or None if n is below k."""
+        if not self.held_out_:
+            return None
+        errors = np.sort(np.abs(self.held_out_["true"] - self.held_out_["predicted"]))
+        k = math.ceil((len(errors) + 1) * level)
+        if k > len(errors):
+            warnings.warn(
+                f"{len(errors)} held-out rows are too few for intervals of level {level:g}: they are left out.",
+                DataWarning,
+                stacklevel=3,
+            )
+            return None
+        return float(errors[k - 1])
+
+    # ---- checks ------------------------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_choice("model", self.model, MODELS)
+        check_choice("task", self.task, TASKS)
+        if check_number("test_size", self.test_size, at_least=0.0) >= 1:
+            raise invalid_parameter("test_size", self.test_size, "a share of the rows, at least 0 and below 1")
+        if self.max_rows is not None:
+            check_count("max_rows", self.max_rows, at_least=2)
+        if self.time_limit is not None:
+            check_number("time_limit", self.time_limit, above=0.0)
+        if isinstance(self.ignore, str):
+            raise invalid_parameter("ignore", self.ignore, "a sequence of names of columns")
+
+    @staticmethod
+    def _named(frame: Any) -> Any:
+        table = as_frame(frame)
+        if table is None:
+            raise invalid_parameter("frame", type(frame).__name__, "a data frame")
+        return table.set_axis(column_names(table), axis=1)
+
+    def _inputs(self, names: list[str], target_name: str) -> list[str]:
+        check_columns(names, [target_name], "target column")
+        check_columns(names, list(self.ignore), "column to ignore")
+        if target_name in self.ignore:
+            raise invalid_parameter("ignore", self.ignore, f"without the target {target_name!r}")
+        inputs = [name for name in names if name != target_name and name not in self.ignore]
+        if not inputs:
+            raise invalid_parameter("ignore", self.ignore, f"such that a column beside {target_name!r} is left")
+        return inputs
+
+    def _rows(self, target: Any, random: np.random.RandomState) -> np.ndarray:
+        """Return the positions of the rows to learn from: those with a target, at most `max_rows` of them."""
+        rows = np.flatnonzero(target.notna().to_numpy())
+        self.dropped_rows_ = len(target) - len(rows)
+        if len(rows) < 2:
+            raise ValueError(f"the target {target.name!r} has {len(rows)} values in {len(target)} rows: too few.")
+        if self.dropped_rows_:
+            warnings.warn(
+                f"{self.dropped_rows_} of {len(target)} rows have no value in {target.name!r}: they are left out.",
+                DataWarning,
+                stacklevel=3,
+            )
+        if self.max_rows is not None and len(rows) > self.max_rows:
+            warnings.warn(f"{self.max_rows} of {len(rows)} rows are used, drawn at random.", DataWarning, stacklevel=3)
+            rows = np.sort(random.choice(rows, self.max_rows, replace=False))
+        return rows

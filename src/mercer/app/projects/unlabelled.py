@@ -1,0 +1,139 @@
+"""Tables and folders of images as rows to learn from without labels, and the answers as a table."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.app.files.images import ImageFolder, read_images
+from mercer.app.files.tables import check_columns, read_table
+from mercer.exceptions import DataFileError, invalid_parameter
+from mercer.storage.atomic import check_path
+from mercer.tables.encoder import TableEncoder
+from mercer.tables.frames import as_frame, column_names, optional
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Names that answers and messages use for rows of either kind of data.
+NOUNS = {"table": "rows", "images": "images"}
+
+
+def read_data(path: str | os.PathLike[str]) -> Any:
+    """Return what is at a path: the images of a folder, or the table in a file."""
+    return read_images(path) if check_path(path).is_dir() else read_table(path)
+
+
+class UnlabelledData(BaseEstimator):
+    """What models of unlabelled data share: how a data frame or an ImageFolder becomes rows of numbers, fitted once.
+
+    A table goes through a `TableEncoder`, without the columns in `ignore`. Images are their pixels, one row each.
+
+    Attributes
+    ----------
+    reads : {"table", "images"}
+        What the fit saw, and what new data must be.
+    n_rows_ : int
+    encoder_ : TableEncoder or None
+        None for images.
+    columns_ : list of str
+        The columns of the table that are used, in order; none for images.
+    image_shape_ : tuple of int or None
+        Of one image; None for tables.
+    names_ : list of str or None
+        Of the images; rows of tables are known by their number, from 0.
+    """
+
+    ignore: Sequence[str]
+    encoder_: TableEncoder | None
+    image_shape_: Any
+    names_: list[str] | None
+
+    def describe(self) -> str:
+        """Return what the data of the fit were: rows and columns of which kinds, or images of which size."""
+        check_is_fitted(self)
+        if self.encoder_ is not None:
+            kinds = Counter(self.encoder_.kinds_.values())
+            counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+            return f"{self.n_rows_} rows and {len(self.columns_)} columns ({counted})"
+        height, width, *colours = self.image_shape_
+        return f"{self.n_rows_} {'colour' if colours else 'grey'} images of {height} x {width} pixels"
+
+    def names_of(self, rows: Iterable[int]) -> list[str] | list[int]:
+        """Return the names of images of the fit, or the numbers of rows as they are.
+
+        Parameters
+        ----------
+        rows : iterable of int
+        """
+        check_is_fitted(self)
+        return [int(i) if self.names_ is None else self.names_[i] for i in rows]  # type: ignore[return-value]
+
+    def _fit_rows(self, data: Any) -> np.ndarray:
+        """Learn how data become rows; return them, of shape (n, d)."""
+        self.encoder_, self.image_shape_, self.names_, self.columns_ = None, None, None, []
+        if isinstance(data, ImageFolder):
+            if len(tuple(self.ignore)):
+                raise invalid_parameter("ignore", self.ignore, "empty for images", "Columns are those of tables.")
+            self.reads = "images"
+            self.image_shape_, self.names_ = data.shape, list(data.names)
+            self._check_several(len(data.X))
+            X = data.X.reshape(len(data.X), -1)
+        else:
+            self.reads = "table"
+            frame = self._kept_columns(_frame_of(data))
+            self._check_several(len(frame))
+            self.encoder_ = TableEncoder()
+            X = self.encoder_.fit_transform(frame)
+            self.columns_ = column_names(frame)
+        if (X[0] == X).all():
+            raise ValueError(f"all {len(X)} {NOUNS[self.reads]} are equal: there is nothing to tell apart.")
+        self.n_rows_ = len(X)
+        return X
+
+    def _rows(self, data: Any) -> np.ndarray:
+        """Return data that are like those of the fit as rows."""
+        if self.encoder_ is not None:
+            if isinstance(data, ImageFolder):
+                raise DataFileError("the model was fitted to a table and these are images: a table is needed.")
+            return self.encoder_.transform(_frame_of(data))
+        if not isinstance(data, ImageFolder):
+            raise DataFileError("the model was fitted to images and this is a table: a folder of images is needed.")
+        if tuple(data.shape) != self.image_shape_:
+            raise DataFileError(
+                f"the images have shape {tuple(data.shape)}, and those of the fit had {self.image_shape_}: "
+                "read_images(folder, shape) brings them to it."
+            )
+        return data.X.reshape(len(data.X), -1)
+
+    def _answers(self, data: Any, columns: Mapping[str, Any]) -> "pd.DataFrame":
+        """Return a table of answers: first the names of images, or the numbers of rows."""
+        pandas = optional("pandas", "a table of answers", "files")
+        known = {"name": list(data.names)} if isinstance(data, ImageFolder) else {"row": np.arange(len(data))}
+        return pandas.DataFrame({**known, **columns})
+
+    def _kept_columns(self, frame: Any) -> Any:
+        """Return the table without the columns that are ignored."""
+        ignored = [str(name) for name in self.ignore]
+        names = column_names(frame)
+        check_columns(names, ignored, "column to ignore")
+        kept = [i for i, name in enumerate(names) if name not in ignored]
+        if not kept:
+            raise invalid_parameter("ignore", self.ignore, "some columns only: none is left")
+        return frame.iloc[:, kept]
+
+    def _check_several(self, n: int) -> None:
+        if n < 2:
+            what = {"table": "row", "images": "image"}[self.reads]
+            raise ValueError(f"the data have {n} {what}: there is nothing to compare it with, two at least are needed.")
+
+
+def _frame_of(data: Any) -> Any:
+    frame = as_frame(data)
+    if frame is None:
+        raise TypeError(f"data is a {type(data).__name__}: a data frame or an ImageFolder is needed.")
+    return frame

@@ -1,0 +1,196 @@
+"""Predictions beside the truth: those that the fit has kept, or new ones for other rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.app.files.tables import check_columns
+from mercer.app.projects import TablePrediction
+from mercer.app.projects.table_scores import classification_scores, regression_scores
+from mercer.app.projects.table_target import as_numbers
+from mercer.app.report.words import count
+from mercer.exceptions import DataFileError
+from mercer.tables.frames import as_frame, column_names
+
+# Rows that are looked at, at most: as many as a workflow keeps.
+MOST_ROWS = 5000
+
+
+class Evidence(NamedTuple):
+    """Predictions for some rows.
+
+    Attributes
+    ----------
+    words : str
+        Which rows these are, as a sentence.
+    noun : str
+        How to call them: "held-out rows" or "rows".
+    predicted : ndarray of shape (n,)
+        Numbers, or places in `classes`.
+    true : ndarray of shape (n,) or None
+        A class that the fit has not seen has the place after the last.
+    std : ndarray of shape (n,) or None
+        Of numbers, where the model has them.
+    probabilities : ndarray of shape (n, n_classes) or None
+    classes : list of str
+        None for numbers.
+    inputs : data frame or None
+        The rows of the table, where they are at hand; their places in it are `rows`.
+    rows : ndarray of shape (n,)
+    """
+
+    words: str
+    noun: str
+    predicted: np.ndarray
+    true: Any
+    std: Any
+    probabilities: Any
+    classes: list[str]
+    inputs: Any
+    rows: np.ndarray
+
+    def badness(self) -> np.ndarray:
+        """Return how wrong each row is: the absolute error, or 1 - the probability of the right class."""
+        if self.probabilities is None:
+            return np.abs(self.true - self.predicted)
+        # A class that the fit has not seen had no chance.
+        padded = np.hstack([self.probabilities, np.zeros((len(self.predicted), 1))])
+        return 1.0 - padded[np.arange(len(padded)), self.true]
+
+    def doubt(self) -> Any:
+        """Return how uncertain each row is: the spread, or 1 - the largest probability; None without either."""
+        return self.std if self.probabilities is None else 1.0 - self.probabilities.max(axis=1)
+
+    def scores(self) -> dict[str, float | None]:
+        """Return the scores of the predictions."""
+        if self.probabilities is None:
+            # A Gaussian process averages candidates, and its likelihood is not that of one Gaussian.
+            return regression_scores(self.true, self.predicted, self.std) | {"nll": None}
+        places = np.arange(len(self.classes))
+        return classification_scores(self.true, self.predicted, self.probabilities, places)
+
+
+def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
+    """Return what the fit has kept of its held-out rows, with their inputs if its table is given.
+
+    Parameters
+    ----------
+    workflow : TablePrediction
+        Fitted, with held-out rows.
+    frame : data frame or None, default=None
+    """
+    kept = workflow.held_out_
+    rows, n_test = np.asarray(kept["rows"]), workflow.n_test_
+    words = f"{count(n_test, 'row')} that the scored model has not learned from"
+    if len(rows) < n_test:
+        words += f"; figures and examples are of {len(rows):,} of them, drawn at random"
+    classes = [text_of_class(label) for label in kept.get("classes", ())]
+    true, predicted = np.asarray(kept["true"]), np.asarray(kept["predicted"])
+    if classes:
+        true, predicted = (places_of(values, classes) for values in (true, predicted))
+    inputs = None if frame is None else frame.iloc[rows]
+    return Evidence(
+        words, "held-out rows", predicted, true, kept.get("std"), kept.get("probabilities"), classes, inputs, rows
+    )
+
+
+def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evidence:
+    """Return predictions for the rows of a table, beside their target if it has one.
+
+    Parameters
+    ----------
+    workflow : TablePrediction
+        Fitted.
+    frame : data frame
+        With the inputs.
+    random_state : int, RandomState instance or None
+    """
+    has_target = workflow.target_ in frame.columns and bool(frame[workflow.target_].notna().any())
+    usable = np.flatnonzero(frame[workflow.target_].notna().to_numpy()) if has_target else np.arange(len(frame))
+    rows = sample(usable, MOST_ROWS, random_state)
+    inputs = frame.iloc[rows]
+    answer = workflow.predict_frame(inputs)
+    words = f"{count(len(usable), 'row')} of the data" + (
+        f", of which {len(rows):,} were drawn at random and predicted" if len(rows) < len(usable) else ""
+    )
+    predicted, probabilities, std, classes, true = answer["prediction"].to_numpy(), None, None, [], None
+    if workflow.task_ == "classification":
+        classes = [text_of_class(label) for label in workflow.model_.classes_]
+        probabilities = answer.to_numpy()[:, 1 : 1 + len(classes)].astype(np.float64)
+        predicted = places_of(predicted, classes)
+    elif "std" in answer.columns:
+        std = answer["std"].to_numpy()
+    if has_target:
+        column = inputs[workflow.target_]
+        true = places_of(column, classes) if classes else as_numbers(column)
+    return Evidence(words, "rows", predicted, true, std, probabilities, classes, inputs, rows)
+
+
+def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
+    """Return whether a table is the one of the fit: as many rows, and held-out rows in their places.
+
+    Parameters
+    ----------
+    workflow : TablePrediction
+        Fitted.
+    frame : data frame
+    """
+    kept = workflow.held_out_
+    if not kept or workflow.target_ not in frame.columns:
+        return False
+    n_seen = workflow.n_train_ + workflow.n_test_ + workflow.dropped_rows_
+    rows = np.asarray(kept["rows"])
+    if len(frame) < n_seen or (workflow.max_rows is None and len(frame) != n_seen) or rows.max() >= len(frame):
+        return False
+    return has_targets(workflow, frame[workflow.target_].iloc[rows]) and has_inputs(workflow, frame)
+
+
+def has_targets(workflow: TablePrediction, column: Any) -> bool:
+    """Return whether a column has the targets of the held-out rows, whatever type they are stored as."""
+    true = workflow.held_out_["true"]
+    if workflow.task_ == "classification":
+        classes = sorted({str(label) for label in true})
+        return np.array_equal(places_of(column, classes), places_of(true, classes))
+    try:
+        return np.array_equal(as_numbers(column), true)
+    except DataFileError:
+        return False
+
+
+def has_inputs(workflow: TablePrediction, frame: Any) -> bool:
+    """Return whether the first held-out rows have, in a table, the inputs that they had in the fit."""
+    there = workflow.encoded_rows(frame, workflow.held_out_["rows"])
+    return bool(np.allclose(there, workflow.held_out_["encoded"], rtol=1e-5, atol=1e-6))
+
+
+def checked_frame(workflow: TablePrediction, data: Any) -> Any:
+    """Return a data frame with names that are strings; an error if it lacks an input that the model uses."""
+    frame = as_frame(data)
+    if frame is None:
+        raise TypeError(f"data is a {type(data).__name__}: a model of a table needs a data frame.")
+    frame = frame.set_axis(column_names(frame), axis=1)
+    used = [name for name in workflow.columns_ if workflow.kinds_[name] not in ("constant", "missing")]
+    check_columns(frame.columns, used)
+    return frame
+
+
+def sample(rows: np.ndarray, at_most: int, random_state: Any) -> np.ndarray:
+    """Return the rows, or so many of them drawn at random, in their order."""
+    if len(rows) <= at_most:
+        return rows
+    return np.sort(check_random_state(random_state).choice(rows, at_most, replace=False))
+
+
+def text_of_class(label: Any) -> str:
+    """Return a class as text; a whole number is the same whether or not its column has holes."""
+    is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
+    return str(int(label)) if is_whole else str(label)
+
+
+def places_of(labels: Any, classes: list[str]) -> np.ndarray:
+    """Return the places of labels among classes, and the place after the last for others."""
+    place = {name: i for i, name in enumerate(classes)}
+    # 1.0 among fractions is the class "1.0", and among whole numbers with holes the class "1".
+    found = (place.get(str(label), place.get(text_of_class(label), len(classes))) for label in labels)
+    return np.fromiter(found, dtype=np.int64, count=len(labels))

@@ -1,0 +1,102 @@
+"""The library's Displays as images in a page, one for light and one for dark screens."""
+
+import base64
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from mercer.app.report.markup import Html, tag
+from mercer.plots.style import pyplot
+
+# Greys of a figure are turned into those of a dark page: black to its text, white to its ground.
+TEXT, GROUND = 0.92, 0.08
+# Points past which they are drawn as pixels, not as shapes.
+MOST_SHAPES = 500
+DPI = 150
+# Names of columns are no formulas, whatever signs they have; the same figure has the same bytes.
+SETTINGS = {"text.parse_math": False, "text.usetex": False, "svg.fonttype": "path", "svg.hashsalt": "mercer"}
+
+
+def figure(draw: Callable[[], Any], caption: str, *, class_: str = "figure") -> Html:
+    """Return what a Display draws, with a caption; the browser takes the image for its light or dark screen.
+
+    Parameters
+    ----------
+    draw : callable without arguments
+        Returns a Display with `figure_`.
+    caption : str
+        Also what is read to those who do not see the figure.
+    class_ : str, default="figure"
+    """
+    with _drawing():
+        drawn = draw().figure_
+        try:
+            light = data_uri(_svg(drawn), "image/svg+xml")
+            _turn_dark(drawn)
+            dark = data_uri(_svg(drawn), "image/svg+xml")
+        finally:
+            pyplot().close(drawn)
+    picture = tag(
+        "picture",
+        # Paper is light, whatever the screen is.
+        tag("source", media="screen and (prefers-color-scheme: dark)", srcset=dark),
+        tag("img", src=light, alt=caption),
+    )
+    return tag("figure", picture, tag("figcaption", caption), class_=class_)
+
+
+def data_uri(content: bytes, kind: str) -> str:
+    """Return bytes as an address that needs no network."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+@contextmanager
+def _drawing() -> Iterator[None]:
+    plt = pyplot()
+    with plt.rc_context(), warnings.catch_warnings():
+        plt.rcdefaults()  # a page does not look as the user's own figures are set to
+        plt.rcParams.update(SETTINGS)
+        # Letters that the font lacks are boxes in the figure, and right in the tables.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+def _svg(drawn: Any) -> bytes:
+    for artist in drawn.findobj(match=_has_many_points):
+        artist.set_rasterized(True)
+    buffer = BytesIO()
+    drawn.savefig(buffer, format="svg", transparent=True, dpi=DPI, metadata={"Date": None})
+    return buffer.getvalue()
+
+
+def _has_many_points(artist: Any) -> bool:
+    offsets = artist.get_offsets() if hasattr(artist, "get_offsets") else ()
+    return len(offsets) > MOST_SHAPES
+
+
+def _turn_dark(drawn: Any) -> None:
+    """Turn the greys of lines, texts and areas around; colours, and what a colour map has drawn, stay."""
+    for artist in drawn.findobj():
+        if getattr(artist, "get_array", lambda: None)() is not None:
+            continue
+        for part in ("color", "edgecolor", "facecolor"):
+            if hasattr(artist, f"get_{part}") and hasattr(artist, f"set_{part}"):
+                colours = _turned(getattr(artist, f"get_{part}")())
+                if colours is not None:
+                    getattr(artist, f"set_{part}")(colours)
+
+
+def _turned(colours: Any) -> Any:
+    """Return colours with greys turned around; None if there is nothing to change."""
+    from matplotlib.colors import to_rgba_array
+
+    rgba = to_rgba_array(colours)
+    grey = (np.ptp(rgba[:, :3], axis=1) < 1e-6) & (rgba[:, 3] > 0) if len(rgba) else np.zeros(0, dtype=bool)
+    if not grey.any():
+        return None
+    rgba[grey, :3] = TEXT + (GROUND - TEXT) * rgba[grey, :3]
+    return rgba if len(rgba) > 1 else tuple(rgba[0])

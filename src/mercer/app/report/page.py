@@ -1,0 +1,79 @@
+"""The page around the sections: title, contents, style, script, and what the browser may load (nothing)."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+from typing import Any, NamedTuple
+
+from mercer.app.report.markup import Html, escape, join, json_block, tag
+
+
+class Section(NamedTuple):
+    """A part of the page.
+
+    Attributes
+    ----------
+    id : str
+        A word, for links.
+    title : str
+        The reader's question.
+    parts : sequence of Html
+    """
+
+    id: str
+    title: str
+    parts: Sequence[Html]
+
+
+class Page(NamedTuple):
+    """All that a page says.
+
+    Attributes
+    ----------
+    title : str
+    lead : sequence of str or Html
+        Paragraphs under the title: the answer in short.
+    sections : sequence of Section
+    map_data : dict or None
+        For the map, if there is one; see `maps`.
+    """
+
+    title: str
+    lead: Sequence[Any]
+    sections: Sequence[Section]
+    map_data: dict[str, Any] | None = None
+
+
+def render(page: Page) -> str:
+    """Return the HTML document."""
+    script = _own("script.js") if page.map_data is not None else Html("")
+    data = Html("") if page.map_data is None else json_block("map-data", page.map_data)
+    return Template(_own("page.html")).substitute(
+        policy=escape(_policy(script)),
+        title=escape(page.title),
+        style=_own("style.css"),
+        lead=join(tag("p", part) for part in page.lead),
+        contents=join(tag("li", tag("a", section.title, href=f"#{section.id}")) for section in page.sections),
+        sections=join(_section(section) for section in page.sections),
+        data=data,
+        script=Html(f"<script>{script}</script>") if script else "",
+    )
+
+
+def _section(section: Section) -> Html:
+    heading = tag("h2", section.title, id=f"{section.id}-title")
+    return tag("section", heading, *section.parts, id=section.id, aria_labelledby=f"{section.id}-title")
+
+
+def _policy(script: str) -> str:
+    """Return what the browser may do: show images of the page itself, run the page's own script, and nothing else."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"'sha256-{digest}'" if script else "'none'"
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
+
+
+def _own(name: str) -> Html:
+    """Return a file of this package; it is ours, and markup as it is."""
+    return Html(files("mercer.app.report").joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,157 @@
+"""The figures of a prediction, by the library's Displays and, where it has none, by scikit-learn's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
+
+from mercer.app.report.evidence import Evidence
+from mercer.app.report.figures import figure
+from mercer.app.report.markup import Html, paragraph
+from mercer.plots import ImportancesDisplay, IntervalDisplay, MetricDisplay, ReliabilityDisplay
+from mercer.plots.labels import shorten
+from mercer.plots.style import CATEGORIES, axes_or_new, percent_axes, tidy
+from mercer.tables import TabularModel
+
+# More classes than this make a matrix that nobody reads; more columns of the metric make names too small.
+MOST_CLASSES, MOST_COLUMNS = 20, 30
+# Rows a bin, at least, and bins, at most, of the probabilities.
+ROWS_A_BIN, MOST_BINS = 10, 10
+
+
+def answers_figure(judged: Evidence) -> Html:
+    """Return predictions against the truth: numbers with intervals where there are any, or classes in a matrix."""
+    if judged.probabilities is not None:
+        return _matrix(judged)
+    if judged.std is None:
+        return figure(lambda: _errors(judged), "Predictions against the truth; on the dashed line they are right.")
+    return figure(
+        lambda: IntervalDisplay.from_predictions(judged.true, judged.predicted, judged.std),
+        f"Predictions for {judged.noun} with 90% intervals, against the truth; on the dashed line they are right.",
+    )
+
+
+def calibration_figure(judged: Evidence) -> Html:
+    """Return how often intervals hold the truth, or how often answers are right, against what the model says."""
+    if judged.probabilities is not None:
+        return figure(
+            lambda: _reliability_of_classes(judged),
+            "How often its answer is right, against the probability that it gave it. Below the line it is too sure of "
+            "itself, above it is too modest.",
+        )
+    if judged.std is None:
+        return Html("")
+    return figure(
+        lambda: ReliabilityDisplay.from_predictions(judged.true, judged.predicted, judged.std),
+        "How many targets the intervals hold, against how many they should. Below the line they are too narrow, above "
+        "it too wide.",
+    )
+
+
+def importances_figure(shares: Mapping[str, float]) -> Html:
+    """Return the shares of the columns as bars."""
+    return figure(
+        lambda: ImportancesDisplay(list(shares.values()), list(shares)).plot(),
+        "How much each column counts, as its share in the mean squared distance of two rows.",
+    )
+
+
+def metric_figure(model: TabularModel) -> list[Html]:
+    """Return the learned metric as a heat map, or a sentence if it has nothing beside its diagonal."""
+    metric = model.metric_
+    names = [str(name) for name in model.encoder_.get_feature_names_out()]
+    if metric.kind != "full" or len(names) < 2:
+        return [paragraph("The metric is diagonal: each column counts by itself, and the shares above say it all.")]
+    M = metric.matrix(len(names))
+    top = np.sort(np.argsort(-np.diag(M), kind="stable")[:MOST_COLUMNS])
+    shown = [shorten(names[j], 24) for j in top]
+    less = f" The {len(top)} largest of {len(names)} encoded columns." if len(top) < len(names) else ""
+    return [
+        figure(
+            lambda: MetricDisplay(M[np.ix_(top, top)], shown).plot(title=""),
+            f"The learned metric. Off the diagonal, columns count together (red) or against each other (blue).{less}",
+        )
+    ]
+
+
+def _errors(judged: Evidence) -> Any:
+    ax = axes_or_new(None, figsize=(5.6, 4.6))
+    display = PredictionErrorDisplay.from_predictions(
+        judged.true,
+        judged.predicted,
+        kind="actual_vs_predicted",
+        subsample=1000,
+        random_state=0,
+        ax=ax,
+        scatter_kwargs={"color": CATEGORIES[0], "s": 10, "alpha": 0.6},
+    )
+    ax.set_xlabel("predicted target")
+    ax.set_ylabel("observed target")
+    tidy(ax)
+    return display
+
+
+def _matrix(judged: Evidence) -> Html:
+    # Classes that the fit has not seen have a row of their own.
+    names = [*judged.classes, "not seen"]
+    places = np.union1d(judged.true, judged.predicted)
+    if len(places) > MOST_CLASSES:
+        return paragraph(f"There are {len(places)} classes, too many for a matrix of answers.")
+
+    def draw() -> Any:
+        side = 2.2 + 0.5 * len(places)
+        ax = axes_or_new(None, figsize=(side + 0.8, side))
+        display = ConfusionMatrixDisplay.from_predictions(
+            judged.true,
+            judged.predicted,
+            labels=places,
+            cmap="Blues",
+            ax=ax,
+            xticks_rotation=90,
+            values_format="d",
+            display_labels=[shorten(names[i], 20) for i in places],
+            colorbar=False,
+        )
+        ax.set_xlabel("predicted class")
+        ax.set_ylabel("true class")
+        return display
+
+    return figure(draw, f"How many {judged.noun} of each class were given which; on the diagonal they are right.")
+
+
+class _Drawn:
+    """What `figure` wants of a display."""
+
+    def __init__(self, ax: Any) -> None:
+        self.figure_ = ax.figure
+
+
+def _reliability_of_classes(judged: Evidence) -> _Drawn:
+    """Draw the share of right answers against their probability, in bins of as many rows."""
+    from sklearn.calibration import CalibrationDisplay
+
+    sure = judged.probabilities.max(axis=1).clip(0.0, 1.0)
+    right = (judged.true == judged.predicted).astype(int)
+    bins = int(np.clip(len(sure) // ROWS_A_BIN, 1, MOST_BINS))
+    ax = axes_or_new(None, figsize=(5.2, 4.2))
+    CalibrationDisplay.from_predictions(
+        right,
+        sure,
+        n_bins=bins,
+        strategy="quantile",
+        pos_label=1,
+        ax=ax,
+        name="answers",
+        color=CATEGORIES[0],
+        marker="o",
+    )
+    ax.get_legend().remove()
+    low = min(1.0 / len(judged.classes), float(sure.min()))
+    ax.set_xlim(low, 1.0)
+    ax.set_ylim(0.0, 1.02)
+    percent_axes(ax.xaxis, ax.yaxis)
+    ax.set_xlabel("probability of the answer")
+    ax.set_ylabel("answers that are right")
+    tidy(ax)
+    return _Drawn(ax)

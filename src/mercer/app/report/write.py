@@ -1,0 +1,85 @@
+"""From a fitted workflow and data to a page in a file."""
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from mercer.app.files.tables import check_output
+from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
+from mercer.app.report.clustering import report_clustering
+from mercer.app.report.embedding import report_embedding
+from mercer.app.report.page import Page, render
+from mercer.app.report.prediction import report_prediction
+from mercer.exceptions import DataFileError, invalid_parameter
+from mercer.storage.atomic import check_path, check_target, write_atomically
+
+REPORTED: dict[type, Callable[..., Page]] = {
+    TablePrediction: report_prediction,
+    DataEmbedding: report_embedding,
+    DataClustering: report_clustering,
+}
+ENDINGS = (".html", ".htm")
+
+
+def build_report(workflow: Any, data: Any, *, data_name: str = "the data", random_state: Any = 0) -> str:
+    """Return a page on what a workflow has found, with examples from data: one HTML document that needs no other file.
+
+    Parameters
+    ----------
+    workflow : fitted TablePrediction, DataEmbedding or DataClustering
+    data : data frame or ImageFolder
+        Those of the fit, or new ones of the same kind.
+    data_name : str, default="the data"
+        What the page calls them.
+    random_state : int, RandomState instance or None, default=0
+        Draws the rows that are shown where they are too many.
+
+    Notes
+    -----
+    At most 5000 rows are looked at, however many there are, beside what the fit has kept.
+    """
+    for kind, report in REPORTED.items():
+        if isinstance(workflow, kind):
+            return render(report(workflow, data, data_name, random_state))
+    raise invalid_parameter(
+        "workflow", type(workflow).__name__, [kind.__name__ for kind in REPORTED], "A report is made of these."
+    )
+
+
+def write_report(
+    workflow: Any,
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    data_name: str = "the data",
+    random_state: Any = 0,
+) -> None:
+    """Write the page of `build_report` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    workflow : fitted TablePrediction, DataEmbedding or DataClustering
+    data : data frame or ImageFolder
+    path : str or path
+        Ends in .html.
+    data_name : str, default="the data"
+    random_state : int, RandomState instance or None, default=0
+    """
+    check_page(path)
+    page = build_report(workflow, data, data_name=data_name, random_state=random_state)
+    # Names of files may hold bytes that are no text.
+    write_atomically(check_target(path, "out"), [page.encode("utf-8", "replace")])
+
+
+def check_page(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> None:
+    """Raise if no page can be written there, or if it would take the place of a file that is read.
+
+    Parameters
+    ----------
+    path : str or path
+    read : iterable of paths, default=()
+    """
+    if check_path(path, "out").suffix.lower() not in ENDINGS:
+        raise DataFileError(f"out={str(path)!r} does not end as a page does: give a name that ends in '.html'.")
+    check_output(path, read=read)

@@ -1,0 +1,1 @@
+"""Manifold linearizing and clustering: features and memberships learned together."""

@@ -1,0 +1,96 @@
+"""How features change while they are trained: coding rates and ranks, now and then."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.clustering.manifold.memberships import membership
+from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.losses import coding_rate, pairwise_coding_rate
+from mercer.metrics import numerical_rank
+from mercer.training import Training
+from mercer.training.progress import Progress
+
+# Rates and ranks are of at most so many rows, at so many epochs of a stage and its last.
+ROWS, LOOKS = 512, 20
+ENERGY = 0.95
+
+
+class Looks:
+    """What features look like at some of the epochs of a stage.
+
+    Parameters
+    ----------
+    network : ManifoldNetwork
+        That is trained.
+    rows : tensor of shape (n, D)
+        512 of them are looked at, at equal distances, for they may come cluster by cluster.
+    affinity : {"squared", "inner"}
+    epsilon : float
+        ε, the same for both stages, so that rates compare.
+    eta : float or None
+        η of the memberships; None where there are none yet.
+    """
+
+    def __init__(
+        self, network: ManifoldNetwork, rows: Tensor, affinity: str, epsilon: float, eta: float | None = None
+    ) -> None:
+        self.network, self.affinity, self.epsilon, self.eta = network, affinity, epsilon, eta
+        self.places = np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).round().astype(np.int64)
+        self.rows = rows[torch.from_numpy(self.places).to(rows.device)]
+        self.found: dict[int, Tensor] = {}
+        self.codes: dict[int, Tensor] = {}
+
+    def also(self, progress: Progress) -> Progress:
+        """Return a progress that looks at the features too, where an epoch ends."""
+
+        def both(epoch: int, n_epochs: int, record: dict[str, Any] | None) -> bool | None:
+            if record is not None and (epoch % math.ceil(n_epochs / LOOKS) == 0 or epoch == n_epochs - 1):
+                self._look(epoch)
+            return progress(epoch, n_epochs, record)
+
+        return both
+
+    def records(self, stage: str, training: Training, labels: np.ndarray) -> list[dict[str, Any]]:
+        """Return the epochs of a training, with rates and ranks where there was a look; before a resume there was none.
+
+        Parameters
+        ----------
+        stage : str
+        training : Training
+        labels : ndarray
+            The clusters of the rows, for their ranks.
+        """
+        return [{"stage": stage, **record, **self._seen(record["epoch"], labels)} for record in training.history]
+
+    def _look(self, epoch: int) -> None:
+        modes = {module: module.training for module in self.network.modules()}
+        self.network.eval()
+        with torch.no_grad():
+            Z = self.network.features(self.rows)
+            if bool(torch.isfinite(Z).all()):
+                self.found[epoch] = Z
+                if self.eta is not None:
+                    self.codes[epoch] = self.network.codes(self.rows)
+        for module, mode in modes.items():
+            module.training = mode
+
+    @torch.no_grad()
+    def _seen(self, epoch: int, labels: np.ndarray) -> dict[str, Any]:
+        if epoch not in self.found:
+            return {}
+        Z = self.found[epoch]
+        own = labels[self.places]
+        clusters = [Z[torch.from_numpy(own == cluster)] for cluster in range(int(labels.max()) + 1)]
+        seen: dict[str, Any] = {
+            "rate": float(coding_rate(Z, epsilon=self.epsilon)),
+            "rank": numerical_rank(Z.cpu().numpy(), energy=ENERGY),
+            "ranks": [numerical_rank(part.cpu().numpy(), energy=ENERGY) if len(part) else 0 for part in clusters],
+        }
+        if self.eta is not None:
+            P = membership(self.codes[epoch], self.eta, self.affinity)
+            seen["cluster_rate"] = float(pairwise_coding_rate(Z, P, epsilon=self.epsilon))
+        return seen

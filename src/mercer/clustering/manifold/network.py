@@ -1,0 +1,58 @@
+"""The network of manifold clustering: a backbone with two heads, one for features and one for codes (Figure 2)."""
+
+import copy
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from mercer.losses.directions import unit
+from mercer.networks.heads import FeatureNetwork
+
+
+class ManifoldNetwork(FeatureNetwork):
+    """Rows -> features z and codes c on the unit sphere of R^d.
+
+    Features are what is linearized; codes say which points belong together. Both heads are an affine map, a ReLU and an
+    affine map; that of the codes begins as a copy of that of the features.
+
+    Parameters
+    ----------
+    backbone : nn.Module
+        Standardised flat rows -> (n, p).
+    width : int
+        p.
+    n_components : int
+        d.
+    hidden : int
+        The width of the heads.
+    center, scale : ndarrays of shape (D,)
+        Rows are standardised by them.
+    seed : int
+        Draws the weights of the heads.
+    """
+
+    steps: Tensor
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        width: int,
+        n_components: int,
+        hidden: int,
+        center: np.ndarray,
+        scale: np.ndarray,
+        seed: int,
+    ) -> None:
+        super().__init__(backbone, width, n_components, hidden, center, scale, seed)
+        # How many steps the second stage has made: a checkpoint must know, for heads take turns.
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.cluster_head = copy.deepcopy(self.feature_head)
+
+    def codes(self, x: Tensor) -> Tensor:
+        """Return c of rows, of shape (n, d)."""
+        return unit(self.cluster_head(self.represent(x)), dim=1)
+
+    def copy_head(self) -> None:
+        """Let codes be features (line 2 of Algorithm 1)."""
+        self.cluster_head.load_state_dict(self.feature_head.state_dict())

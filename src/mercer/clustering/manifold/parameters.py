@@ -1,0 +1,104 @@
+"""What the parameters of manifold clustering may be, and what they come to where they are left open."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mercer.checks import check_choice, check_count, check_flag, check_number
+from mercer.clustering.distinct_rows import check_n_clusters
+from mercer.clustering.manifold.memberships import AFFINITIES, CLUSTERINGS
+from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.clustering.manifold.training import MIN_BATCH
+from mercer.exceptions import invalid_parameter
+from mercer.losses.mlc import REGULARISERS
+from mercer.networks.backbones import weights_of
+from mercer.training import Recipe, check_recipe, data_digest, settings_of
+from mercer.views.sources import ViewSource, given_arrays
+
+RESULTS = ("auto", "start", "final")
+# Recipes where none is given: so many steps, whatever the number of rows.
+START_STEPS, STEPS = 1500, 150
+# The start is judged by so many samples kept out, or not at all: coding rates of fewer say little. It gives up after
+# this share of its epochs without a gain.
+FEWEST_HELD_OUT, MOST_HELD_OUT, PATIENCE = 64, 1000, 0.2
+START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
+SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
+# What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
+OF_START = (
+    "epsilon_start",
+    "agreement",
+    "augment",
+    "n_views",
+    "standardize",
+    "sample_shape_",
+    "backbone",
+    "validation_fraction",
+)
+OF_FINAL = (*OF_START, "start_recipe", "epsilon", "gamma", "regulariser", "affinity", "freeze")
+
+
+def check_parameters(model: Any, X: np.ndarray) -> None:
+    """Raise if a parameter is not what it may be for samples."""
+    check_n_clusters(model.n_clusters, X)
+    if model.n_components is not None:
+        check_count("n_components", model.n_components)
+    check_count("hidden", model.hidden)
+    check_count("n_views", model.n_views, at_least=2)
+    if check_count("max_rows", model.max_rows, at_least=2) < model.n_clusters:
+        raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
+    check_choice("affinity", model.affinity, AFFINITIES)
+    check_choice("regulariser", model.regulariser, REGULARISERS)
+    check_choice("assign_labels", model.assign_labels, tuple(CLUSTERINGS))
+    check_choice("result", model.result, RESULTS)
+    if model.eta != "auto":
+        check_number("eta", model.eta, above=0.0)
+    for name in ("epsilon_start", "epsilon"):
+        check_number(name, getattr(model, name), above=0.0)
+    check_number("gamma", model.gamma, at_least=0.0)
+    if model.agreement != "auto":
+        check_number("agreement", model.agreement, at_least=0.0)
+    check_number("validation_fraction", model.validation_fraction, at_least=0.0, at_most=0.9)
+    for name in ("standardize", "freeze"):
+        check_flag(name, getattr(model, name))
+    for name in ("start_recipe", "recipe"):
+        check_recipe(name, getattr(model, name))
+
+
+def agreement_of(model: Any, network: ManifoldNetwork) -> float:
+    """Return λ: what was asked for, or the largest that R can be."""
+    if model.agreement != "auto":
+        return float(model.agreement)
+    return network.n_components * math.log1p(model.epsilon_start**-2)
+
+
+def split(source: ViewSource, fraction: float, seed: int) -> tuple[ViewSource, ViewSource | None]:
+    """Return views of the samples that the start is trained on, and of those by which it is judged, if they suffice."""
+    count = min(int(fraction * source.n_rows), MOST_HELD_OUT)
+    if count < FEWEST_HELD_OUT:
+        return source, None
+    order = np.random.RandomState(seed).permutation(source.n_rows)
+    return source.of_rows(np.sort(order[count:])), source.of_rows(np.sort(order[:count]))
+
+
+def recipes_of(model: Any, n_start: int, n: int, *, is_validated: bool) -> tuple[Recipe, Recipe]:
+    """Return the recipes of both stages for so many rows each; a start that is judged by others has patience."""
+    start, second = model.start_recipe, model.recipe
+    if start is None:
+        start = START.lasting(START_STEPS, n_start, MIN_BATCH)
+        start = replace(start, patience=math.ceil(PATIENCE * start.n_epochs)) if is_validated else start
+    return start, SECOND.lasting(STEPS, n, MIN_BATCH) if second is None else second
+
+
+def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
+    """Return what `train` needs to keep a stage's state, if it is to be kept; "final-0.12" is of the final stage."""
+    if model.checkpoint is None:
+        return {}
+    settings = settings_of(model, OF_START if stage == "start" else OF_FINAL) | {"stage": stage}
+    return {"checkpoint": f"{model.checkpoint}.{stage}", "settings": settings, "data": data}
+
+
+def digest_of(model: Any, X: np.ndarray, source: ViewSource) -> str:
+    """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
+    return data_digest(X, *given_arrays(source), *weights_of(model.backbone))

@@ -1,0 +1,1 @@
+"""Subspace clustering by self-expression under a learned precision matrix."""

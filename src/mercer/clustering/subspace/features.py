@@ -1,0 +1,92 @@
+"""Rows under learned projections: unit rows, rotated into their span, projected again and again (Algorithm 1)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.clustering.subspace.precision import Projection
+from mercer.kernels import InnerProductKernel, Kernel, RadialKernel
+from mercer.mahalanobis import Mahalanobis
+
+
+def unit_rows(X: Tensor) -> Tensor:
+    """Return the rows divided by their norms; rows of zeros stay as they are."""
+    # By the largest entry first: the squares of very small or large ones would be 0 or infinite.
+    largest = X.abs().amax(dim=1, keepdim=True)
+    scaled = X / torch.where(largest > 0, largest, 1.0)
+    norms = scaled.norm(dim=1, keepdim=True)
+    return scaled / torch.where(norms > 0, norms, 1.0)
+
+
+class Features(NamedTuple):
+    """Rows as they are now, and the product L of all projections so far, with which they are unit rows of X L.
+
+    Normalising rows in between changes lengths only, so that the product alone carries over to new rows.
+
+    Attributes
+    ----------
+    rows : tensor of shape (n, r)
+    L : tensor of shape (d, r) or None
+        None is the identity.
+    """
+
+    rows: Tensor
+    L: Tensor | None = None
+
+    def projected(self, projection: Projection) -> "Features":
+        """Return the features after one more projection, with unit rows (Alg. 1, lines 10 and 11)."""
+        P = projection.matrix()
+        return Features(unit_rows(self.rows @ P), P if self.L is None else self.L @ P)
+
+    def metric(self) -> Mahalanobis:
+        """Return the product of the projections as a metric, scaled to the trace d."""
+        return Mahalanobis() if self.L is None else Mahalanobis(self.L.cpu().numpy()).normalized()
+
+
+def in_their_span(rows: Tensor) -> Features:
+    """Return n rows of more than n columns in coordinates of their span, of which there are n at most.
+
+    Whatever rotations leave alone is the same there, and quicker.
+    """
+    if rows.shape[0] >= rows.shape[1]:
+        return Features(rows)
+    _, s, Vt = torch.linalg.svd(rows, full_matrices=False)
+    kept = s > rows.shape[1] * torch.finfo(rows.dtype).eps * s[0]
+    V = Vt[kept].T.contiguous()
+    return Features(rows @ V, V)
+
+
+def is_rotation_invariant(kernel: Kernel) -> bool:
+    """Whether a kernel is known to see lengths and angles only, and not the coordinates."""
+    return all(isinstance(leaf, (RadialKernel, InnerProductKernel)) and leaf.metric is None for leaf in kernel.leaves())
+
+
+def new_rows(X: Tensor, metric: Mahalanobis, *, normalize: bool) -> Tensor:
+    """Return rows that were not in the fit as `Features.rows` would have them."""
+    X = unit_rows(X) if normalize else X
+    return X if metric.factor is None else unit_rows(metric.project(X))
+
+
+def subspace_bases(X: np.ndarray, labels: np.ndarray, n_clusters: int, energy: float) -> list[np.ndarray]:
+    """Return an orthonormal basis, in rows, of the subspace through the origin that each cluster lies near.
+
+    Its dimension is the least with which the subspace holds that share of the cluster's squared lengths.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    labels : ndarray of shape (n,)
+    n_clusters : int
+    energy : float
+        Above 0, at most 1.
+    """
+    bases = []
+    for cluster in range(n_clusters):
+        _, s, Vt = np.linalg.svd(X[labels == cluster], full_matrices=False)
+        total = np.cumsum(s**2)
+        # Rounding must not add a direction to a share of 1.
+        rank = int(np.searchsorted(total, energy * total[-1] * (1 - 1e-12))) + 1 if s.any() else 0
+        bases.append(Vt[: min(rank, len(s))])
+    return bases

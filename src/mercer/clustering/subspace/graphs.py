@@ -1,0 +1,116 @@
+"""One clustering of points that are expressed in a dictionary: coefficients, graph, spectrum, labels."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from torch import Tensor
+
+from mercer.blocks import walk
+from mercer.clustering.affinity import Matrix, modularity, symmetric_affinity, truncated, without_small
+from mercer.clustering.expression import SelfExpression
+from mercer.clustering.expression.base import without_own
+from mercer.clustering.spectral import Spectrum, laplacian_spectrum
+from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
+from mercer.exceptions import DataWarning
+from mercer.kernels import Kernel
+from mercer.kernels.base import block_numbers
+
+
+def expressed(expression: SelfExpression, kernel: Kernel, rows: Tensor, truncate: int | None) -> Matrix:
+    """Return the coefficients of points in each other, of shape (n, n), those of a point in itself set to zero.
+
+    Least squares and low rank allow a point in its own expression, where it says nothing of its neighbours.
+
+    Parameters
+    ----------
+    expression : SelfExpression
+    kernel : Kernel
+    rows : tensor of shape (n, r)
+    truncate : int or None
+        How many coefficients of a point are kept.
+    """
+    return _kept(expression.within(kernel.matrix(rows)).fill_diagonal_(0.0), expression, truncate)
+
+
+def expressed_in(
+    expression: SelfExpression,
+    kernel: Kernel,
+    dictionary: Tensor,
+    rows: Tensor,
+    own: Tensor | None,
+    truncate: int | None,
+    working_memory: float,
+) -> Matrix:
+    """Return the coefficients of rows in a dictionary, by blocks of rows; `own` as in `SelfExpression.solver`."""
+    solve = expression.solver(kernel.matrix(dictionary))
+    bytes_per_row = 2 * block_numbers(*dictionary.shape) * dictionary.element_size()
+    parts = []
+    for place, (x,) in walk([rows], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=rows.dtype):
+        places = None if own is None else own[place]
+        k = kernel.matrix(dictionary, x, working_memory=working_memory)
+        C = without_own(solve(k, kernel.diagonal(x), places), places)
+        parts.append(_kept(C, expression, truncate))
+    return sparse.csc_array(sparse.hstack(parts)) if sparse.issparse(parts[0]) else np.hstack(parts)
+
+
+def _kept(C: Tensor, expression: SelfExpression, truncate: int | None) -> Matrix:
+    return without_small(C) if truncate is None and expression.is_sparse else truncated(C, truncate)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Points and what joins them: W among all of them, or Z through landmarks."""
+
+    coefficients: Matrix
+    weights: Any
+    through_landmarks: bool
+
+    def spectrum(self, n_values: int, random: np.random.RandomState) -> Spectrum:
+        if self.through_landmarks:
+            return landmark_spectrum(self.weights, n_values)
+        return laplacian_spectrum(self.weights, n_values, random)
+
+    def modularity(self, labels: np.ndarray) -> float:
+        return (landmark_modularity if self.through_landmarks else modularity)(self.weights, labels)
+
+
+def joined_by(C: Matrix, *, doubly_stochastic: bool) -> Graph:
+    """Return the graph of points that express each other."""
+    return Graph(C, symmetric_affinity(C, doubly_stochastic=doubly_stochastic), through_landmarks=False)
+
+
+def joined_through_landmarks(C: Matrix) -> Graph:
+    """Return the graph of points that are expressed in landmarks; it is doubly stochastic by itself."""
+    return Graph(C, landmark_weights(C), through_landmarks=True)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """Clusters of one graph, and how well they fit it."""
+
+    graph: Graph
+    spectrum: Spectrum
+    labels: np.ndarray
+    n_clusters: int
+    modularity: float
+
+    def warn(self) -> None:
+        """Say so if the graph does not bear as many clusters, or bears more."""
+        if self.spectrum.n_parts > self.n_clusters:
+            warnings.warn(
+                f"the affinity has {self.spectrum.n_parts} connected components, and n_clusters={self.n_clusters}: "
+                "some clusters join points with no affinity. More clusters, or a larger truncate, avoid this.",
+                DataWarning,
+                stacklevel=4,
+            )
+        n_found = len(np.unique(self.labels))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"n_clusters={self.n_clusters}, but {n_found} clusters have points: the others have no place of their "
+                "own in the spectral embedding. Fewer clusters avoid this.",
+                DataWarning,
+                stacklevel=4,
+            )

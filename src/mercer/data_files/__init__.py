@@ -1,6 +1,0 @@
-"""Data as people keep them: tables in files, images in folders."""
-
-from mercer.data_files.images import ImageFolder, read_images
-from mercer.data_files.tables import read_table, write_table
-
-__all__ = ["ImageFolder", "read_images", "read_table", "write_table"]

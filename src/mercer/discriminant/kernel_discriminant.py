@@ -1,0 +1,416 @@
+"""Kernel discriminant analysis: a supervised map that keeps within-class spread honest."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor
+from mercer.checks import PRECISIONS, check_choice, check_count, check_number
+from mercer.discriminant.choice import (
+    BANDWIDTHS,
+    candidate_ridges,
+    choose_exact,
+    choose_precomputed,
+    choose_with_landmarks,
+)
+from mercer.discriminant.directions import (
+    Discriminants,
+    Groups,
+    double_centred,
+    exact_discriminants,
+    landmark_basis,
+    landmark_discriminants,
+    left_out_values,
+    scores,
+    unregularized_discriminants,
+    variance_ratios,
+)
+from mercer.discriminant.gaussian_classes import best_temperature, log_joint, squared_class_distances
+from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.kernels import Kernel, check_kernel
+from mercer.landmarks import METHODS, choose_landmarks
+from mercer.landmarks.kernel_map import KernelMap
+
+REGULARIZERS = ("identity", "rkhs")
+
+
+class KernelDiscriminant(ClassifierMixin, KernelMap):
+    """Find the functions with the largest ratio of total to within-class variance, and classify in their values.
+
+    Solves (13) of the note `kernel-discriminant`: for one component after another, each uncorrelated with those before,
+
+        max over alpha of  alpha^T K C K alpha / alpha^T (sum_y K_y^T C K_y + ridge R) alpha
+
+    with R the identity or K. All components come from one symmetric eigenproblem. `transform` gives the components'
+    values (11), or (14) if centred; they are uncorrelated over the rows of `fit` and have unit regularised within-class
+    variance. Classes are told apart by Gaussians of one covariance in that space; centroids and covariance come from
+    leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small. One
+    temperature, chosen on the same values, makes up for tails that are not Gaussian, so that probabilities are honest.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable, default="gaussian"
+        "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object (with a learned metric,
+        for instance), a function of two sets of rows, or "precomputed".
+    n_components : int or None, default=None
+        None is the number of classes - 1. At most n - 1, or the number of landmarks.
+    ridge : float or "auto", default="auto"
+        The lambda of (13). "auto" takes the value with the smallest squared leave-one-out error, in closed form, of the
+        ridge regression of the class indicators that has the same smoother: on at most 2000 rows, or on all rows with
+        landmarks.
+    regularizer : {"identity", "rkhs"}, default="identity"
+        R = I penalises the coefficients, R = K the norm of the functional.
+    center : bool, default=True
+        Centre the features: K becomes C K C, in the RKHS regulariser too. With landmarks the kernel values of a row are
+        centred over the landmarks, and R = C_m K_mm C_m.
+    n_landmarks : int or None, default=None
+        None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2 + n)
+        memory and O(n m^2 + m^3) time.
+    priors : array-like of shape (n_classes,) or None, default=None
+        Probabilities of the classes; None takes their shares among the rows.
+    bandwidth : float, "median", "auto" or None, default=None
+        Takes the place of the kernel's own bandwidth. "auto" chooses among multiples of the median distance by the same
+        leave-one-out error, on at most 2000 rows, or with landmarks on at most 2000 of them and 20 000 rows.
+    landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
+        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
+        (`mercer.landmarks.choose_landmarks`).
+    random_state : int, RandomState instance or None, default=None
+        Draws the landmarks, the rows of the search and of the median.
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows.
+    device : str, torch.device or None, default=None
+        Where the work is done; None is the CPU.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    kernel_ : Kernel
+        The kernel, with a number for the bandwidth; None if precomputed.
+    ridge_ : float
+    basis_ : ndarray of shape (n, d) or (m, d)
+        The rows or landmarks that the functions are made of; None if precomputed.
+    coefficients_ : ndarray of shape (n, n_components) or (m, n_components)
+    bias_ : ndarray of shape (n_components,)
+        `transform` is k_x^T coefficients_ + bias_.
+    ratios_ : ndarray of shape (n_components,)
+        The regularised ratios that (13) maximises.
+    variance_ratios_ : ndarray of shape (n_components,)
+        The unregularised ratios of total to within-class variance (10) over the rows of `fit`.
+    centroids_ : ndarray of shape (n_classes, n_components)
+    covariance_ : ndarray of shape (n_components, n_components)
+        Of the classes in the discriminant space, pooled over leave-one-out values.
+    temperature_ : float
+        What squared distances to the centroids are divided by.
+    priors_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from mercer import KernelDiscriminant
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = KernelDiscriminant(random_state=0).fit(scale(X), y)
+    >>> model.transform(scale(X)).shape
+    (178, 2)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian",
+        *,
+        n_components: int | None = None,
+        ridge: float | str = "auto",
+        regularizer: str = "identity",
+        center: bool = True,
+        n_landmarks: int | None = None,
+        priors: Any = None,
+        bandwidth: float | str | None = None,
+        landmarks: str = "uniform",
+        random_state: Any = None,
+        working_memory: float = WORKING_MEMORY,
+        device: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.ridge = ridge
+        self.regularizer = regularizer
+        self.center = center
+        self.n_landmarks = n_landmarks
+        self.priors = priors
+        self.bandwidth = bandwidth
+        self.landmarks = landmarks
+        self.random_state = random_state
+        self.working_memory = working_memory
+        self.device = device
+
+    # ---- fit --------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any) -> "KernelDiscriminant":
+        """Find the discriminants of the classes y.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The (n, n) kernel matrix, if the kernel is precomputed.
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
+        self._check_parameters(X, groups)
+        random = check_random_state(self.random_state)
+
+        kernel = self._kernel(X, random)
+        if self.n_landmarks is None:
+            kernel, ridge = self._choose(X, kernel, groups, random)
+            found = self._fit_exact(X, kernel, groups, ridge)
+        else:
+            kernel, ridge, found = self._fit_landmarks(X, kernel, groups, self.n_landmarks, random)
+
+        self.kernel_, self.ridge_ = kernel, ridge
+        self.ratios_ = found.ratios.cpu().numpy()
+        self.variance_ratios_ = variance_ratios(found.values, groups).cpu().numpy()
+        self._fit_classes(found, groups)
+        return self
+
+    def _fit_exact(self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float) -> Discriminants:
+        x = as_tensor(X, dtype=torch.float64, device=self.device)
+        K = x if kernel is None else kernel.matrix(x, working_memory=self.working_memory)
+        column_means = K.mean(dim=0)
+        K = double_centred(K) if self.center else K
+        wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
+        if ridge:
+            found = exact_discriminants(K, groups, ridge, self.regularizer, wanted, intercept=self.center)
+        else:
+            found = unregularized_discriminants(K, groups, wanted, intercept=self.center)
+        # (14): (k_x - column means)^T C alpha.
+        coefficients = found.alpha - found.alpha.mean(dim=0) if self.center else found.alpha
+        bias = -(column_means @ coefficients) if self.center else torch.zeros_like(found.ratios)
+        self._keep(X if kernel is not None else None, coefficients, bias, X.dtype)
+        return found
+
+    def _fit_landmarks(
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, n_landmarks: int, random: np.random.RandomState
+    ) -> tuple[Kernel, float, Discriminants]:
+        if kernel is None:
+            raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
+        memory = self.working_memory
+        chosen = choose_landmarks(
+            X,
+            n_landmarks,
+            self.landmarks,
+            metric=kernel.common_metric(),
+            kernel=kernel,
+            random_state=random,
+            working_memory=memory,
+        )
+        Z = X[chosen]
+        if self.bandwidth == "auto":
+            options = (groups, self.regularizer, self.center, memory, random)
+            kernel = choose_with_landmarks(self._kernels(kernel), X, Z, *options)
+        rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
+        basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(self.regularizer))
+        ridges = candidate_ridges(kernel, Z, self.regularizer) if self.ridge == "auto" else [float(self.ridge)]
+        errors, leverages = rows.compare(basis, groups, ridges)
+        best_of = int(errors.argmin())
+        ridge = ridges[best_of]
+        wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
+        beta, mu = landmark_discriminants(basis, groups.counts, ridge, wanted)
+        alpha = basis.V @ beta
+        coefficients = alpha - alpha.mean(dim=0) if self.center else alpha
+        bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(mu)
+        U = rows.values(basis, alpha)
+        left_out = left_out_values(scores(U, mu, groups), U, leverages[:, best_of], intercept=True)
+        offset = 0.0 if self.center else basis.mean @ alpha
+        self._keep(rows.landmarks, coefficients, bias, X.dtype)
+        return kernel, ridge, Discriminants(alpha, U + offset, mu, left_out + offset)
+
+    def _keep(self, basis: np.ndarray | None, coefficients: Tensor, bias: Tensor, dtype: Any) -> None:
+        if coefficients.shape[1] == 0:
+            raise ValueError(
+                "all rows are equal under the kernel, so that no direction tells the classes apart: X must have rows "
+                "that differ, the bandwidth must not be far larger than their distances, nor the ridge far larger than "
+                "the kernel."
+            )
+        if self.n_components is not None and coefficients.shape[1] < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components}, but only {coefficients.shape[1]} directions have variance: "
+                f"{coefficients.shape[1]} components are kept.",
+                DataWarning,
+                stacklevel=3,
+            )
+        # Not the caller's own array, which may change.
+        self.basis_ = None if basis is None else np.array(basis)
+        self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
+        self.bias_ = bias.cpu().numpy().astype(dtype)
+
+    def _fit_classes(self, found: Discriminants, groups: Groups) -> None:
+        """Describe each class by a Gaussian in the discriminant space, from leave-one-out values."""
+        values = found.left_out.clone()
+        # A class of one row, left out, is not there to be predicted: its own value is all there is.
+        alone = groups.counts[groups.of_row] == 1
+        values[alone] = found.values[alone]
+        if alone.any():
+            names = self.classes_[groups.of_row[alone].cpu().numpy()]
+            warnings.warn(
+                f"the classes {list(names)} have one row each: their spread is taken from the others.",
+                DataWarning,
+                stacklevel=3,
+            )
+        within = values - groups.project(values)
+        freedom = max(1.0, float(len(values) - len(groups.counts)))
+        self.centroids_ = groups.means(values).cpu().numpy()
+        self.covariance_ = (within.T @ within / freedom).cpu().numpy()
+        given = groups.counts.cpu().numpy() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
+        self.priors_ = given / given.sum()
+        squares = squared_class_distances(values.cpu().numpy(), self.centroids_, self.covariance_)
+        self.temperature_ = best_temperature(squares, self.priors_, groups.of_row.cpu().numpy())
+
+    # ---- choices ----------------------------------------------------------------------------------------------
+
+    def _kernel(self, X: np.ndarray, random: np.random.RandomState) -> Kernel | None:
+        if self._is_precomputed():
+            return None
+        own = self.bandwidth if self.bandwidth != "auto" else "median"
+        return check_kernel(self.kernel, own).resolved(X, random)
+
+    def _choose(
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, random: np.random.RandomState
+    ) -> tuple[Kernel | None, float]:
+        """Return the kernel and the ridge of a fit on all rows, both chosen where they are "auto"."""
+        if self.ridge != "auto" and self.bandwidth != "auto":
+            return kernel, float(self.ridge)
+        ridges = [float(self.ridge)] if self.ridge != "auto" else candidate_ridges(kernel, X, self.regularizer)
+        if kernel is None:
+            return None, choose_precomputed(X, ridges, groups, self.regularizer, self.center, random)
+        kernels = self._kernels(kernel)
+        return choose_exact(kernels, ridges, X, groups, self.regularizer, self.center, random)
+
+    def _kernels(self, kernel: Kernel) -> list[Kernel]:
+        return [kernel.rescaled(factor) for factor in BANDWIDTHS] if self.bandwidth == "auto" else [kernel]
+
+    def _n_components(self, groups: Groups, at_most: int, why: str) -> int:
+        default = min(len(groups.counts) - 1, at_most)
+        if self.n_components is None:
+            return default
+        return check_count("n_components", self.n_components, at_most=at_most, why=why)
+
+    def _check_parameters(self, X: np.ndarray, groups: Groups) -> None:
+        n_classes = len(groups.counts)
+        if n_classes < 2:
+            raise ValueError(
+                f"y has {n_classes} class ({self.classes_[0]!r}): a discriminant needs at least 2 classes."
+            )
+        check_choice("regularizer", self.regularizer, REGULARIZERS)
+        check_number("working_memory", self.working_memory, above=0.0)
+        if not (isinstance(self.ridge, str) and self.ridge == "auto"):
+            if isinstance(self.ridge, str):
+                raise invalid_parameter("ridge", self.ridge, "a finite number at least 0, or 'auto'")
+            check_number("ridge", self.ridge, at_least=0.0)
+            if self.ridge == 0 and (self.n_landmarks is not None or self.bandwidth == "auto"):
+                raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or with bandwidth='auto'")
+        check_choice("landmarks", self.landmarks, METHODS)
+        if self.n_landmarks is not None:
+            check_count("n_landmarks", self.n_landmarks)
+        if self.priors is not None:
+            priors = np.asarray(self.priors, dtype=np.float64)
+            if priors.shape != (n_classes,) or not np.all(np.isfinite(priors)) or priors.min() < 0 or priors.sum() <= 0:
+                raise invalid_parameter("priors", self.priors, f"{n_classes} numbers, none negative, not all zero")
+        self._check_precomputed(X)
+
+    # ---- use --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the components' values, of shape (n, n_components): (11), or (14) if centred.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
+        """
+        check_is_fitted(self)
+        return self._evaluate(X, self.basis_, bias=self.bias_)
+
+    def _log_joint(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        values = np.asarray(self.transform(X), dtype=np.float64)
+        squares = squared_class_distances(values, self.centroids_, self.covariance_)
+        return log_joint(squares, self.priors_, self.temperature_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
+        joint = self._log_joint(X)
+        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of `predict_proba`."""
+        joint = self._log_joint(X)
+        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class, of shape (n, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        joint = self._log_joint(X)
+        return self.classes_[joint.argmax(axis=1)]
+
+    def add_classes(self, X: Any, y: Any) -> "KernelDiscriminant":
+        """Add new classes by their centroids in the learned map, without refitting it.
+
+        The new classes share the covariance of the others. How many rows they have here says nothing about how common
+        they are: each gets the mean of the known priors, and all are scaled to sum to 1. A class with one row works,
+        with a warning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Classes that the model does not have yet.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        values = np.asarray(self.transform(X), dtype=np.float64)
+        y = np.asarray(y)
+        if y.ndim != 1 or len(y) != len(values):
+            raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
+        new, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        if (new.dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
+            raise invalid_parameter("y", list(new), f"of the kind of the known classes, {self.classes_.dtype}")
+        known = np.intersect1d(new, self.classes_)
+        if len(known):
+            raise invalid_parameter("y", list(known), "classes that are not known yet")
+        if counts.min() == 1:
+            warnings.warn(
+                f"the classes {list(new[counts == 1])} have one row each: it is their centroid.",
+                DataWarning,
+                stacklevel=2,
+            )
+        centroids = np.stack([values[index == i].mean(axis=0) for i in range(len(new))])
+        classes = np.concatenate([self.classes_, new])
+        # scikit-learn keeps classes sorted.
+        order = np.argsort(classes, kind="stable")
+        self.classes_ = classes[order]
+        self.centroids_ = np.concatenate([self.centroids_, centroids])[order]
+        priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
+        self.priors_ = priors / priors.sum()
+        return self

@@ -1,0 +1,6 @@
+"""Features of images that are computed rather than learned here: scattering, and a pretrained network."""
+
+from mercer.image_features.pretrained import pretrained_features
+from mercer.image_features.scattering import scattering, scattering_paths
+
+__all__ = ["pretrained_features", "scattering", "scattering_paths"]

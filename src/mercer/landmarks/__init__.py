@@ -1,0 +1,5 @@
+"""Landmarks: the few rows that stand for all, and what is computed from every row against them."""
+
+from mercer.landmarks.choice import KERNEL_METHODS, METHODS, choose_landmarks
+
+__all__ = ["KERNEL_METHODS", "METHODS", "choose_landmarks"]

@@ -1,0 +1,65 @@
+"""What estimators share whose fit is a map x -> A^T k_x + bias on rows or landmarks: its evaluation and its checks."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mercer.blocks import as_tensor
+from mercer.checks import PRECISIONS
+from mercer.exceptions import invalid_parameter
+from mercer.landmarks.features import landmark_features
+
+
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer with parameters `kernel`, `bandwidth`, `working_memory` and `device`.
+
+    Its fit sets `kernel_` (None if precomputed) and `coefficients_` of shape (m, h).
+    """
+
+    kernel: Any
+    bandwidth: Any
+    working_memory: float
+    device: Any
+    kernel_: Any
+    coefficients_: np.ndarray
+
+    def _evaluate(self, X: Any, basis: np.ndarray | None, columns: Any = slice(None), bias: Any = None) -> np.ndarray:
+        """Return A^T k_x + bias for each row, k_x with the rows of `basis`; or with the `columns` of a given matrix."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=PRECISIONS, reset=False)
+        if self.kernel_ is None:
+            values = X[:, columns] @ self.coefficients_
+            return values if bias is None else values + bias
+        dtype = as_tensor(X[:0]).dtype
+        Z, A, b = (
+            None if part is None else as_tensor(part, dtype=dtype, device=self.device)
+            for part in (basis, self.coefficients_, bias)
+        )
+        return landmark_features(self.kernel_, X, Z, A, b, working_memory=self.working_memory).cpu().numpy()  # type: ignore[arg-type]
+
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _check_precomputed(self, X: np.ndarray) -> None:
+        """Raise if the kernel is precomputed and X is no kernel matrix, or a bandwidth is asked for."""
+        if not self._is_precomputed():
+            return
+        if self.bandwidth is not None:
+            raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.coefficients_.shape[1]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,5 +1,0 @@
-"""Reports: what a saved workflow has found, as one page that any browser shows without a network."""
-
-from mercer.report.write import REPORTED, build_report, check_page, write_report
-
-__all__ = ["REPORTED", "build_report", "check_page", "write_report"]

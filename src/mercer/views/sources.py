@@ -1,0 +1,185 @@
+"""Samples of any shape as rows, and views of rows that keep the shape of a sample in mind."""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+from torch import Tensor
+
+from mercer.blocks import as_tensor, row_slices
+from mercer.checks import PRECISIONS
+from mercer.exceptions import invalid_parameter
+from mercer.views import check_view
+from mercer.views.chain import check_image_shape
+
+# Rows whose views are drawn together.
+ROWS_A_DRAW = 2048
+
+
+def as_rows(X: Any, shape: tuple[int, ...]) -> Any:
+    """Return images as flat rows; anything else as it is."""
+    if len(shape) > 1 and getattr(X, "ndim", 2) > 2:
+        if tuple(X.shape[1:]) != shape:
+            raise ValueError(f"X has samples of shape {tuple(X.shape[1:])}, and those of the fit had {shape}.")
+        return np.asarray(X).reshape(len(X), -1)
+    return X
+
+
+def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.ndarray:
+    """Return validated flat rows; with `reset`, set the estimator's `sample_shape_` from X and its `image_shape`."""
+    if not reset:
+        rows = as_rows(X, estimator.sample_shape_)  # type: ignore[attr-defined]
+        return validate_data(estimator, rows, dtype=PRECISIONS, reset=False)
+    own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
+    given = estimator.image_shape  # type: ignore[attr-defined]
+    shape = own if given is None else check_image_shape(given)
+    if own is not None and shape != own:
+        raise invalid_parameter("image_shape", given, f"{own}, the shape of the images, or None")
+    rows = validate_data(
+        estimator, X if own is None else np.asarray(X).reshape(len(X), -1), dtype=PRECISIONS, ensure_min_samples=2
+    )
+    if shape is not None and prod(shape) != rows.shape[1]:
+        raise invalid_parameter("image_shape", given, f"a shape of {rows.shape[1]} numbers, which the rows have")
+    estimator.sample_shape_ = (rows.shape[1],) if shape is None else shape  # type: ignore[attr-defined]
+    return rows
+
+
+class Augmented(NamedTuple):
+    """Views of flat rows: in the shape of a sample, and in units of the standard deviation where the view is ours.
+
+    A shorthand such as "auto" must do for columns and pixels of any size: a table is standardised before the view is
+    drawn, gray images are by the mean and the deviation of all pixels, and the views are scaled back. Views of colour
+    images go by the colours as they are, as do views that the user made.
+
+    Attributes
+    ----------
+    augment : as the estimator got it
+    shape : tuple of int
+        Of one sample.
+    center, scale : ndarrays of shape (d,) or None
+    """
+
+    augment: Any
+    shape: tuple[int, ...]
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
+
+    @classmethod
+    def fitted(cls, augment: Any, shape: tuple[int, ...], X: np.ndarray) -> "Augmented":
+        """Return the views for rows like those of X."""
+        check_view(augment, shape)
+        is_colour = len(shape) == 3 and shape[2] > 1
+        if is_colour or not isinstance(augment, str):
+            return cls(augment, shape)
+        axis = 0 if len(shape) == 1 else None
+        # Sums of a million numbers in float32 are off by as much as a column varies.
+        moments = X.mean(axis, dtype=np.float64), X.std(axis, dtype=np.float64)
+        center, scale = (np.broadcast_to(np.asarray(part, X.dtype), X.shape[1:]) for part in moments)
+        return cls(augment, shape, center.copy(), np.where(scale > 0, scale, 1.0).astype(X.dtype))
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Return a view of each row."""
+        view = check_view(self.augment, self.shape)
+        if self.center is None or self.scale is None:
+            changed = view(x.reshape(len(x), *self.shape), generator)
+        else:
+            center, scale = (torch.from_numpy(part).to(x) for part in (self.center, self.scale))
+            changed = view(((x - center) / scale).reshape(len(x), *self.shape), generator)
+            changed = changed.reshape(x.shape) * scale + center
+        if not isinstance(changed, Tensor) or changed.numel() != x.numel():
+            got = tuple(changed.shape) if isinstance(changed, Tensor) else type(changed).__name__
+            raise invalid_parameter("augment", self.augment, f"views of the batch's shape {tuple(x.shape)}, not {got}")
+        return changed.reshape(x.shape).to(x)
+
+
+class DrawnViews(NamedTuple):
+    """Views that are drawn when they are asked for: `n_views` of each row, or the rows themselves without `augmented`.
+
+    What is drawn depends on `seed`, on the place of a block in the data and on no size of memory; `seen` rows came
+    before.
+    """
+
+    X: np.ndarray
+    augmented: Augmented | None
+    n_views: int
+    seed: int
+    seen: int = 0
+
+    def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
+        """Yield the views of a block of rows after another, of the type of `like` and where it is."""
+        for rows in row_slices(len(self.X), ROWS_A_DRAW):
+            yield self._views(self.X[rows], self.seen + rows.start, like)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.X)
+
+    def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
+        """Return views of some of the rows, drawn by the generator, of the type of `like` and where it is."""
+        x = as_tensor(self.X[index], dtype=like.dtype, device=like.device)
+        return [x] if self.augmented is None else [self.augmented(x, generator) for _ in range(self.n_views)]
+
+    def of_rows(self, index: np.ndarray) -> "DrawnViews":
+        """Return the views of some of the rows."""
+        return self._replace(X=self.X[index])
+
+    def stacked(self, index: np.ndarray) -> np.ndarray:
+        """Return all views of some of the rows, those of one kind after those of another."""
+        x = as_tensor(self.X[index])
+        return torch.cat(self._views(self.X[index], -1, x)).cpu().numpy()
+
+    def _views(self, rows: np.ndarray, place: int, like: Tensor) -> list[Tensor]:
+        x = as_tensor(rows, dtype=like.dtype, device=like.device)
+        if self.augmented is None:
+            return [x]
+        state = np.random.SeedSequence([self.seed, place + 1]).generate_state(1, dtype=np.uint64)
+        generator = torch.Generator().manual_seed(int(state[0] >> np.uint64(1)))
+        return [self.augmented(x, generator) for _ in range(self.n_views)]
+
+
+class GivenViews(NamedTuple):
+    """Views that are there: arrays of one shape, row i of each a view of sample i.
+
+    A batch has all of them, or `n_drawn` that are drawn for it.
+    """
+
+    arrays: Sequence[np.ndarray]
+    n_drawn: int | None = None
+
+    def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
+        """Yield the views of a block of rows after another, of the type of `like` and where it is."""
+        for rows in row_slices(len(self.arrays[0]), ROWS_A_DRAW):
+            yield [as_tensor(array[rows], dtype=like.dtype, device=like.device) for array in self.arrays]
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.arrays[0])
+
+    def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
+        """Return the views of some of the rows, of the type of `like` and where it is."""
+        arrays = self.arrays
+        if self.n_drawn is not None and self.n_drawn < len(arrays):
+            arrays = [arrays[i] for i in torch.randperm(len(arrays), generator=generator)[: self.n_drawn].tolist()]
+        return [as_tensor(array[index], dtype=like.dtype, device=like.device) for array in arrays]
+
+    def of_rows(self, index: np.ndarray) -> "GivenViews":
+        """Return the views of some of the rows."""
+        return self._replace(arrays=[array[index] for array in self.arrays])
+
+    def stacked(self, index: np.ndarray) -> np.ndarray:
+        """Return all views of some of the rows, those of one kind after those of another."""
+        return np.concatenate([array[index] for array in self.arrays])
+
+
+ViewSource = DrawnViews | GivenViews
+
+
+def given_arrays(source: ViewSource) -> Sequence[np.ndarray]:
+    """Return the views that are there; none where they are drawn."""
+    return source.arrays if isinstance(source, GivenViews) else ()

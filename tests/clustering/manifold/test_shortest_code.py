@@ -1,0 +1,189 @@
+"""Clusters of the shortest code: costs by autograd and by hand, rounds that never lengthen it, and which are kept."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import adjusted_rand_score
+
+from mercer.clustering.manifold.memberships import (
+    CLUSTERINGS,
+    Judge,
+    best_shortened,
+    best_spectral,
+    number_of_beginnings,
+    spectral_clusters,
+)
+from mercer.clustering.manifold.shortest_code import (
+    cheaper,
+    coding_costs,
+    k_means_labels,
+    rate_reduction,
+    with_shorter_code,
+)
+from mercer.exceptions import NumericalWarning
+from mercer.losses import class_coding_rate, coding_rate
+from tests.examples_of import numbers
+
+EPSILON = 0.1**0.5
+ETAS = (0.04, 0.1, 0.3)
+
+
+def unit_rows(n, d, seed=0):
+    Z = torch.from_numpy(numbers(n, d, seed=seed))
+    return Z / Z.norm(dim=1, keepdim=True)
+
+
+def three_planes(n=30, noise=0.1, seed=0):
+    """Points near three planes of R^6 that are orthogonal, and which of them each is near."""
+    Z = torch.zeros(3 * n, 6, dtype=torch.float64)
+    for j in range(3):
+        Z[j * n : (j + 1) * n, 2 * j : 2 * j + 2] = unit_rows(n, 2, seed=seed + j)
+    Z += noise * torch.from_numpy(numbers(3 * n, 6, seed=seed + 7))
+    return Z / Z.norm(dim=1, keepdim=True), np.repeat(np.arange(3), n)
+
+
+def wrong(labels, count, seed=0):
+    """Some labels drawn anew."""
+    random, labels = np.random.RandomState(seed), labels.copy()
+    labels[random.permutation(len(labels))[:count]] = random.randint(labels.max() + 1, size=count)
+    return labels
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0])
+@pytest.mark.parametrize("k", [1, 3])
+def test_costs_are_the_derivative_of_the_rate_by_memberships(epsilon, k):
+    Z, labels = unit_rows(20, 4), np.arange(20) % k
+    shares = torch.eye(k, dtype=torch.float64)[labels].requires_grad_()
+    (20 * class_coding_rate(Z, shares, epsilon=epsilon)).backward()
+    np.testing.assert_allclose(coding_costs(Z, labels, epsilon), shares.grad, rtol=1e-9)
+    # Of features the directions enter alone.
+    np.testing.assert_allclose(coding_costs(3.0 * Z, labels, epsilon), shares.grad, rtol=1e-9)
+
+
+def test_costs_by_hand():
+    """Two clusters in the plane: one along the first axis, and one point of the second."""
+    Z = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
+    costs = coding_costs(Z, np.array([0, 0, 1]), 1.0)
+    along = np.log(3) + 2 / 3 - 2 + 4 / 3
+    across = np.log(3) + 2 - 2 + 4 / 3
+    np.testing.assert_allclose(costs, [[along, across], [along, across], [across, along]], rtol=1e-12)
+
+
+def test_a_cluster_without_points_takes_none():
+    costs = coding_costs(unit_rows(6, 3), np.array([0, 0, 0, 2, 2, 2]), EPSILON)
+    assert np.isinf(costs[:, 1]).all()
+    assert np.isfinite(costs[:, [0, 2]]).all()
+
+
+def test_the_reduction_is_the_rate_of_all_less_those_of_clusters():
+    Z, labels = three_planes()
+    inside = sum(float(coding_rate(Z[30 * j : 30 * j + 30], epsilon=EPSILON)) for j in range(3)) / 3
+    assert rate_reduction(Z, labels, EPSILON) == pytest.approx(float(coding_rate(Z, epsilon=EPSILON)) - inside)
+    assert rate_reduction(Z, np.zeros(90, dtype=int), EPSILON) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_round_lengthens_the_code(seed):
+    Z, k = unit_rows(60, 5, seed=seed), 2 + seed % 3
+    labels = np.random.RandomState(seed).randint(k, size=60)
+    reductions = [rate_reduction(Z, labels, EPSILON)]
+    for _ in range(8):
+        costs = coding_costs(Z, labels, EPSILON)
+        assert costs[np.arange(60), labels].mean() == pytest.approx(
+            float(coding_rate(Z, epsilon=EPSILON)) - reductions[-1]
+        )
+        labels = cheaper(labels, costs)
+        reductions.append(rate_reduction(Z, labels, EPSILON))
+    assert (np.diff(reductions) >= -1e-9).all()
+    assert reductions[-1] > reductions[0] + 1e-3
+
+
+def test_at_the_end_no_point_costs_less_elsewhere():
+    Z, labels = three_planes(noise=0.4)
+    found = with_shorter_code(Z, wrong(labels, 40), EPSILON)
+    costs = coding_costs(Z, found, EPSILON)
+    np.testing.assert_array_equal(costs.argmin(axis=1), found)
+    np.testing.assert_array_equal(with_shorter_code(Z, found, EPSILON), found)
+
+
+def test_points_go_back_to_their_planes():
+    Z, labels = three_planes()
+    begun = wrong(labels, 30)
+    assert (begun != labels).sum() > 10
+    np.testing.assert_array_equal(with_shorter_code(Z, begun, EPSILON), labels)
+
+
+def test_no_cluster_is_emptied():
+    """All points are on one line: one code for all is the shortest, and nothing can be gained."""
+    Z, labels = torch.eye(1, 3).repeat(10, 1), np.arange(10) % 2
+    np.testing.assert_array_equal(with_shorter_code(Z, labels, EPSILON), labels)
+
+
+def test_points_of_a_cluster_that_all_would_leave_stay_and_others_move():
+    labels = np.array([0, 0, 1, 1, 2, 2])
+    costs = np.array([[1, 2, 3], [3, 1, 2], [2, 1, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2]], dtype=float)
+    # Both points of the last cluster would go to the first, and no other comes.
+    np.testing.assert_array_equal(cheaper(labels, costs), [0, 1, 1, 0, 2, 2])
+    # For equal costs nobody moves.
+    np.testing.assert_array_equal(cheaper(labels, np.ones((6, 3))), labels)
+
+
+def test_precision_below_rounding_is_borne():
+    Z, labels = three_planes()
+    with pytest.warns(NumericalWarning, match="epsilon=1e-09 is below"):
+        found = with_shorter_code(Z, wrong(labels, 30), 1e-9)
+    assert len(np.unique(found)) == 3
+
+
+def test_runs_of_k_means_begin_apart_and_are_the_seeds():
+    C = unit_rows(80, 4)
+    runs = k_means_labels(C, 6, 5, 0)
+    assert len(runs) == 5
+    assert len({tuple(labels) for labels in runs}) > 1
+    assert all(set(labels) == set(range(6)) for labels in runs)
+    np.testing.assert_array_equal(runs, k_means_labels(C, 6, 5, 0))
+    assert not np.array_equal(runs, k_means_labels(C, 6, 5, 1))
+    # Fewer distinct points than clusters: no warning.
+    assert len(np.unique(k_means_labels(torch.eye(2).repeat(5, 1), 3, 1, 0)[0])) == 2
+
+
+@pytest.mark.parametrize("name", CLUSTERINGS)
+def test_clusters_are_those_of_largest_reduction(name):
+    C, _ = three_planes(noise=0.5)
+    judge = Judge(three_planes(noise=0.3, seed=0)[0], EPSILON)
+    found = CLUSTERINGS[name](C, 3, ETAS, "squared", 0, judge)
+    each = [spectral_clusters(C, 3, eta, "squared", 0, judge) for eta in ETAS]
+    assert found.eta in ETAS
+    assert found.reduction == rate_reduction(judge.Z, found.labels, EPSILON)
+    shortened = [rate_reduction(judge.Z, judge.shortened(one.labels), EPSILON) for one in each]
+    assert found.reduction >= max(shortened if name == "rate" else [one.reduction for one in each])
+    by_hand = next(one for one in each if one.eta == found.eta)
+    torch.testing.assert_close(found.P, by_hand.P)
+    np.testing.assert_allclose(found.eigenvalues, by_hand.eigenvalues)
+    if name == "spectral":
+        assert found.reduction == max(one.reduction for one in each) > min(one.reduction for one in each)
+        np.testing.assert_array_equal(found.labels, by_hand.labels)
+    else:
+        np.testing.assert_array_equal(judge.shortened(found.labels), found.labels)
+        assert found.eta == max(each, key=lambda one: adjusted_rand_score(found.labels, one.labels)).eta
+
+
+def test_k_means_counts_where_memberships_miss_clusters(monkeypatch):
+    """With one membership, so wide that it says nothing, clusters are k-means's."""
+    C, labels = three_planes(noise=0.05)
+    centers = torch.eye(6, dtype=torch.float64)[::2][labels]
+    C = torch.nn.functional.normalize(C + 3.0 * centers, dim=1)
+    judge = Judge(C, EPSILON)
+    wide = (100.0,)
+    monkeypatch.setattr(
+        "mercer.clustering.manifold.memberships.assign", lambda *args, **options: np.zeros(len(C), dtype=np.int64)
+    )
+    assert best_spectral(C, 3, wide, "inner", 0, judge).reduction == pytest.approx(0.0, abs=1e-9)
+    found = best_shortened(C, 3, wide, "inner", 0, judge)
+    assert found.reduction > 1.0
+    assert len({(a, b) for a, b in zip(labels, found.labels, strict=True)}) == 3
+
+
+@pytest.mark.parametrize(("k", "count"), [(2, 50), (10, 50), (25, 20), (300, 5)])
+def test_many_clusters_have_fewer_beginnings(k, count):
+    assert number_of_beginnings(k) == count

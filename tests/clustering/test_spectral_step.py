@@ -1,0 +1,207 @@
+"""From coefficients to clusters: truncation, affinities, cuts, Laplacians by components, anchors, assignment."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
+
+from mercer.clustering.affinity import modularity, symmetric_affinity, truncated, unit_columns, without_small
+from mercer.clustering.spectral import assign, cluster_qr, eigengap, laplacian_spectrum
+from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
+from tests.examples_of import numbers
+
+
+def random_state(seed=0):
+    return np.random.RandomState(seed)
+
+
+def dense(matrix):
+    return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def naive_laplacian(W):
+    n = len(W)
+    degrees = W.sum(axis=1)
+    L = np.eye(n)
+    for i in range(n):
+        for j in range(n):
+            if W[i, j]:
+                L[i, j] -= W[i, j] / np.sqrt(degrees[i] * degrees[j])
+    return L
+
+
+def naive_modularity(W, labels):
+    """By pairs: what joins two points of a cluster, less what their degrees would put there by chance."""
+    total, degrees = W.sum(), W.sum(axis=1)
+    result = 0.0
+    for i in range(len(W)):
+        for j in range(len(W)):
+            if labels[i] == labels[j]:
+                result += W[i, j] / total - degrees[i] * degrees[j] / total**2
+    return result
+
+
+def blocks(sizes=(6, 7, 8), noise=0.05, seed=0):
+    """An affinity with blocks, and their labels."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    W = np.abs(numbers(len(labels), len(labels), seed=seed)) * np.where(labels[:, None] == labels, 1.0, noise)
+    W = W + W.T
+    np.fill_diagonal(W, 0.0)
+    return W, labels
+
+
+def test_truncation_keeps_the_largest_by_absolute_value():
+    C = torch.tensor([[3.0, -1.0, 0.0], [-4.0, 2.0, 0.0], [1.0, -5.0, 0.0], [0.5, 0.1, 0.0]])
+    kept = truncated(C, 2)
+    np.testing.assert_array_equal(dense(kept), [[3, 0, 0], [-4, 2, 0], [0, -5, 0], [0, 0, 0]])
+    assert kept.nnz == 4  # zeros are not kept as entries
+    np.testing.assert_array_equal(dense(truncated(C, 9)), C)
+    assert isinstance(truncated(C, None), np.ndarray)
+    assert without_small(C).nnz == 8
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
+def test_affinity_is_symmetric_with_every_point_given_the_same_say(form):
+    C = np.array([[0.0, -2.0, 0.0], [1.0, 0.0, 0.0], [-0.5, 1.0, 0.0]])
+    np.testing.assert_allclose(dense(unit_columns(form(C))), [[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]])
+    np.testing.assert_allclose(dense(symmetric_affinity(form(C))), [[0, 2, 0.5], [2, 0, 0.5], [0.5, 0.5, 0]])
+    scaled = dense(symmetric_affinity(form(C[:2, :2]), doubly_stochastic=True))
+    np.testing.assert_allclose(scaled, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_modularity_is_what_chance_would_not_put_inside(form):
+    W, labels = blocks()
+    for found in (labels, random_state().randint(0, 3, len(labels))):
+        assert modularity(form(W), found) == pytest.approx(naive_modularity(W, found))
+    assert modularity(form(W), labels) > modularity(form(W), random_state().permutation(labels))
+    assert modularity(form(np.zeros((3, 3))), np.array([0, 1, 1])) == 0.0
+
+
+def test_a_speck_is_no_cluster():
+    """Two halves joined by some affinity, and a speck joined by none: the halves are the better clusters."""
+    W = np.ones((20, 20)) * 0.2
+    W[:10, :10] = W[10:, 10:] = 1.0
+    W[-2:, :-2] = W[:-2, -2:] = 0.0
+    halves, speck = np.repeat([0, 1], 10), np.repeat([0, 1], [18, 2])
+    assert modularity(W, halves) > modularity(W, speck)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_spectrum_is_that_of_the_laplacian(form):
+    W, _ = blocks()
+    values, vectors, n_parts = laplacian_spectrum(form(W), 5, random_state())
+    L = naive_laplacian(W)
+    np.testing.assert_allclose(values, np.linalg.eigvalsh(L)[:5], atol=1e-10)
+    np.testing.assert_allclose(L @ vectors, vectors * values, atol=1e-9)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(5), atol=1e-9)
+    assert n_parts == 1
+
+
+def test_lanczos_finds_what_the_whole_decomposition_finds():
+    W, _ = blocks((220, 230, 200))
+    W[W < 1.5] = 0.0
+    few = laplacian_spectrum(sparse.csr_array(W), 4, random_state())
+    whole = laplacian_spectrum(W, 4, random_state())
+    np.testing.assert_allclose(few.eigenvalues, whole.eigenvalues, atol=1e-8)
+    again = laplacian_spectrum(sparse.csr_array(W), 4, random_state())
+    np.testing.assert_array_equal(few.vectors, again.vectors)
+
+
+@pytest.mark.parametrize("sizes", [(5, 6, 7), (600, 601, 602)])
+def test_every_component_adds_an_eigenvalue_of_zero(sizes):
+    labels = np.repeat(np.arange(3), sizes)
+    # Each a ring with some chords.
+    parts = []
+    for i, n in enumerate(sizes):
+        ring = sparse.csr_array(sparse.random(n, n, min(0.5, 20 / n), random_state=i)) + sparse.eye_array(n, k=1)
+        parts.append(ring + ring.T)
+    W = sparse.csr_array(sparse.block_diag(parts))
+    spectrum = laplacian_spectrum(W, 6, random_state())
+    assert spectrum.n_parts == 3
+    np.testing.assert_allclose(spectrum.eigenvalues[:3], 0.0, atol=1e-9)
+    assert spectrum.eigenvalues[3] > 1e-3
+    assert adjusted_rand_score(labels, assign(spectrum, 3, random=random_state())) == 1.0
+
+
+def test_points_without_affinity_are_nobodys_component():
+    W, labels = blocks()
+    W = np.pad(W, (0, 2))
+    spectrum = laplacian_spectrum(W, 4, random_state())
+    assert spectrum.n_parts == 1
+    assert not spectrum.vectors[-2:].any()
+    found = assign(spectrum, 3, random=random_state())
+    assert adjusted_rand_score(labels, found[:-2]) == 1.0
+    empty = laplacian_spectrum(np.zeros((4, 4)), 2, random_state())
+    assert not empty.vectors.any()
+    assert empty.n_parts == 0
+
+
+def test_eigengap_counts_the_clusters():
+    W, _ = blocks()
+    assert eigengap(laplacian_spectrum(W, 8, random_state()).eigenvalues) == 3
+    assert eigengap(np.array([0.0, 0.9, 1.0, 1.0])) == 2  # one cluster is no clustering
+    assert eigengap(np.array([0.0, 0.1, 0.2, 0.3, 0.9])) == 4
+    assert eigengap(np.array([0.0, 0.5])) == 2
+
+
+@pytest.mark.parametrize("method", ["kmeans", "cluster_qr"])
+def test_assignment_finds_blocks(method):
+    W, labels = blocks()
+    spectrum = laplacian_spectrum(W, 4, random_state())
+    found = assign(spectrum, 3, method=method, random=random_state(1))
+    assert adjusted_rand_score(labels, found) == 1.0
+
+
+def test_cluster_qr_is_deterministic_and_blind_to_signs_and_rotations():
+    W, labels = blocks()
+    E = laplacian_spectrum(W, 3, random_state()).vectors
+    rotation = np.linalg.qr(numbers(3, 3))[0]
+    for turned in (E, E * [1, -1, -1], E @ rotation):
+        assert adjusted_rand_score(labels, cluster_qr(turned)) == 1.0
+
+
+def test_more_components_than_clusters_stay_whole():
+    W = dense(sparse.block_diag([np.ones((4, 4))] * 3))
+    found = assign(laplacian_spectrum(W, 4, random_state()), 2, random=random_state())
+    assert all(len(np.unique(found[4 * i : 4 * i + 4])) == 1 for i in range(3))
+    assert len(np.unique(found)) == 2
+
+
+def anchors(n=40, m=8, seed=0):
+    C = np.abs(numbers(m, n, seed=seed))
+    C[C < 0.8] = 0.0
+    C[0, ~C.any(axis=0)] = 1.0
+    return C
+
+
+def test_landmark_weights_sum_to_one():
+    C = anchors()
+    C[:, 3] = 0.0
+    sums = np.asarray(landmark_weights(sparse.csc_array(C)).sum(axis=1)).ravel()
+    np.testing.assert_allclose(sums, np.where(np.arange(40) == 3, 0.0, 1.0))
+
+
+def test_landmark_spectrum_and_modularity_are_those_of_the_graph_through_landmarks():
+    Z = landmark_weights(sparse.csc_array(anchors()))
+    W = dense(Z) @ np.diag(1 / dense(Z).sum(axis=0)) @ dense(Z).T
+    np.testing.assert_allclose(W.sum(axis=1), 1.0)
+    spectrum = landmark_spectrum(Z, 5)
+    whole = laplacian_spectrum(W, 5, random_state())
+    np.testing.assert_allclose(spectrum.eigenvalues, whole.eigenvalues, atol=1e-10)
+    np.testing.assert_allclose(
+        naive_laplacian(W) @ spectrum.vectors, spectrum.vectors * spectrum.eigenvalues, atol=1e-9
+    )
+    np.testing.assert_allclose(spectrum.vectors.T @ spectrum.vectors, np.eye(5), atol=1e-9)
+    labels = random_state().randint(0, 3, 40)
+    assert landmark_modularity(Z, labels) == pytest.approx(naive_modularity(W, labels))
+
+
+def test_a_landmark_that_expresses_nobody_is_no_trouble():
+    C = anchors()
+    C[5] = 0.0
+    C[0, ~C.any(axis=0)] = 1.0
+    spectrum = landmark_spectrum(landmark_weights(sparse.csc_array(C)), 20)
+    assert np.all(np.isfinite(spectrum.vectors))
+    assert len(spectrum.eigenvalues) == 7

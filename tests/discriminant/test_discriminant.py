@@ -1,0 +1,244 @@
+"""Kernel discriminants against the note `kernel-discriminant`: its identities, its problems the long way, its laws."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import torch
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from mercer import KernelDiscriminant
+from mercer.discriminant.directions import (
+    Groups,
+    double_centred,
+    exact_discriminants,
+    landmark_basis,
+    unregularized_discriminants,
+    variance_ratios,
+)
+from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.exceptions import NumericalWarning
+from mercer.kernels import Gaussian, Linear
+from tests.examples_of import labelled, same_up_to_signs
+
+both_regularizers = pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
+centred_or_not = pytest.mark.parametrize("center", [True, False])
+
+
+def matrices(center, n=60, classes=3):
+    """K, and T, W and C of the note."""
+    X, y = labelled(n, classes)
+    C = np.eye(n) - 1 / n
+    K = Gaussian(1.5).matrix(X)
+    K = C @ K @ C if center else K
+    W = sum(K[y == c].T @ (np.eye(sum(y == c)) - 1 / sum(y == c)) @ K[y == c] for c in range(classes))
+    return K, K.T @ C @ K, W, y
+
+
+def groups_of(y):
+    return Groups.from_index(torch.from_numpy(np.asarray(y)), int(max(y)) + 1)
+
+
+def solve(K, y, ridge, regularizer, n_components, center=True):
+    found = exact_discriminants(torch.from_numpy(K), groups_of(y), ridge, regularizer, n_components, intercept=center)
+    return found._replace(alpha=found.alpha.numpy(), values=found.values.numpy(), ratios=found.ratios.numpy())
+
+
+def one_at_a_time(T, B, n_components):
+    """Reference [2]: each maximiser on the null space of the constraints that those before it set."""
+    found = []
+    for _ in range(n_components):
+        N = scipy.linalg.null_space(np.array([T @ a for a in found])) if found else np.eye(len(T))
+        _values, vectors = scipy.linalg.eigh(N.T @ T @ N, N.T @ B @ N)
+        found.append(N @ vectors[:, -1])
+    return np.array(found).T
+
+
+# ---- the identities of the note --------------------------------------------------------------------------------
+
+
+def test_covariances_in_coordinates():
+    """(1) by loops equals (5) to (8)."""
+    K, T, W, y = matrices(center=False)
+    alpha, beta = np.random.default_rng(1).normal(size=(2, 60))
+    phi, psi = K @ alpha, K @ beta
+    total = within = 0.0
+    for i in range(60):
+        total += (phi[i] - phi.mean()) * (psi[i] - psi.mean()) / 60
+    for c in range(3):
+        inside = y == c
+        for i in np.flatnonzero(inside):
+            within += (phi[i] - phi[inside].mean()) * (psi[i] - psi[inside].mean())
+    assert total == pytest.approx(alpha @ T @ beta / 60)  # (7)
+    assert within == pytest.approx(alpha @ W @ beta)  # (5), summed over the classes
+    U = torch.from_numpy(phi)[:, None]
+    residual = (U - groups_of(y).project(U))[:, 0].numpy()
+    assert residual @ residual == pytest.approx(alpha @ W @ alpha)  # (6)
+    assert float(variance_ratios(U, groups_of(y))[0]) == pytest.approx((alpha @ T @ alpha) / (alpha @ W @ alpha))
+
+
+def test_law_of_total_variance():
+    """(9) and (10): total = within + between, so that total over within is one more than between over within."""
+    K, _T, W, y = matrices(center=False)
+    alpha = np.random.default_rng(2).normal(size=60)
+    phi = K @ alpha
+    means = np.array([phi[y == c].mean() for c in range(3)])[y]
+    assert phi.var() == pytest.approx(alpha @ W @ alpha / 60 + means.var())
+    ratio = float(variance_ratios(torch.from_numpy(phi)[:, None], groups_of(y))[0])
+    assert ratio - 1 == pytest.approx(means.var() / (alpha @ W @ alpha / 60))
+
+
+@both_regularizers
+@centred_or_not
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+@pytest.mark.parametrize("n_components", [2, 5])
+def test_equals_the_constrained_solver_one_component_at_a_time(regularizer, center, ridge, n_components):
+    K, T, W, y = matrices(center)
+    R = np.eye(60) if regularizer == "identity" else K
+    B = W + ridge * R
+    found = solve(K, y, ridge, regularizer, n_components, center)
+    # On the complement of K's null space (centring makes one), which no value depends on.
+    values, U = np.linalg.eigh(K)
+    U = U[:, values > 1e-10 * values.max()]
+    long_way = U @ one_at_a_time(U.T @ T @ U, U.T @ B @ U, n_components)
+    ratios = np.diag(long_way.T @ T @ long_way) / np.diag(long_way.T @ B @ long_way)
+    np.testing.assert_allclose(found.ratios, ratios, rtol=1e-5)
+    for ours, theirs in zip(found.values.T, (K @ long_way).T, strict=True):
+        assert abs(np.corrcoef(ours, theirs)[0, 1]) == pytest.approx(1.0, abs=1e-6)
+    np.testing.assert_allclose(found.alpha.T @ B @ found.alpha / 60, np.eye(n_components), atol=1e-6)
+    np.testing.assert_allclose(found.alpha.T @ T @ found.alpha / 60, np.diag(found.ratios), atol=1e-6 * ratios[0])
+    np.testing.assert_allclose(K @ found.alpha, found.values, atol=1e-8 * np.abs(found.values).max())
+
+
+def test_lanczos_and_dense_routes_agree():
+    K, _, _, y = matrices(center=True, n=240)
+    few, many = solve(K, y, 0.1, "rkhs", 2), solve(K, y, 0.1, "rkhs", 7)
+    np.testing.assert_allclose(few.ratios, many.ratios[:2], rtol=1e-8)
+    np.testing.assert_allclose(few.values, many.values[:, :2], atol=1e-5)
+
+
+@both_regularizers
+@centred_or_not
+def test_components_are_uncorrelated_with_unit_regularised_within_variance(regularizer, center):
+    X, y = labelled(90)
+    model = KernelDiscriminant(ridge=0.3, regularizer=regularizer, center=center, n_components=4).fit(X, y)
+    covariance = np.cov(model.transform(X).T, bias=True)
+    np.testing.assert_allclose(covariance, np.diag(model.ratios_), atol=1e-8 * model.ratios_[0])
+    Z = model.transform(X)
+    within = sum(((Z[y == c] - Z[y == c].mean(0)) ** 2).sum(0) for c in range(3)) / 90
+    np.testing.assert_allclose(model.variance_ratios_, np.diag(covariance) / within, rtol=1e-8)
+    assert (np.diff(model.ratios_) <= 0).all()
+
+
+def test_centring_on_new_points():
+    """(14), written out."""
+    X, y = labelled()
+    new = np.random.default_rng(5).normal(size=(7, 3))
+    model = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X, y)
+    K, C = Gaussian(1.5).matrix(X), np.eye(60) - 1 / 60
+    A = solve(C @ K @ C, y, 0.1, "identity", 2).alpha.T
+    K_new = Gaussian(1.5).matrix(new, X)
+    expected = (K_new - np.ones((7, 1)) @ np.ones((1, 60)) @ K / 60) @ C @ A.T
+    np.testing.assert_allclose(model.transform(new), expected, atol=1e-8)
+    np.testing.assert_allclose(model.transform(X).mean(axis=0), 0, atol=1e-9)
+
+
+# ---- laws ------------------------------------------------------------------------------------------------------
+
+
+def test_rotation_and_scale_change_nothing():
+    X, y = labelled()
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    plain = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X, y)
+    rotated = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X @ Q + 5.0, y)
+    scaled = KernelDiscriminant(Gaussian(150.0), ridge=0.1).fit(100 * X, y)
+    same_up_to_signs(rotated.transform(X @ Q + 5.0), plain.transform(X))
+    same_up_to_signs(scaled.transform(100 * X), plain.transform(X))
+
+
+@centred_or_not
+def test_linear_kernel_reproduces_linear_discriminants(center):
+    X, y = load_iris(return_X_y=True)
+    ours = KernelDiscriminant(Linear(), ridge=0.0, center=center).fit(X, y)
+    theirs = LinearDiscriminantAnalysis(solver="eigen").fit(X, y).transform(X)
+    Z = ours.transform(X)
+    for a, b in zip(Z.T, theirs.T, strict=True):
+        assert abs(np.corrcoef(a, b)[0, 1]) == pytest.approx(1.0, abs=1e-7)
+
+
+def test_no_ridge_and_no_spread_within_warns():
+    K, _, _, y = matrices(center=False)
+    with pytest.warns(NumericalWarning, match="directions have no variance within the classes"):
+        unregularized_discriminants(torch.from_numpy(K), groups_of(y), 2)
+
+
+@both_regularizers
+@centred_or_not
+def test_all_rows_as_landmarks_are_exact(regularizer, center):
+    X, y = labelled(80)
+    options = {"ridge": 0.1, "regularizer": regularizer, "center": center, "n_components": 3}
+    exact = KernelDiscriminant(Gaussian(1.5), **options).fit(X, y)
+    landmarks = KernelDiscriminant(Gaussian(1.5), n_landmarks=80, **options).fit(X, y)
+    same_up_to_signs(landmarks.transform(X), exact.transform(X), atol=1e-5)
+    np.testing.assert_allclose(landmarks.ratios_, exact.ratios_, rtol=1e-5)
+    np.testing.assert_allclose(landmarks.variance_ratios_, exact.variance_ratios_, rtol=1e-4)
+    np.testing.assert_allclose(landmarks.predict_proba(X), exact.predict_proba(X), atol=0.02)
+
+
+@both_regularizers
+@centred_or_not
+def test_landmark_errors_equal_n_refits(regularizer, center):
+    """The errors by which landmarks choose the ridge are those of refits of the indicators with an intercept."""
+    X, y = labelled(30)
+    groups, Z = groups_of(y), X[:8]
+    rows = LandmarkRows(X, Z, Gaussian(1.5), center, 1.0, None)
+    basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(regularizer))
+    errors, leverages = rows.compare(basis, groups, [0.1, 1.0])
+    k = Gaussian(1.5).matrix(X, Z)
+    R = Gaussian(1.5).matrix(Z)
+    if center:
+        k, R = k - k.mean(axis=1, keepdims=True), double_centred(torch.from_numpy(R)).numpy()
+    R = np.eye(8) if regularizer == "identity" else R
+    Y = np.eye(3)[y] - np.bincount(y) / 30
+    for j, ridge in enumerate([0.1, 1.0]):
+        naive = 0.0
+        for i in range(30):
+            rest = np.arange(30) != i
+            mean, target = k[rest].mean(axis=0), Y[rest].mean(axis=0)
+            centred = k[rest] - mean
+            w = np.linalg.pinv(centred.T @ centred + ridge * R) @ centred.T @ (Y[rest] - target)
+            naive += ((Y[i] - target - (k[i] - mean) @ w) ** 2).sum() / 30
+        assert float(errors[j]) == pytest.approx(naive, rel=1e-6)
+    assert ((leverages > 0) & (leverages < 1)).all()
+
+
+def test_working_memory_changes_nothing():
+    X, y = labelled(200)
+    small, large = (
+        KernelDiscriminant(n_landmarks=50, random_state=0, working_memory=memory).fit(X, y) for memory in (0.01, 100)
+    )
+    same_up_to_signs(small.transform(X), large.transform(X))
+    assert small.ridge_ == large.ridge_
+
+
+@both_regularizers
+@centred_or_not
+def test_left_out_values_are_those_of_refits(regularizer, center):
+    """Each component regresses a score on the rows; without row i, that regression predicts its left-out value."""
+    K, _, _, y = matrices(center=False, n=40)
+    C = np.eye(40) - 1 / 40
+    K_used = C @ K @ C if center else K
+    ridge = 0.2
+    found = solve(K_used, y, ridge, regularizer, 2, center)
+    P = np.eye(3)[y] / np.bincount(y) @ np.eye(3)[y].T
+    scores = (found.values - found.values.mean(0)) / found.ratios + P @ found.values
+    gram = K_used if regularizer == "rkhs" else K_used @ K_used
+    naive = np.zeros((40, 2))
+    for i in range(40):
+        rest = np.arange(40) != i
+        border = np.ones((39, 1)) if center else np.zeros((39, 0))
+        k = border.shape[1]
+        A = np.block([[gram[np.ix_(rest, rest)] + ridge * np.eye(39), border], [border.T, np.zeros((k, k))]])
+        solution = np.linalg.solve(A, np.vstack([scores[rest], np.zeros((k, 2))]))
+        naive[i] = gram[i, rest] @ solution[:39] + (solution[39] if center else 0.0)
+    np.testing.assert_allclose(found.left_out, naive, atol=1e-6 * np.abs(naive).max())

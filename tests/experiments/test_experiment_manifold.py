@@ -1,0 +1,293 @@
+"""The experiment on manifolds: its data, claims that can fail, tables, and the recipe for a GPU made small."""
+
+import numpy as np
+import pytest
+import torch
+
+from experiments import Results
+from experiments.claims import judge
+from experiments.manifold_linearizing_clustering import cases as all_cases
+from experiments.manifold_linearizing_clustering import criteria, data, experiment, resnet, runs, stability, tables
+from experiments.manifold_linearizing_clustering.cases import OURS, imbalanced, on, on_features, on_one_start, toy
+from experiments.runner import cases_of, load
+from mercer import ManifoldClustering
+from mercer.clustering.manifold.memberships import Clustered, Judge
+from mercer.losses import mcr2
+from mercer.training import Recipe
+
+
+def test_two_manifolds_are_those_of_the_appendix():
+    exact = data.two_manifolds(0.0, 0)
+    circle, pole = exact.X[exact.y == 0], exact.X[exact.y == 1]
+    np.testing.assert_allclose(np.linalg.norm(circle, axis=1), 1.0)
+    assert np.abs(circle[:, 2]).max() == pytest.approx(np.sin(0.2), rel=1e-2)
+    assert (np.diff(np.sign(circle[circle[:, 2] != 0, 2])) != 0).sum() in (9, 10)  # five waves
+    assert (pole == [0, 0, 1]).all()
+    noise = np.concatenate([data.two_manifolds(0.3, seed).X - exact.X for seed in range(20)])
+    assert noise.std() == pytest.approx(0.3, rel=0.05)
+
+
+def test_half_of_the_samples_of_odd_classes_go():
+    y = np.repeat([0, 1, 2, 3], 10)
+    rows = data.balanced_no_more(y, 0)
+    assert np.bincount(y[rows]).tolist() == [10, 5, 10, 5]
+    assert (np.diff(rows) > 0).all()
+
+
+def test_scattered_views_share_channels_and_components():
+    random = np.random.default_rng(0)
+    images = random.random((12, 64)).astype(np.float32)
+    rows = data.scattered([images, images], (8, 8))
+    a, b = data.principal(rows, mean_kept=False)
+    np.testing.assert_array_equal(a, b)
+    assert len(a) == 12
+    np.testing.assert_allclose(a.mean(axis=0), 0.0, atol=1e-4)
+    assert (np.diff(a[:, :10].var(axis=0)) <= 1e-6).all()
+    # With the mean kept, inner products are those of the rows themselves: twelve of them fill twelve directions.
+    (kept,) = data.principal(rows[:1], mean_kept=True)
+    np.testing.assert_allclose(kept @ kept.T, rows[0] @ rows[0].T, rtol=1e-3)
+
+
+def test_methods_of_subspaces_are_given_features_with_their_mean_too():
+    names = {case.name: case.settings for case in experiment.EXPERIMENT.cases(False)}
+    for name in all_cases.SUBSPACES:
+        assert "mean_kept" not in names[f"mnist 2 000: {name}"]
+        assert names[f"mnist 2 000: {name}{all_cases.MEAN_KEPT}"]["mean_kept"]
+        assert names[f"mnist 2 000: {name}{all_cases.MEAN_KEPT}"]["contestant"] == name
+        assert f"digits: {name}{all_cases.MEAN_KEPT}" not in names
+
+
+def test_cosines_between_a_plane_and_a_line():
+    angle = np.linspace(0, 6, 20)
+    plane = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)
+    y = np.repeat([0, 1], 20)
+    for tilt in (0.0, 0.3):
+        line = np.tile([np.sin(tilt), 0, np.cos(tilt)], (20, 1))
+        assert runs.largest_cosine(np.vstack([plane, line]), y) == pytest.approx(np.sin(tilt), abs=1e-9)
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_cases_are_consistent(quick):
+    for case in cases_of(experiment.EXPERIMENT, quick, None):
+        assert case.key
+        options = dict(case.settings.get("options", {}))
+        assert case.settings.get("method", "MLC") in stability.METHODS
+        if case.name.startswith("two manifolds") or case.settings.get("contestant") == "ManifoldClustering":
+            assert set(options) <= set(ManifoldClustering().get_params())
+            for name in ("start_recipe", "recipe"):
+                Recipe(**options.pop(name, {"n_epochs": 1}))
+        if case.name.startswith("two manifolds"):
+            assert case.seeds == (2 if quick else 10)
+    assert load("manifold_linearizing_clustering") is experiment.EXPERIMENT
+
+
+def fake_results(changed=None, quick=False):
+    records, seeds = {}, {}
+    for case in all_cases.cases(quick):
+        measures = {"accuracy": 0.9, "nmi": 0.8, "fit seconds": 1.0}
+        if OURS in case.name:
+            measures |= {"accuracy": 0.98, "start accuracy": 0.95, "final accuracy": 0.98}
+        if "features of the final" in case.name:
+            measures["accuracy"] = 0.95
+        if imbalanced("") in case.name:
+            measures["accuracy"] -= 0.05 if OURS in case.name else 0.2
+        if "one start" in case.name:
+            measures["accuracy"] = {"MLC": 0.97, "NMCE": 0.92, "k-means": 0.9}.get(case.settings["method"], 0.95)
+        if "no start" in case.name:
+            measures["accuracy"] = 0.5
+        if case.name.endswith("criteria"):
+            measures = dict.fromkeys(("best", "gain of shorter codes"), 0.9)
+            measures |= {f"{name}: {what}": 0.1 for name in criteria.CRITERIA for what in ("loss", "correlation")}
+        if case.name.startswith("two manifolds"):
+            measures |= {"accuracy": 1.0, "start accuracy": 1.0, "final accuracy": 1.0, "first rank": 2}
+            measures |= {"second rank": 1, "start cosine": 0.2, "final cosine": 0.05}
+        seeds[case.name] = case.seeds
+        for seed in range(case.seeds):
+            spread = {"accuracy": measures["accuracy"] + (0.01 if seed % 2 else -0.01)} if "NMCE" in case.name else {}
+            records[case.name, seed] = {"measures": measures | spread | (changed or {}).get(case.name, {})}
+    return Results(seeds, records)
+
+
+def statuses(results):
+    return {claim.text: judge(claim, results).status for claim in experiment.CLAIMS}
+
+
+def test_claims_hold_on_results_made_to_bear_them_out():
+    assert set(statuses(fake_results()).values()) == {"held"}
+    assert set(statuses(fake_results(quick=True)).values()) == {"not run"}
+
+
+@pytest.mark.parametrize(
+    ("case", "measures", "claim"),
+    [
+        (toy("deviation .05"), {"accuracy": 0.97}, "deviation .05: accuracy"),
+        (toy("variance .05"), {"second rank": 2}, "variance .05: ranks"),
+        (toy("variance .05"), {"final cosine": 0.11}, "variance .05: largest cosine"),
+        (toy("deviation .05"), {"start cosine": 0.01}, "deviation .05: and below"),
+        (on("digits", OURS), {"accuracy": 0.87}, "digits: mean accuracy at 0.88"),
+        (on("mnist 10 000", "10-NN spectral"), {"accuracy": 0.99}, "mnist 10 000: ahead"),
+        (on("mnist 2 000", on_features("EnSC", "start")), {"accuracy": 0.96}, "Table 1: EnSC"),
+        (on(imbalanced("mnist 2 000"), OURS), {"accuracy": 0.6}, "Table 4"),
+        (on("cifar10 2 000", "EnSC"), {"accuracy": 0.99}, "cifar10 2 000: above EnSC"),
+        (on_one_start("k-means"), {"accuracy": 0.95}, "NMCE above k-means"),
+        (on_one_start("MLC"), {"accuracy": 0.9}, "no lower than NMCE"),
+        (on_one_start("the start alone"), {"accuracy": 0.97}, "over ten seeds on it"),
+        (on_one_start("NMCE"), {"accuracy": 0.92}, "at its best, of ten"),
+        (on_one_start("NMCE from one beginning"), {"accuracy": 0.92}, "from one beginning"),
+        (on("mnist 2 000", f"{OURS}, no start"), {"accuracy": 0.98}, "Table 5: no start"),
+        (on_one_start("the start alone"), {"accuracy": 0.98}, "Table 5: no second stage"),
+        (on_one_start("MLC without views"), {"accuracy": 0.98}, "Table 5: no views"),
+    ],
+)
+def test_each_claim_can_fail(case, measures, claim):
+    found = statuses(fake_results({case: measures}))
+    assert any(claim in text for text, status in found.items() if status == "not held")
+
+
+def test_the_second_stage_must_help_somewhere():
+    worse = {on(label, OURS): {"final accuracy": 0.9} for label in all_cases.FULL}
+    found = statuses(fake_results(worse))
+    assert [status for text, status in found.items() if "over starts" in text] == ["not held"]
+
+
+def test_tables_are_filled_where_there_are_results():
+    for quick in (True, False):
+        for table in tables.tables(fake_results(quick=quick)):
+            assert all(len(row) == len(table.columns) for row in table.rows)
+            assert all(row[0] for row in table.rows)
+
+
+def test_the_recipe_for_a_gpu_runs(tmp_path, capsys):
+    X = np.random.default_rng(0).integers(0, 255, (8, 32, 32, 3)).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", X=X, y=np.arange(8) % 2)
+    full = resnet.clustering(10)
+    assert full.start_recipe.optimizer == "lars"
+    assert (full.start_recipe.n_epochs, full.start_recipe.batch_size, full.start_recipe.learning_rate) == (
+        1000,
+        1024,
+        0.3,
+    )
+    assert (full.eta, full.gamma, full.n_components, full.backbone) == (0.175, 0.05, 128, "resnet18")
+    few = Recipe(n_epochs=2, batch_size=4, optimizer="lars", learning_rate=0.3)
+    model = resnet.clustering(2, start_recipe=few, recipe=Recipe(n_epochs=2, batch_size=4), hidden=8, random_state=0)
+    model.fit(X.astype(np.float32) / 255.0)
+    assert model.transform(X.astype(np.float32) / 255.0).shape == (8, 128)
+    assert [record["stage"] for record in model.history_] == ["start", "start", "final", "final"]
+
+
+@pytest.mark.parametrize("views", [0, 2])
+def test_a_run_of_one_set(monkeypatch, views):
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(20, 2)) @ random.normal(size=(2, 6)) for _ in range(2)]).astype(np.float32)
+    samples = data.Samples(
+        X, [X + 0.01 * random.normal(size=X.shape).astype(np.float32) for _ in range(views)], np.repeat([0, 1], 20)
+    )
+    monkeypatch.setattr(runs, "cached", lambda *_, **__: samples)
+    few = {"n_epochs": 2, "batch_size": 40}
+    settings = {"data": "made", "rows": None, "options": {"start_recipe": few, "recipe": few, "hidden": 8}}
+    found = runs.run_set({**settings, "contestant": "ManifoldClustering"}, 0)
+    assert {"accuracy", "nmi", "start accuracy", "final accuracy", "kept", "candidates", "fit seconds"} <= set(found)
+    for name, options in all_cases.PEERS.items():
+        if name.endswith(all_cases.MEAN_KEPT):
+            continue
+        assert 0.5 <= runs.run_set({**settings, "contestant": name, "options": options}, 0)["accuracy"] <= 1
+
+
+def two_subspaces(n=30):
+    """Samples near two planes of R^6, and views that are the samples with some noise."""
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(n, 2)) @ random.normal(size=(2, 6)) for _ in range(2)]).astype(np.float32)
+    views = [X + 0.01 * random.normal(size=X.shape).astype(np.float32) for _ in range(3)]
+    return data.Samples(X, views, np.repeat([0, 1], n))
+
+
+@pytest.fixture(scope="module")
+def one_start():
+    quick = ManifoldClustering(start_recipe=Recipe(n_epochs=10, learning_rate=5e-3), hidden=32)
+    return stability.learned_start(two_subspaces(), quick)
+
+
+@pytest.mark.parametrize("method", stability.METHODS)
+def test_methods_on_one_start(one_start, method, monkeypatch):
+    few = Recipe(n_epochs=4, batch_size=60)
+    monkeypatch.setattr(stability, "recipes_of", lambda *_, **__: (few, few))
+    for name, value in {"NMCE_RECIPE": few, "MEMBERSHIP_STEPS": 10, "MEMBERSHIP_ETAS": (0.1,)}.items():
+        monkeypatch.setattr(stability, name, value)
+    before = {name: value.clone() for name, value in one_start.network.state_dict().items()}
+    labels = stability.METHODS[method](one_start, 0)
+    np.testing.assert_array_equal(labels, stability.METHODS[method](one_start, 0))
+    assert labels.shape == (60,)
+    assert set(labels) <= {0, 1}
+    # The start is shared by all: nobody may train it.
+    assert all(torch.equal(value, before[name]) for name, value in one_start.network.state_dict().items())
+
+
+def test_criteria_lose_what_the_clusters_they_choose_lack():
+    """Three clusterings of six points on two axes: that of largest R - R_c is right, that of largest eigengap wrong."""
+    Z, y = torch.eye(2, dtype=torch.float64).repeat_interleave(3, dim=0), np.repeat([0, 1], 3)
+    judge_ = Judge(Z, 0.3)
+    labels = [y, np.array([0, 0, 1, 1, 1, 1]), np.array([0, 1, 0, 1, 0, 1])]
+    gaps = [0.1, 0.2, 0.3]
+    found = [
+        Clustered(each, judge_.reduction(each), 0.1, Z, torch.eye(6), np.array([0.0, 0.0, gap]))
+        for each, gap in zip(labels, gaps, strict=True)
+    ]
+    measures = criteria.compared(found, judge_, y)
+    assert measures["best"] == 1.0
+    assert measures["R - R_c: loss"] == 0.0
+    assert measures["eigengap: loss"] == pytest.approx(1 - 4 / 6)
+    assert measures["R - R_c: correlation"] > 0.9
+    assert measures["eigengap: correlation"] < -0.9
+    assert 0.0 < measures["gain of shorter codes"] <= (1 / 6 + 2 / 6) / 3
+
+
+def test_codes_of_stages_are_those_of_fits(monkeypatch):
+    samples, few = two_subspaces(), {"n_epochs": 2, "batch_size": 60}
+    plain = runs.fitted
+
+    def quick(samples, options, seed):
+        return plain(samples, {**options, "start_recipe": few, "recipe": few, "hidden": 8}, seed)
+
+    monkeypatch.setattr(criteria, "fitted", quick)
+    start, *finals = criteria.codes_of_stages(samples, 2, 0)
+    for stage, eta, C in (("start", 0.12, start), ("final", 0.12, finals[0]), ("final", 0.175, finals[1])):
+        alone, _ = quick(samples, {"n_clusters": 2, "eta": eta, "result": stage}, 0)
+        np.testing.assert_array_equal(alone.codes_, C)
+    monkeypatch.setattr(criteria, "cached", lambda *_: samples)
+    monkeypatch.setattr(criteria, "MEMBERSHIP_ETAS", (0.1, 0.2))
+    found = criteria.run_criteria({"data": "made", "rows": None}, 0)
+    assert {f"{name}: loss" for name in criteria.CRITERIA} < set(found)
+
+
+def test_the_membership_of_the_lowest_objective_is_taken(one_start, monkeypatch):
+    Z = one_start.network.features(torch.from_numpy(one_start.samples.X)).detach()
+
+    def objective(head):
+        return float(mcr2(Z, stability.membership(head, Z), epsilon=stability.MEMBERSHIP_EPSILON).detach())
+
+    monkeypatch.setattr(stability, "MEMBERSHIP_STEPS", 10)
+    of_four = objective(stability.best_membership(Z, 2, 0, beginnings=4))
+    # With one beginning a seed, seeds 0 to 3 are the four beginnings of seed 0.
+    alone = [objective(stability.best_membership(Z, 2, seed, beginnings=1)) for seed in range(4)]
+    assert of_four == pytest.approx(min(alone), abs=1e-4)
+    assert of_four < max(alone) - 1e-3
+
+
+def test_a_seed_on_the_shared_start(one_start, monkeypatch):
+    monkeypatch.setattr(stability, "shared_start", lambda name, rows: one_start)
+    found = stability.run_seed({"data": "made", "rows": 60, "method": "k-means"}, 0)
+    assert set(found) == {"accuracy", "nmi"}
+
+
+def test_photographs_go_through_the_pretrained_network(monkeypatch):
+    seen = []
+
+    def features(images):
+        seen.append(images)
+        return images.mean(axis=(1, 2))
+
+    monkeypatch.setattr(data, "pretrained_features", features)
+    images = np.random.default_rng(0).random((10, 48)).astype(np.float32)
+    a, b = data.pretrained([images, images * 1.2], (4, 4, 3))
+    assert a.shape == b.shape == (10, 3)
+    assert all(image.shape == (10, 4, 4, 3) and image.max() <= 1.0 for image in seen)
