@@ -159,7 +159,6 @@ BAD_VALUES = {
     "object_dtype": {"array": {"name": "0", "order": "C", "dtype": "object"}},
     "date_in_floats": {"array": {"name": "0", "order": "C", "dtype": "datetime64[s]"}},
     "odd_dtype": {"scalar": ["f8,(9,9)f8", "00"]},
-    "tensor_twice": [ARRAY, ARRAY],
     "scalar_too_long": {"scalar": ["float32", "00" * 8]},
     "scalar_text": {"scalar": ["object", "00" * 8]},
     "wrong_count": {"objects": {"shape": [2, 2], "items": [1]}},

@@ -128,15 +128,26 @@ def test_memory_map_and_parameter_come_back_as_plain_arrays(tmp_path):
     assert same(value_there_and_back(weight, tmp_path), torch.ones(2))
 
 
-def test_shared_memory_is_saved_and_loaded_arrays_are_their_own(tmp_path):
+def test_an_array_that_is_shared_is_saved_once_and_shared_again(tmp_path):
     model = Mahalanobis(np.arange(4.0))
     model.same_ = model.factor
     model.part_ = model.factor[1:]
-    model.tensor_ = torch.from_numpy(model.factor)
+    model.turned_ = [np.ones((3, 2)), np.ones((3, 2)).T]
     loaded = there_and_back(model, tmp_path)
+    assert np.shares_memory(loaded.factor, loaded.same_)
     loaded.factor[:] = -1.0
-    assert loaded.same_.tolist() == loaded.tensor_.tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert loaded.same_.tolist() == [-1.0] * 4
     assert loaded.part_.tolist() == [1.0, 2.0, 3.0]
+    assert [each.shape for each in loaded.turned_] == [(3, 2), (2, 3)]
+
+
+def test_a_large_array_that_many_parts_share_takes_the_space_of_one(tmp_path):
+    model = Mahalanobis(np.arange(4.0))
+    rows = np.random.default_rng(0).normal(size=(1000, 10))
+    model.parts_ = [rows] * 20
+    mercer.save(model, tmp_path / "model")
+    assert (tmp_path / "model").stat().st_size < 1.2 * rows.nbytes
+    assert all(np.array_equal(part, rows) for part in mercer.load(tmp_path / "model").parts_)
 
 
 SCALARS = (

@@ -14,6 +14,7 @@ from mercer.kernels import Gaussian, Laplace, Linear, Matern52, ProductMatern32
 from mercer.tabular_models.evidence import (
     LOG_SCALE_BOUNDS,
     length_scale_derivatives,
+    matrix_evidence,
     maximize_evidence,
     negative_log_evidence,
 )
@@ -79,6 +80,20 @@ def test_repeats_make_it_the_evidence_of_every_measurement(outputs):
         long.append(negative_log_evidence(Gaussian(1.3), Z[group], torch.from_numpy(y), scales, log_noise).value)
     assert np.ptp(short) > 0.01
     assert_allclose(np.diff(short), np.diff(long), atol=1e-10)
+
+
+@pytest.mark.parametrize("repeats", [None, (3, torch.tensor([0.4, 0.7], dtype=torch.float64))])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_given_matrix_has_the_same_evidence(weighted, repeats):
+    Z, y = problem(outputs=2)
+    weights = torch.linspace(0.5, 3.0, len(Z), dtype=torch.float64) if weighted else None
+    for kernel in (Gaussian(1.3), Laplace(0.9), Linear()):
+        K = torch.from_numpy(naive.kernel_matrix(kernel, Z, Z))
+        before = K.clone()
+        expected = negative_log_evidence(kernel, Z, y, np.zeros(1), math.log(0.1), weights, repeats).value
+        assert matrix_evidence(K, y, math.log(0.1), weights, repeats) == pytest.approx(expected, abs=1e-10)
+        assert torch.equal(K, before)
+    assert matrix_evidence(-K, y, math.log(0.1)) == math.inf
 
 
 @pytest.mark.parametrize("scales", [SCALES, np.array([0.3])], ids=["ard", "shared"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning
@@ -60,8 +60,8 @@ def test_too_few_steps_are_known():
 
 
 def test_where_steps_do_not_suffice_the_smaller_machine_is_kept(monkeypatch):
-    monkeypatch.setattr("mercer.tabular_models.rfm_core.MOST_SUMMED", 40)
-    monkeypatch.setattr("mercer.tabular_models.rfm_core.SUMMED_OF_MANY", 30)
+    monkeypatch.setattr("mercer.tabular_models.landmark_table.MOST_SUMMED", 40)
+    monkeypatch.setattr("mercer.tabular_models.landmark_table.SUMMED_OF_MANY", 30)
     steps = many_landmarks.__kwdefaults__ | {"max_steps": 1}
     monkeypatch.setattr(many_landmarks, "__kwdefaults__", steps)
     X = numbers(80, 2)
@@ -81,20 +81,20 @@ def test_machines_on_many_landmarks(model, monkeypatch):
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * numbers(90, 1, seed=2)[:, 0]  # noise: a ridge that is not tiny
     y = y if model is RFMRegressor else np.digitize(y, [-0.5, 0.5])
     options = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
-    monkeypatch.setattr("mercer.tabular_models.rfm_core.MOST_SUMMED", 40)
-    monkeypatch.setattr("mercer.tabular_models.rfm_core.SUMMED_OF_MANY", 30)
+    monkeypatch.setattr("mercer.tabular_models.landmark_table.MOST_SUMMED", 40)
+    monkeypatch.setattr("mercer.tabular_models.landmark_table.SUMMED_OF_MANY", 30)
     fitted = model(**options, n_landmarks=50).fit(X, y)
-    (component,) = fitted.components_
-    assert component.basis.shape == (50, 2)
+    (machine,) = fitted.machines_
+    assert machine.rows.shape == (50, 2)
     assert len(fitted.row_index_) == 50
     # Landmarks are rows, and their numbers say which.
-    assert_allclose(component.basis, component.columns.transform(X[fitted.row_index_]), rtol=1e-12)
+    assert_array_equal(machine.rows, X[fitted.row_index_])
     fewer = model(**options, n_landmarks=30).fit(X, y)
     assert (fitted.ridge_, fitted.loo_score_) == (fewer.ridge_, fewer.loo_score_)
     targets = y[:, None] if model is RFMRegressor else np.eye(3)[y]
-    rows, basis = torch.from_numpy(component.columns.transform(X)), torch.from_numpy(component.basis)
-    centred = torch.from_numpy(targets - targets.mean(axis=0))
-    alpha = landmark_sums(component.kernel, rows, basis, centred).alpha(fitted.ridge_)
-    expected = component.kernel.matrix(rows, basis) @ alpha
-    assert_allclose(component.mean(X), expected, atol=1e-4)
-    assert np.abs(fewer.components_[0].mean(X) - expected.numpy()).max() > 1e-3
+    rows, basis = (torch.from_numpy(machine.columns.transform(part)) for part in (X, machine.rows))
+    centered = torch.from_numpy(targets - targets.mean(axis=0))
+    alpha = landmark_sums(machine.kernel, rows, basis, centered).alpha(fitted.ridge_)
+    expected = machine.kernel.matrix(rows, basis) @ alpha
+    assert_allclose(machine.mean(X), expected, atol=1e-4)
+    assert np.abs(fewer.machines_[0].mean(X) - expected.numpy()).max() > 1e-3

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class Source:
 
     tensors: dict[str, Tensor]
     given: dict[str, Any]
+    shared: dict[tuple[str, str], Tensor] = field(default_factory=dict)
 
 
 def decode(value: Any, source: Source, depth: int = 0) -> Any:
@@ -70,10 +71,14 @@ def decode_dict(content: list, source: Source, depth: int) -> dict:
 
 
 def decode_tensor(content: dict, source: Source, depth: int) -> Tensor:
-    # A copy, as torch aligns memory: products of arrays that are not aligned may differ in the last digits.
-    # What was copied is let go.
-    tensor = source.tensors.pop(content["name"]).clone()
-    return tensor.permute(*reversed(range(tensor.ndim))) if content["order"] == "F" else tensor
+    # What several parts of a model share was stored once, and is shared again.
+    name, order = content["name"], content["order"]
+    if (name, order) not in source.shared:
+        # A copy, as torch aligns memory: products of arrays that are not aligned may differ in the last digits.
+        # What was copied is let go.
+        tensor = source.tensors.pop(name).clone()
+        source.shared[name, order] = tensor.permute(*reversed(range(tensor.ndim))) if order == "F" else tensor
+    return source.shared[name, order]
 
 
 def decode_array(content: dict, source: Source, depth: int) -> np.ndarray:

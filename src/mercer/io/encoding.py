@@ -52,19 +52,26 @@ class Parts:
 
     tensors: dict[str, Stored] = field(default_factory=dict)
     given: dict[str, Any] = field(default_factory=dict)
+    known: dict[Any, tuple[np.ndarray, dict[str, str]]] = field(default_factory=dict)
 
     def store(self, dtype: str, array: np.ndarray) -> dict[str, str]:
         """Keep an array for the file, little-endian; return its name there and its order in memory.
 
         `dtype` may be one that NumPy lacks, of which the array holds the bits. The order matters: of products
-        with a random matrix of up to 80 columns, 96% change in the last digits with the order of the matrix.
+        with a random matrix of up to 80 columns, 96% change in the last digits with the order of the matrix. An array
+        that several parts of a model share is kept once.
         """
+        memory_of = (array.__array_interface__["data"][0], array.shape, array.strides, dtype)
+        if memory_of in self.known and array.size:
+            return self.known[memory_of][1]
         name = str(len(self.tensors))
         transposed = array.ndim > 1 and abs(array.strides[0]) < abs(array.strides[-1])
+        # The array itself is kept beside its name, so that its memory is not given to another while a model is encoded.
+        self.known[memory_of] = (array, {"name": name, "order": "F" if transposed else "C"})
         array = array.T if transposed else array
         memory = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C").reshape(-1)
         self.tensors[name] = Stored(TENSOR_TYPES[dtype], array.shape, memory)
-        return {"name": name, "order": "F" if transposed else "C"}
+        return self.known[memory_of][1]
 
 
 def encode(value: Any, path: Path, parts: Parts, replaceable: bool = False) -> JSON:

@@ -220,6 +220,10 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel with every bandwidth multiplied by `factor`; the bandwidths must be numbers."""
         return self.map_leaves(lambda leaf: leaf.rescaled(factor))
 
+    def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
+        """Return the function from a factor to `rescaled(factor).matrix(X)`; kernels may share work between factors."""
+        return lambda factor: self.rescaled(factor).matrix(X)
+
     def __add__(self, other: Any) -> "Kernel":
         from mercer.kernels.composition import Sum
 

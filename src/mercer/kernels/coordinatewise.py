@@ -1,7 +1,7 @@
 """Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column has its own say, as in a tree."""
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -44,6 +44,10 @@ class CoordinatewiseKernel(BandwidthKernel):
     def weight(self, u: Tensor) -> Tensor:
         """Return -(log kappa)'(u) / u; zero at u = 0 where it does not exist."""
 
+    def length_scale_move(self, u: Tensor) -> Tensor:
+        """Return weight(u) u^2; may overwrite its argument."""
+        return u.square() * self.weight(u)
+
     def resolved(self, X: Any, random_state: Any = None) -> Kernel:
         if self.bandwidth != "median":
             self.scale()
@@ -81,9 +85,9 @@ class CoordinatewiseKernel(BandwidthKernel):
         """Yield one term a column: its weights are those of that column alone, P_k = k weight(u_k) / bandwidth^2."""
         return self._terms(x, z, self.values(x, z) / self.scale() ** 2)
 
-    def values_and_terms(self, x: ProjectedRows, z: ProjectedRows) -> tuple[Tensor, Iterator[GradientTerm]]:
+    def values_and_terms(self, x: ProjectedRows, z: ProjectedRows) -> tuple[Tensor, "ColumnTerms"]:
         K = self.values(x, z)
-        return K, self._terms(x, z, K / self.scale() ** 2)
+        return K, ColumnTerms(self, x, z, K.clone())
 
     def _terms(self, x: ProjectedRows, z: ProjectedRows, K: Tensor) -> Iterator[GradientTerm]:
         unit = NOISE_UNITS * torch.finfo(K.dtype).eps / self.scale()
@@ -110,6 +114,26 @@ class CoordinatewiseKernel(BandwidthKernel):
             yield difference.abs() if difference.requires_grad else difference.abs_()
 
 
+class ColumnTerms:
+    """The gradient terms of a product over columns, and what length scales need of them, which is less.
+
+    Iterating yields the terms, one a column. `length_scale_sums` needs none of them: k moves with the logarithm of the
+    length scale of column j by k v_j, v = weight(u) u^2.
+    """
+
+    def __init__(self, kernel: CoordinatewiseKernel, x: ProjectedRows, z: ProjectedRows, K: Tensor) -> None:
+        self.kernel, self.x, self.z, self.K = kernel, x, z, K
+
+    def __iter__(self) -> Iterator[GradientTerm]:
+        return self.kernel._terms(self.x, self.z, self.K / self.kernel.scale() ** 2)
+
+    def length_scale_sums(self, G: Tensor) -> Tensor:
+        """Return sum_ij G_ij dk(x_i, z_j) / d log l_j for each column j."""
+        B = (G * self.K).flatten()
+        moves = (self.kernel.length_scale_move(u) for u in self.kernel._differences(self.x, self.z))
+        return torch.stack([B @ move.flatten() for move in moves])
+
+
 class ProductLaplace(CoordinatewiseKernel):
     """k(x, z) = exp(-sum_k |x_k - z_k| / bandwidth), the Laplace kernel of the sum of absolute differences.
 
@@ -132,8 +156,24 @@ class ProductLaplace(CoordinatewiseKernel):
     def factor(self, u: Tensor) -> None:
         return None
 
+    def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
+        a, b = x.rows / self.scale(), z.rows / self.scale()
+        if a.requires_grad or b.requires_grad:
+            return self._product(a, b)
+        # The product is one of sums of differences, which torch has in one pass.
+        return torch.cdist(a, b, p=1).neg_().exp_()
+
+    def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
+        """Return the function from a factor to `rescaled(factor).matrix(X)`: differences are summed once for all."""
+        rows = self.prepare(X).rows / self.scale()
+        sums = torch.cdist(rows, rows, p=1)
+        return lambda factor: (sums * (-1.0 / factor)).exp_()
+
     def weight(self, u: Tensor) -> Tensor:
         return u.masked_fill_(u == 0, float("inf")).reciprocal_()
+
+    def length_scale_move(self, u: Tensor) -> Tensor:
+        return u
 
 
 class ProductMatern32(CoordinatewiseKernel):

@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,13 @@ class RadialKernel(BandwidthKernel):
 
     def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
         return self.profile(self._squared_distances(x, z, scratch))
+
+    def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
+        """Return the function from a factor to `rescaled(factor).matrix(X)`: distances are computed once for all."""
+        x = self.prepare(X)
+        r2 = self._squared_distances(x, x)
+        r2.diagonal().zero_()
+        return lambda factor: self.rescaled(factor).profile(r2.clone())  # type: ignore[attr-defined]
 
     def prepared_diagonal(self, x: ProjectedRows) -> Tensor:
         return self.profile(torch.zeros_like(x.norms))

@@ -34,6 +34,13 @@ class CholeskyFactor(NamedTuple):
         """Return (A + jitter I)^-1, symmetric; some 2.5 times the cost of the factor."""
         return torch.cholesky_inverse(self.lower)
 
+    def inverse_diagonal(self) -> Tensor:
+        """Return the diagonal of (A + jitter I)^-1, at a third of the cost of the inverse.
+
+        With A = L L^T it holds the squared norms of the columns of L^-1.
+        """
+        return _inverted_triangle(self.lower).square_().sum(dim=0)
+
 
 def cholesky(A: Tensor, *, warn: bool = True) -> CholeskyFactor:
     """Factorise a symmetric positive semi-definite matrix, with the smallest jitter that makes it definite.
@@ -125,6 +132,16 @@ def _factor(A: Tensor) -> tuple[Tensor, bool]:
     _, failed = potrf(A.numpy().T, lower=0, overwrite_a=1, clean=0)
     # Not every LAPACK says so when it meets a NaN.
     return A.tril_(), bool(failed) or not bool(torch.isfinite(A.diagonal()).all())
+
+
+def _inverted_triangle(lower: Tensor) -> Tensor:
+    """Return L^-1: by LAPACK on the CPU, which does a sixth of the work of a solve with the identity."""
+    if lower.device.type != "cpu" or not lower.is_contiguous() or lower.requires_grad or not len(lower):
+        return torch.linalg.solve_triangular(lower, torch.eye(len(lower)).to(lower), upper=False)
+    inverse = lower.clone()
+    (trtri,) = get_lapack_funcs(("trtri",), (inverse.numpy(),))
+    trtri(inverse.numpy().T, lower=0, overwrite_c=1)
+    return inverse
 
 
 def inverted(A: Tensor) -> tuple[Tensor, Tensor] | None:

@@ -58,7 +58,7 @@ def ridge_leave_one_out(
     A.diagonal().add_(ridge if weights is None else ridge / weights)
     factor = cholesky(A)
     alpha = factor.solve(y)
-    diagonal = factor.inverse().diagonal()
+    diagonal = factor.inverse_diagonal()
     return _solution(ridge, alpha, diagonal, intercept)
 
 

@@ -22,29 +22,28 @@ class Calibration(NamedTuple):
 
 
 def fit_calibration(
-    outputs: np.ndarray, labels: np.ndarray, weights: np.ndarray, log_shares: np.ndarray
+    outputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, log_shares: np.ndarray
 ) -> Calibration:
     """Return the scale and offsets under which the labels are likeliest.
 
-    Minimises - sum_i w_i log p_i,label_i + (PRIOR_ROWS / 2) |offsets - log_shares|^2 over scale and offsets, a convex
-    problem in few numbers.
+    Minimizes - sum_i w_i sum_c t_ic log p_ic + (PRIOR_ROWS / 2) |offsets - log_shares|^2 over scale and offsets, a
+    convex problem in few numbers.
 
     Parameters
     ----------
     outputs : ndarray of shape (n, c)
         Of rows left out; those of the fit itself would make the probabilities too sure.
-    labels : ndarray of shape (n,)
-        Whole numbers from 0.
+    targets : ndarray of shape (n, c)
+        1 for the class of a row and 0 for others; shares where a row stands for several of different classes.
     weights : ndarray of shape (n,)
     log_shares : ndarray of shape (c,)
     """
-    hot = np.eye(outputs.shape[1])[labels]
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         log_p = log_softmax(np.exp(theta[0]) * outputs + theta[1:], axis=1)
         apart = theta[1:] - log_shares
-        misses = (np.exp(log_p) - hot) * weights[:, None]
-        value = -float(weights @ log_p[np.arange(len(labels)), labels]) + 0.5 * PRIOR_ROWS * float(apart @ apart)
+        misses = (np.exp(log_p) - targets) * weights[:, None]
+        value = -float(weights @ (targets * log_p).sum(axis=1)) + 0.5 * PRIOR_ROWS * float(apart @ apart)
         by_scale = float((misses * outputs).sum()) * np.exp(theta[0])
         return value, np.append(by_scale, misses.sum(axis=0) + PRIOR_ROWS * apart)
 

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from mercer.kernels import GradientTerm, Kernel
+from mercer.kernels.coordinatewise import ColumnTerms
 from mercer.linalg import inverted, threads_for
 from mercer.mahalanobis import Mahalanobis
 
@@ -69,6 +70,8 @@ def length_scale_derivatives(terms: Iterable[GradientTerm], G: Tensor, width: in
     -------
     tensor of shape (r,)
     """
+    if isinstance(terms, ColumnTerms):
+        return 0.5 * terms.length_scale_sums(G)
     pieces: list[Tensor] = []
     for term in terms:
         B = G * term.P

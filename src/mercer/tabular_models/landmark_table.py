@@ -1,122 +1,170 @@
-"""A table seen through landmarks: drawn from a sample of its rows, with the sums over all rows and errors at some."""
+"""Machines on landmarks: a kernel and its ridge on m rows of a table that stand for all, by one pass over the rows."""
 
-from collections.abc import Sequence
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel
 from mercer.landmarks import choose_landmarks
-from mercer.linalg import RidgeSolution
-from mercer.tabular_models.landmark_ridge import LandmarkSums, landmark_path, landmark_sums
+from mercer.tabular_models.fitters import Fitter, LeftOut
+from mercer.tabular_models.landmark_gradients import many_landmarks
+from mercer.tabular_models.landmark_ridge import evidence_bound, landmark_factors, landmark_path, landmark_sums
+from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.table import Table
+from mercer.tabular_models.tuning import Iterate
 
 # Landmarks are drawn from, and leave-one-out errors taken at, no more rows than this.
 MOST_SAMPLED = 20_000
+RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
+# On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients; the ridge
+# and the errors of left-out rows are then those of fewer.
+MOST_SUMMED, SUMMED_OF_MANY = 4000, 2000
 
 
-class Drawn(NamedTuple):
-    """Landmarks of a table, warped, of shape (m, d), and which of its rows they are."""
-
-    landmarks: Tensor
-    row_index: np.ndarray
-
-
-class LandmarkTable(NamedTuple):
-    """The landmarks of one kernel on a table.
+class Landmarks(NamedTuple):
+    """How landmarks are chosen and used.
 
     Attributes
     ----------
-    landmarks : tensor of shape (m, d)
-        Warped.
-    row_index : ndarray of shape (m,)
-        Which rows of the table they are.
-    sums : LandmarkSums
-        Over all rows.
-    rows : Table
-        The rows at which errors are left out.
-    warp : str or tuple of str
-    kernel : Kernel
+    n_landmarks : int
+    method : str
+        Of `mercer.landmarks.choose_landmarks`.
+    seed : int
+        One seed chooses the same rows for every kernel, where the method does not depend on the kernel.
     working_memory : float
     """
 
-    landmarks: Tensor
-    row_index: np.ndarray
-    sums: LandmarkSums
-    rows: Table
-    warp: Any
-    kernel: Kernel
+    n_landmarks: int
+    method: str
+    seed: int
     working_memory: float
 
-    def solutions(self, ridges: Sequence[float]) -> list[RidgeSolution]:
-        """Return the solution of each ridge, with its leave-one-out errors at `rows`."""
-        Z = self.rows.warped(self.warp)
-        return landmark_path(
-            self.sums,
-            self.kernel,
-            Z,
-            self.landmarks,
-            self.rows.y,
-            ridges,
-            self.rows.weights,
-            working_memory=self.working_memory,
-        )
+
+class LandmarkFit(NamedTuple):
+    """A machine on landmarks, which rows of the table they are, left-out predictions, and the bound on the evidence."""
+
+    machine: Machine
+    row_index: np.ndarray
+    left_out: LeftOut
+    log_evidence: float
 
 
-def through_landmarks(
-    kernel: Kernel,
-    table: Table,
-    warp: Any,
-    n_landmarks: int,
-    method: str,
-    random_state: int,
-    working_memory: float,
-) -> LandmarkTable:
-    """Draw landmarks and go once over the rows; one `random_state` leaves the same rows out for every kernel.
+def landmark_machine(
+    iterate: Iterate, warp: Any, table: Table, landmarks: Landmarks, fitter: Fitter, ridge: float | None
+) -> LandmarkFit:
+    """Fit a kernel on landmarks; a ridge of None is chosen by the scores of left-out rows.
+
+    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges, and variances follow. For more, the ridge
+    and the left-out predictions are those of `SUMMED_OF_MANY`, and coefficients come by conjugate gradients. Where
+    these do not converge the smaller machine is kept.
 
     O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
-    random = np.random.RandomState(random_state)
-    pool = pool_of(table, n_landmarks, random)
-    rows = pool.sample(MOST_SAMPLED, random)
-    drawn = drawn_landmarks(kernel, pool, warp, n_landmarks, method, random, working_memory)
+    kernel, columns = iterate.kernel, table.columns(warp)
+    random = np.random.RandomState(landmarks.seed)
+    pool = drawn_rows(len(table), max(MOST_SAMPLED, 2 * landmarks.n_landmarks), random)
+    seen = table.take(drawn_rows(len(table), MOST_SAMPLED, random, among=pool))
+    few = landmarks if landmarks.n_landmarks <= MOST_SUMMED else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
+    index, Z = drawn_landmarks(kernel, warp, table, pool, few, random)
     sums = landmark_sums(
         kernel,
         table.X,
-        drawn.landmarks,
+        Z,
         table.y,
         table.weights,
-        warp=table.columns(warp).transform,
-        working_memory=working_memory,
+        warp=columns.transform,
+        working_memory=landmarks.working_memory,
     )
-    return LandmarkTable(*drawn, sums, rows, warp, kernel, working_memory)
+    ridges = [each for each in RIDGES if each >= fitter.smallest_ridge] if ridge is None else [ridge]
+    solutions = landmark_path(
+        sums,
+        kernel,
+        seen.warped(warp),
+        Z,
+        seen.y,
+        ridges,
+        seen.weights,
+        working_memory=landmarks.working_memory,
+    )
+    left_out = [LeftOut.from_solution(solution, seen) for solution in solutions]
+    scores = [float(np.average(fitter.row_scores(each), weights=each.weights)) for each in left_out]
+    best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
+    alpha, chosen = solutions[best].alpha, ridges[best]
+    factors: list[np.ndarray | None] = [part.cpu().numpy() for part in landmark_factors(sums, kernel, Z, chosen)]
+    if landmarks.n_landmarks > few.n_landmarks:
+        many, alpha_of_many = by_conjugate_gradients(kernel, warp, table, pool, landmarks, chosen, random)
+        if alpha_of_many is not None:
+            index, alpha, factors = many, alpha_of_many, [None, None]
+    machine = Machine(
+        kernel,
+        columns,
+        table.X[index],
+        alpha.cpu().numpy(),
+        chosen,
+        1.0,
+        left_out[best].density_scales(),
+        prior_factor=factors[0],
+        gained_factor=factors[1],
+    )
+    bound = -len(table) * table.y.shape[1] * evidence_bound(sums, chosen)
+    return LandmarkFit(machine, index, left_out[best], bound)
 
 
-def pool_of(table: Table, n_landmarks: int, random: np.random.RandomState) -> Table:
-    """Return the rows that landmarks are drawn from."""
-    return table.sample(max(MOST_SAMPLED, 2 * n_landmarks), random)
+def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:
+    """Return all n rows, or those `among` which to draw, or `most` of them drawn at random, in order."""
+    rows = np.arange(n) if among is None else among
+    return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
 
 
 def drawn_landmarks(
-    kernel: Kernel,
-    pool: Table,
-    warp: Any,
-    n_landmarks: int,
-    method: str,
-    random: np.random.RandomState,
-    working_memory: float,
-) -> Drawn:
-    """Draw landmarks from a sample of a table."""
-    Z = pool.warped(warp)
+    kernel: Kernel, warp: Any, table: Table, pool: np.ndarray, landmarks: Landmarks, random: np.random.RandomState
+) -> tuple[np.ndarray, Tensor]:
+    """Choose landmarks among some rows of a table: return which rows they are, and these rows warped."""
+    Z = table.take(pool).warped(warp)
     chosen = choose_landmarks(
         Z,
-        n_landmarks,
-        method,
+        landmarks.n_landmarks,
+        landmarks.method,
         metric=kernel.common_metric(),
         kernel=kernel,
         random_state=random,
-        working_memory=working_memory,
+        working_memory=landmarks.working_memory,
     )
-    return Drawn(Z[torch.from_numpy(chosen).to(Z.device)], pool.index[chosen])
+    return pool[chosen], Z[torch.from_numpy(chosen).to(Z.device)]
+
+
+def by_conjugate_gradients(
+    kernel: Kernel,
+    warp: Any,
+    table: Table,
+    pool: np.ndarray,
+    landmarks: Landmarks,
+    ridge: float,
+    random: np.random.RandomState,
+) -> tuple[np.ndarray, Tensor | None]:
+    """Return many landmarks and their coefficients, None where these did not converge."""
+    index, Z = drawn_landmarks(kernel, warp, table, pool, landmarks, random)
+    solution = many_landmarks(
+        kernel,
+        table.X,
+        Z,
+        table.y,
+        ridge,
+        table.weights,
+        warp=table.columns(warp).transform,
+        working_memory=landmarks.working_memory,
+    )
+    if solution.converged:
+        return index, solution.x
+    warnings.warn(
+        f"n_landmarks={landmarks.n_landmarks} are too many for {kernel!r} at a ridge of {ridge:.1e}: conjugate "
+        f"gradients did not converge in {solution.steps} steps, and {SUMMED_OF_MANY} landmarks are used. A larger ridge or a "
+        "rougher kernel ('laplace', 'matern32') avoids this.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return index, None

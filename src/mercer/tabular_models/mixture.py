@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.tabular_models.component import Component
+from mercer.tabular_models.machine import Machine
 
-Processes = Sequence[Component]
-"""Components whose weights sum to 1."""
+Processes = Sequence[Machine]
+"""Machines whose shares sum to 1."""
 
 
 def means_of(
@@ -18,7 +18,7 @@ def means_of(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the mean of the average, of shape (n, c), and of each process."""
     means = [c.mean(X, working_memory, device) for c in processes]
-    return np.sum([c.weight * m for c, m in zip(processes, means, strict=True)], axis=0), means
+    return np.sum([c.share * m for c, m in zip(processes, means, strict=True)], axis=0), means
 
 
 def variance_of(
@@ -28,7 +28,7 @@ def variance_of(
     mean, means = means_of(processes, X, working_memory, device)
     return np.sum(
         [
-            c.weight * (observation_variance(c, X, working_memory, device) + (m - mean) ** 2)
+            c.share * (observation_variance(c, X, working_memory, device) + (m - mean) ** 2)
             for c, m in zip(processes, means, strict=True)
         ],
         axis=0,
@@ -40,8 +40,8 @@ def covariance_of(processes: Processes, X: np.ndarray, device: Any = None) -> np
     mean, means = means_of(processes, X, device=device)
     total = np.zeros((len(X), *mean.shape))
     for c, m in zip(processes, means, strict=True):
-        unit = c.unit_covariance(X, device) + c.measurement_noise * np.eye(len(X))
-        total += c.weight * (unit[:, :, None] * c.output_scales + (m - mean)[:, None] * (m - mean)[None, :])
+        unit = c.unit_covariance(X, device) + c.ridge * np.eye(len(X))
+        total += c.share * (unit[:, :, None] * c.output_scales + (m - mean)[:, None] * (m - mean)[None, :])
     return total
 
 
@@ -53,7 +53,7 @@ def log_density_of(
     for c in processes:
         variance = observation_variance(c, X, working_memory, device)
         squares = (y - c.mean(X, working_memory, device)) ** 2 / variance
-        terms.append(math.log(c.weight) - 0.5 * (np.log(2 * math.pi * variance) + squares).sum(axis=1))
+        terms.append(math.log(c.share) - 0.5 * (np.log(2 * math.pi * variance) + squares).sum(axis=1))
     return np.logaddexp.reduce(terms, axis=0)
 
 
@@ -62,7 +62,7 @@ def draw(
 ) -> np.ndarray:
     """Draw observations at the rows of X, of shape (n, c, n_samples): each from a process drawn by its weight."""
     outputs = len(processes[0].output_scales)
-    drawn = random.choice(len(processes), size=n_samples, p=[c.weight for c in processes])
+    drawn = random.choice(len(processes), size=n_samples, p=[c.share for c in processes])
     result = np.empty((len(X), outputs, n_samples))
     for i, c in enumerate(processes):
         columns = np.flatnonzero(drawn == i)
@@ -70,12 +70,12 @@ def draw(
             values, vectors = np.linalg.eigh(c.unit_covariance(X, device))
             root = vectors * np.sqrt(np.maximum(values, 0.0))
             smooth = np.einsum("ij,jcs->ics", root, random.normal(size=(len(X), outputs, len(columns))))
-            noise = math.sqrt(c.measurement_noise) * random.normal(size=smooth.shape)
+            noise = math.sqrt(c.ridge) * random.normal(size=smooth.shape)
             mean = c.mean(X, device=device)
             result[:, :, columns] = mean[:, :, None] + np.sqrt(c.output_scales)[:, None] * (smooth + noise)
     return result
 
 
-def observation_variance(c: Component, X: np.ndarray, working_memory: float, device: Any) -> np.ndarray:
+def observation_variance(c: Machine, X: np.ndarray, working_memory: float, device: Any) -> np.ndarray:
     """Return the variance of an observation under one process, of shape (n, c)."""
-    return (c.unit_variance(X, working_memory, device)[:, None] + c.measurement_noise) * c.output_scales
+    return (c.unit_variance(X, working_memory, device)[:, None] + c.ridge) * c.output_scales

@@ -1,0 +1,279 @@
+"""Tables as people have them: errors and seconds of Mercer's defaults beside CatBoost, LightGBM and xRFM.
+
+Run as `python -m benchmarks tables [--only NAME,...] [--methods NAME,...] [--rows N] [--folds one|all] [--out DIR]`.
+Every fit runs on one thread. The tables are those of `$MERCER_DATA/tables`: their column `fold` is a fixed split, fold 0
+is the test, and tables below 1000 rows are run on all ten folds. What was measured is kept line by line in a journal, so
+that a run that is stopped goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bounds import keep, load_at_start
+from benchmarks.harness import ROOT
+from experiments.report import print_table
+from mercer.metrics import mean_ranks
+
+MOST_TRAIN, MOST_TEST, ALL_FOLDS_BELOW = 2000, 2000, 1000
+# Ratios to CatBoost are clipped to these before their geometric mean is taken, so that no single table decides.
+CLIP = (0.5, 2.0)
+# Tables whose target is a function of other columns; means are also given without them.
+DETERMINISTIC = ("number_bike", "number_bodyfat")
+LEVEL = 0.9
+
+Outcome = dict[str, Any]
+
+
+def folder() -> Path:
+    """Return the folder of the tables."""
+    data = os.environ.get("MERCER_DATA")
+    if not data:
+        raise SystemExit("set MERCER_DATA to the folder that holds tables/")
+    return Path(data) / "tables"
+
+
+def categorical(frame: Any) -> list[str]:
+    """Return the names of the columns that are no numbers."""
+    import pandas as pd
+
+    return [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+
+
+def split(frame: Any, fold: int, most_rows: int) -> tuple[Any, Any]:
+    """Return the rows to learn from and those to predict: a fold, with at most so many of either, drawn with seed 0."""
+    random = np.random.default_rng(0)
+    test, train = np.flatnonzero(frame.fold == fold), np.flatnonzero(frame.fold != fold)
+    train = np.sort(random.permutation(train)[:most_rows])
+    test = np.sort(random.permutation(test)[:MOST_TEST])
+    columns = frame.drop(columns=["fold"])
+    return columns.iloc[train], columns.iloc[test]
+
+
+def numbers_of(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return both tables as numbers for peers that take no categories: medians for holes, indicators for categories."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder
+
+    words = categorical(train)
+    numbers = [name for name in train if name not in words and train[name].notna().any()]
+    encoder = make_column_transformer(
+        (SimpleImputer(strategy="median"), numbers),
+        (OneHotEncoder(handle_unknown="ignore", sparse_output=False, min_frequency=2), words),
+    ).fit(train)
+    return np.asarray(encoder.transform(train), dtype=float), np.asarray(encoder.transform(test), dtype=float)
+
+
+# ---- contestants: (train, targets, test) -> the fitted model's prediction of the test, after its seconds --------------
+
+
+def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
+    """Fit an estimator of Mercer by `tabular`, with its defaults."""
+    import warnings
+
+    import mercer
+
+    model = mercer.tabular(getattr(mercer, name)(random_state=0))
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(train, y)
+    seconds = time.perf_counter() - start
+    start = time.perf_counter()
+    mean = model.predict(test)
+    outcome = {"seconds": seconds, "predict_seconds": time.perf_counter() - start, "prediction": mean}
+    if name.startswith("GP"):
+        mean, std = model.predict(test, return_std=True)
+        half = 1.6448536269514722 * std
+        outcome["coverage"] = float(np.mean(np.abs(targets - mean) <= half))
+        squares = ((targets - mean) / std) ** 2
+        outcome["nll"] = float(np.mean(0.5 * (np.log(2 * np.pi * std**2) + squares)))
+    return outcome
+
+
+def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
+    """Fit CatBoost's defaults, with its own treatment of categories."""
+    from catboost import CatBoostRegressor
+
+    words = categorical(train)
+    train, test = (part.assign(**{w: part[w].astype(object).fillna("?").astype(str) for w in words}) for part in (train, test))
+    model = CatBoostRegressor(verbose=0, thread_count=1, cat_features=words, allow_writing_files=False, random_seed=0)
+    return timed(lambda: model.fit(train, y), lambda: model.predict(test))
+
+
+def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
+    """Fit LightGBM's defaults, with its own treatment of categories."""
+    import pandas as pd
+    from lightgbm import LGBMRegressor
+
+    for word in categorical(train):
+        kind = pd.CategoricalDtype(train[word].astype(object).dropna().astype(str).unique())
+        train = train.assign(**{word: train[word].astype(object).map(str, na_action="ignore").astype(kind)})
+        test = test.assign(**{word: test[word].astype(object).map(str, na_action="ignore").astype(kind)})
+    model = LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
+    train, test = (part.rename(columns=lambda name: f"c{list(part).index(name)}") for part in (train, test))
+    return timed(lambda: model.fit(train, y), lambda: np.asarray(model.predict(test)))
+
+
+def fit_xrfm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
+    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows to choose by."""
+    import torch
+    from sklearn.model_selection import train_test_split
+    from xrfm import xRFM
+
+    X, X_test = numbers_of(train, test)
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    X, X_test = (((part - mean) / np.where(std > 0, std, 1.0)).astype(np.float32) for part in (X, X_test))
+    center, scale = y.mean(), y.std()
+    y = ((y - center) / scale).astype(np.float32)
+    X, X_val, y, y_val = train_test_split(X, y, test_size=0.2, random_state=0)
+    model = xRFM(device=torch.device("cpu"), tuning_metric="mse", random_state=0, verbose=False)
+    return timed(
+        lambda: model.fit(X, y, X_val, y_val),
+        lambda: np.asarray(model.predict(X_test), dtype=float).ravel() * scale + center,
+    )
+
+
+def timed(fit: Callable[[], Any], predict: Callable[[], np.ndarray]) -> Outcome:
+    """Return the seconds of both steps and what was predicted."""
+    start = time.perf_counter()
+    fit()
+    fitted = time.perf_counter()
+    prediction = predict()
+    return {
+        "seconds": fitted - start,
+        "predict_seconds": time.perf_counter() - fitted,
+        "prediction": np.asarray(prediction, dtype=float),
+    }
+
+
+CONTESTANTS: dict[str, Callable[..., Outcome]] = {
+    "GPRegressor": lambda *parts: fit_mercer("GPRegressor", *parts),
+    "RFMRegressor": lambda *parts: fit_mercer("RFMRegressor", *parts),
+    "CatBoost": fit_catboost,
+    "LightGBM": fit_lightgbm,
+    "xRFM": fit_xrfm,
+}
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------------
+
+
+def cases(only: list[str], folds: str) -> Iterator[tuple[str, int]]:
+    """Yield (table, fold), fold 0 of every table first."""
+    import pyarrow.parquet
+
+    names = [path.stem for path in sorted(folder().glob("number_*.parquet")) if not only or path.stem in only]
+    sizes = {name: pyarrow.parquet.read_metadata(folder() / f"{name}.parquet").num_rows for name in names}
+    yield from ((name, 0) for name in names)
+    if folds == "all":
+        small = [name for name in names if sizes[name] < ALL_FOLDS_BELOW]
+        yield from ((name, fold) for fold in range(1, 10) for name in small)
+
+
+def run(name: str, fold: int, method: str, most_rows: int) -> dict[str, Any]:
+    """Fit one contestant on one fold of one table."""
+    import pandas as pd
+    from threadpoolctl import threadpool_limits
+
+    train, test = split(pd.read_parquet(folder() / f"{name}.parquet"), fold, most_rows)
+    y, targets = (part.target.to_numpy(float) for part in (train, test))
+    train, test = train.drop(columns="target"), test.drop(columns="target")
+    with threadpool_limits(1):
+        outcome = CONTESTANTS[method](train, y, test, targets)
+    outcome["rmse"] = float(np.sqrt(np.mean((outcome.pop("prediction") - targets) ** 2)))
+    return {"table": name, "fold": fold, "method": method, "n": len(y), **outcome}
+
+
+def journal_of(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """Return what was measured before."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {(line["table"], line["fold"], line["method"]): line for line in lines}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run what is asked for and print the comparison."""
+    parser = argparse.ArgumentParser("python -m benchmarks tables")
+    parser.add_argument("--only", default="", help="tables, separated by commas")
+    parser.add_argument("--methods", default=",".join(CONTESTANTS), help="contestants, separated by commas")
+    parser.add_argument("--rows", type=int, default=MOST_TRAIN, help="most rows to learn from (2000)")
+    parser.add_argument("--folds", choices=("one", "all"), default="all")
+    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    parser.add_argument("--label", default="", help="a word for the file's name")
+    args = parser.parse_args(argv)
+    load = load_at_start()
+    name = f"tables-{args.rows}" + (f"-{args.label}" if args.label else "")
+    journal = args.out / f"{name}.jsonl"
+    done, methods = journal_of(journal), args.methods.split(",")
+    args.out.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for table, fold in cases([each for each in args.only.split(",") if each], args.folds):
+        for method in methods:
+            key = (table, fold, method)
+            if key not in done:
+                done[key] = run(table, fold, method, args.rows)
+                with journal.open("a") as file:
+                    file.write(json.dumps(done[key]) + "\n")
+                print("{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s".format(**done[key]), flush=True)
+            lines.append(done[key])
+    found = summary(lines)
+    print_table(f"{name}: {found['tables']} tables", ("method", *found["columns"]), found["rows"])
+    keep(args.out, name, load, runs=lines, summary=found)
+    return 0
+
+
+# ---- what it comes to --------------------------------------------------------------------------------------------------
+
+
+def means(lines: list[dict[str, Any]], value: str) -> dict[str, dict[str, float]]:
+    """Return method -> table -> the mean of a value over the folds."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        if value in line:
+            found.setdefault(line["method"], {}).setdefault(line["table"], []).append(line[value])
+    return {method: {table: float(np.mean(v)) for table, v in tables.items()} for method, tables in found.items()}
+
+
+def geometric_ratio(scores: dict[str, float], base: dict[str, float], without: tuple[str, ...] = ()) -> float:
+    """Return the geometric mean over the tables of the clipped ratio of two scores."""
+    ratios = [scores[table] / base[table] for table in scores if table in base and table not in without]
+    return float(np.exp(np.mean(np.log(np.clip(ratios, *CLIP))))) if ratios else float("nan")
+
+
+def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the comparison: ranks, ratios to CatBoost, seconds."""
+    errors, seconds = means(lines, "rmse"), means(lines, "seconds")
+    cover, nll = means(lines, "coverage"), means(lines, "nll")
+    ranks = mean_ranks(errors)
+    base, base_seconds = errors.get("CatBoost", {}), seconds.get("CatBoost", {})
+    rows = []
+    for method in errors:
+        ratios = [seconds[method][t] / base_seconds[t] for t in seconds[method] if t in base_seconds]
+        first = sum(all(errors[method][t] <= errors[o].get(t, np.inf) for o in errors) for t in errors[method])
+        rows.append(
+            (
+                method,
+                f"{ranks[method]:.2f}",
+                str(first),
+                f"{geometric_ratio(errors[method], base):.3f}",
+                f"{geometric_ratio(errors[method], base, DETERMINISTIC):.3f}",
+                f"{np.median(ratios) if ratios else np.nan:.2f}",
+                f"{sum(seconds[method].values()):.0f}",
+                f"{np.mean(list(cover[method].values())):.3f}" if method in cover else "",
+                f"{np.mean(list(nll[method].values())):.3f}" if method in nll else "",
+            )
+        )
+    columns = ("mean rank", "first", "ratio", "without two", "median time ratio", "seconds", "coverage", "nll")
+    return {"tables": len(next(iter(errors.values()))), "columns": columns, "rows": rows}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""How a kernel machine is judged: ridge regression by the errors of left-out rows, a Gaussian process by likelihood.
+
+Both answer the same three questions, so that one search serves them: how good are a bandwidth and a ridge on these rows
+(`cost`), how good are predictions of left-out rows (`row_scores`), and in which shares are several machines averaged
+(`shares`).
+"""
+
+import math
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from torch import Tensor
+
+from mercer.linalg import RidgeSolution, ridge_leave_one_out
+from mercer.selection import squared_stacking_weights, stacking_weights
+from mercer.tabular_models.evidence import matrix_evidence
+from mercer.tabular_models.table import Table
+
+# A machine with a smaller share of the average is left out of it.
+SMALLEST_SHARE = 0.02
+
+
+class LeftOut(NamedTuple):
+    """Predictions of rows by machines that had not seen them.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n, c)
+        The targets, centered.
+    mean : ndarray of shape (n, c)
+    unit_variance : ndarray of shape (n,)
+        The variance of a target for an output scale of 1, its own noise included.
+    weights : ndarray of shape (n,)
+    """
+
+    y: np.ndarray
+    mean: np.ndarray
+    unit_variance: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def from_solution(cls, solution: RidgeSolution, table: Table) -> "LeftOut":
+        """Return the leave-one-out predictions of a closed-form fit on a table."""
+        y, residuals = table.y.cpu().numpy(), solution.residuals.cpu().numpy()
+        return cls(y, y - residuals, solution.variances.cpu().numpy(), table.mass.cpu().numpy())
+
+    @classmethod
+    def joined(cls, parts: list["LeftOut"]) -> "LeftOut":
+        """Return several parts as one, in their order."""
+        return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def rows(self, index: np.ndarray) -> "LeftOut":
+        """Return the predictions of some of the rows."""
+        return LeftOut(*(column[index] for column in self))
+
+    def density_scales(self) -> np.ndarray:
+        """Return the output scales under which the targets are likeliest, of shape (c,)."""
+        squares = (self.y - self.mean) ** 2 / self.unit_variance[:, None]
+        return np.maximum(self.weights @ squares / self.weights.sum(), np.finfo(np.float64).tiny)
+
+    def log_densities(self) -> np.ndarray:
+        """Return the log density of each row under those scales, mean over the outputs, of shape (n,)."""
+        variance = self.density_scales() * self.unit_variance[:, None]
+        squares = (self.y - self.mean) ** 2 / variance
+        return (-0.5 * (np.log(2 * math.pi * variance) + squares)).mean(axis=1)
+
+
+class Fitter(Protocol):
+    """What a search needs to know of the machine that it searches for."""
+
+    smallest_ridge: float
+    needs_variances: bool
+
+    def cost(self, K: Tensor, table: Table, ridge: float) -> float:
+        """Return how bad a kernel matrix and a ridge are on the rows of a table; infinite where they cannot be used."""
+
+    def row_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return how good the prediction of each left-out row is, larger for better."""
+
+    def shares(self, trials: list[LeftOut]) -> np.ndarray:
+        """Return the shares of machines in their average, from their predictions of the same left-out rows."""
+
+
+class RidgeFitter:
+    """Kernel ridge regression: everything is judged by the squared errors of left-out rows."""
+
+    smallest_ridge = 1e-7
+    needs_variances = False
+
+    def cost(self, K: Tensor, table: Table, ridge: float) -> float:
+        """Return half the logarithm of the mean squared leave-one-out error: in nats, as the evidence is."""
+        solution = ridge_leave_one_out(K, table.y, ridge, table.weights)
+        squares = solution.residuals.square().mean(dim=1)
+        mean = float(squares.mean() if table.weights is None else table.weights @ squares / table.weights.sum())
+        return 0.5 * math.log(max(mean, np.finfo(np.float64).tiny)) if math.isfinite(mean) else math.inf
+
+    def row_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return minus the squared error of each row; see `Fitter`."""
+        return -((left_out.y - left_out.mean) ** 2).mean(axis=1)
+
+    def shares(self, trials: list[LeftOut]) -> np.ndarray:
+        """Return the shares of the smallest squared error.
+
+        The mean of the targets takes part in the average: where the machines see little, their share is less than 1 in
+        all, and predictions are drawn toward the mean.
+        """
+        y = trials[0].y
+        predictions = np.stack([*(trial.mean for trial in trials), np.zeros_like(y)])
+        shares = squared_stacking_weights(predictions, y, trials[0].weights)[:-1]
+        return without_small_shares(shares)
+
+
+class EvidenceFitter:
+    """A Gaussian process: length scales and noise by the evidence, choices by the density of left-out rows."""
+
+    needs_variances = True
+
+    def __init__(self, noise_floor: float = 1e-6) -> None:
+        self.smallest_ridge = noise_floor
+
+    def cost(self, K: Tensor, table: Table, ridge: float) -> float:
+        """Return minus the mean log evidence; see `Fitter`."""
+        return matrix_evidence(K, table.y, math.log(ridge), table.weights, table.repeats)
+
+    def row_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return the log density of each row; see `Fitter`."""
+        return left_out.log_densities()
+
+    def shares(self, trials: list[LeftOut]) -> np.ndarray:
+        """Return the shares under which the left-out rows are likeliest; see `Fitter`."""
+        log_densities = np.stack([trial.log_densities() for trial in trials], axis=1)
+        return without_small_shares(stacking_weights(log_densities, trials[0].weights))
+
+
+def without_small_shares(shares: np.ndarray) -> np.ndarray:
+    """Return the shares with the small ones set to 0 and their sum kept; the largest always stays."""
+    kept = np.where((shares >= SMALLEST_SHARE) | (shares == shares.max()), shares, 0.0)
+    return kept * (shares.sum() / kept.sum()) if kept.sum() > 0 else np.eye(len(shares))[0]
+
+
+def is_clearly_better(scores: np.ndarray, others: np.ndarray, weights: np.ndarray, errors: float = 1.0) -> bool:
+    """Return whether the mean of scores is above that of others by more than some standard errors of the difference."""
+    gains = scores - others
+    total = weights.sum()
+    mean = weights @ gains / total
+    error = math.sqrt(weights @ (gains - mean) ** 2 / total / len(gains))
+    return bool(mean > errors * error)

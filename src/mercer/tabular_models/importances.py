@@ -1,0 +1,65 @@
+"""How much each column counts in an average of machines: how far its predictions move when the column is exchanged."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mercer.blocks import WORKING_MEMORY
+from mercer.tabular_models.machine import Machine
+
+# Rows whose columns are exchanged: fewer where columns or centers are many, so that the values of the kernel that are
+# computed in all stay below a bound.
+MOST_ROWS, FEWEST_ROWS, MOST_VALUES = 500, 50, 2e7
+
+
+def total_effects(
+    machines: Sequence[Machine], X: np.ndarray, random: np.random.RandomState, working_memory: float = WORKING_MEMORY
+) -> np.ndarray:
+    """Return half the mean squared change of the prediction when a column gets the value of another row.
+
+    These are the total effects of Sobol in the estimate of Jansen (1999): the part of the prediction's variance that
+    would be lost without the column, with everything that it does together with others. Gradients, of which the metric
+    of a recursive feature machine is made, say how steep the prediction is; a column that is nearly constant may be
+    steep and count for little.
+
+    Parameters
+    ----------
+    machines : sequence of Machine
+    X : ndarray of shape (n, d)
+        Rows of the table.
+    random : RandomState
+        Draws the rows and what they get.
+    working_memory : float, default=64.0
+
+    Returns
+    -------
+    ndarray of shape (d,)
+        Summed over the outputs.
+
+    Notes
+    -----
+    d + 1 predictions of some rows: at most 2e7 values of the kernel, but for tables of very many columns.
+    """
+    n, d = X.shape
+    values_a_row = (d + 1) * sum(
+        len(machine.rows) if machine.leaves is None else np.bincount(machine.leaves).max() for machine in machines
+    )
+    n_rows = int(min(n, max(FEWEST_ROWS, min(MOST_ROWS, MOST_VALUES / values_a_row))))
+    drawn, donors = random.permutation(n)[:n_rows], random.permutation(n)[:n_rows]
+    x = X[drawn].astype(np.float64)
+
+    def predicted(rows: np.ndarray) -> np.ndarray:
+        return np.sum([machine.share * machine.mean(rows, working_memory) for machine in machines], axis=0)
+
+    before, effects = predicted(x), np.zeros(d)
+    for column in range(d):
+        exchanged = x.copy()
+        exchanged[:, column] = X[donors, column]
+        effects[column] = 0.5 * np.mean((predicted(exchanged) - before) ** 2, axis=0).sum()
+    return effects
+
+
+def shares_of_effects(effects: np.ndarray) -> np.ndarray:
+    """Return effects that sum to 1; equal ones where nothing has any."""
+    total = effects.sum()
+    return effects / total if total > 0 else np.full(len(effects), 1.0 / len(effects))

@@ -1,0 +1,215 @@
+"""From a table to machines on all its rows: screen, race, average, fit. What RFMs and Gaussian processes share."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.tabular_models.column_warp import WARPS
+from mercer.tabular_models.finish import (
+    JUDGED_LEAVES,
+    METRIC_ROWS,
+    MOST_EXACT_ROWS,
+    cut_into_leaves,
+    exact_iterate,
+    judged_in_leaves,
+    on_more_rows,
+    solved,
+)
+from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.landmark_table import Landmarks, landmark_machine
+from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.race import (
+    JUDGE_ROWS,
+    SCREEN_ROWS,
+    Plan,
+    Search,
+    Trial,
+    finalists,
+    history_entry,
+    race,
+    screen,
+    simplest_of_the_best,
+)
+from mercer.tabular_models.settings import Setting, metrics_of, warps_of
+from mercer.tabular_models.table import Table
+from mercer.tabular_models.tuning import Iterate
+
+
+class Space(NamedTuple):
+    """What a search may choose from.
+
+    Attributes
+    ----------
+    kernels : list of Kernel
+    warp : str or sequence of str
+    metric : str
+        "auto" or one of `settings.METRICS`.
+    average : bool
+        Whether the best machines are averaged, or the best is taken alone.
+    """
+
+    kernels: list[Any]
+    warp: Any
+    metric: str
+    average: bool
+
+
+class Fit(NamedTuple):
+    """A machine on all rows, and what is known of it.
+
+    Attributes
+    ----------
+    machine : Machine
+    row_index : ndarray of shape (m,)
+        Which rows of the table the machine stands on.
+    left_out : LeftOut
+        Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
+    log_evidence : float or None
+        The log evidence at the best output scale, the bound on it with landmarks; None where nobody asked.
+    """
+
+    machine: Machine
+    row_index: np.ndarray
+    left_out: LeftOut
+    log_evidence: float | None = None
+
+
+class Learned(NamedTuple):
+    """The machines to be averaged, the largest share first, and what was tried on the way.
+
+    Attributes
+    ----------
+    fits : list of Fit
+    history : list of dict
+        Everything that was tried.
+    is_complete : bool
+        Whether there was time for everything.
+    """
+
+    fits: list[Fit]
+    history: list[dict[str, Any]]
+    is_complete: bool
+
+    @property
+    def machines(self) -> list[Machine]:
+        """The machines alone."""
+        return [fit.machine for fit in self.fits]
+
+
+class Rows(NamedTuple):
+    """A table, and some of its rows in random order, on which metrics are learned.
+
+    Attributes
+    ----------
+    table : Table
+    some : Table
+    judged : Table
+        The first of `some`, on which settings are judged.
+    place : ndarray
+        Which rows of the table `some` are.
+    """
+
+    table: Table
+    some: Table
+    judged: Table
+    place: np.ndarray
+
+
+def learn(
+    search: Search, space: Space, table: Table, landmarks: Landmarks | None, exact: bool, random: np.random.RandomState
+) -> Learned:
+    """Choose settings, learn their metrics, and fit the machines of the chosen ones on all rows.
+
+    Parameters
+    ----------
+    search : Search
+    space : Space
+    table : Table
+    landmarks : Landmarks or None
+        If given, all machines stand on landmarks.
+    exact : bool
+        Whether machines of many rows are to be solved in one piece, not in leaves.
+    random : RandomState
+        Draws rows.
+    """
+    # Distinct rows come in an order of their own; in random order the first few are a sample of all.
+    order = random.permutation(len(table))
+    place = order[: max(JUDGE_ROWS, METRIC_ROWS)]
+    rows = Rows(table, table.take(place), table.take(place[:JUDGE_ROWS]), place)
+    few = table.take(order[:SCREEN_ROWS])
+    identities = [Setting(kernel, warp) for warp in warps_of(space.warp, table, WARPS) for kernel in space.kernels]
+    plans = screen(search, few, identities, [metrics_of(space.metric, each.kernel, few) for each in identities])
+    if search.last_iterate and space.metric not in ("auto", "identity"):
+        plans = [plan for plan in plans if plan.setting.metric == space.metric]
+    chosen = finalists(plans)
+    if landmarks is not None:
+        fits, trials = fit_on_landmarks(search, space, rows, chosen, landmarks)
+    elif exact or len(table) <= MOST_EXACT_ROWS:
+        fits, trials = fit_in_one_piece(search, space, rows, chosen)
+    else:
+        fits, trials = fit_in_leaves(search, space, rows, chosen, random)
+    history = [history_entry(plan, len(few)) for plan in plans]
+    history += [history_entry(trial.plan, len(trial.rows), trial.score) for trial in trials]
+    fits = sorted(fits, key=lambda fit: -fit.machine.share)
+    return Learned(fits, history, not search.deadline.is_over(0.7))
+
+
+def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
+    """Judge settings on rows that had no part in their metrics, and solve those that count on all rows."""
+    trials, fits = race(search, rows.judged, plans), []
+    everything = np.arange(len(rows.table))
+    for trial, share in averaged(search, space, trials):
+        iterate = exact_iterate(search, trial.plan, rows.some)
+        found = solved(iterate, trial.plan, rows.table, None, variances=search.fitter.needs_variances)
+        left_out = trial.left_out
+        if found.left_out_variances is not None:
+            # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
+            # those of the machine that is kept, whose metric and noise come from more rows.
+            left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
+        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.log_evidence))
+    return fits, trials
+
+
+def fit_on_landmarks(
+    search: Search, space: Space, rows: Rows, plans: Sequence[Plan], landmarks: Landmarks
+) -> tuple[list[Fit], list[Trial]]:
+    """Judge settings as machines in one piece are, and fit those that count on landmarks."""
+    trials, fits = race(search, rows.judged, plans), []
+    ridge = None if search.freedom.ridge else search.ridge
+    for trial, share in averaged(search, space, trials):
+        iterate = exact_iterate(search, trial.plan, rows.some)
+        found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
+        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.log_evidence))
+    return fits, trials
+
+
+def fit_in_leaves(
+    search: Search, space: Space, rows: Rows, plans: Sequence[Plan], random: np.random.RandomState
+) -> tuple[list[Fit], list[Trial]]:
+    """Learn metrics on some rows, cut all rows into leaves, tune and judge in a few of these, and solve all."""
+    table, everything = rows.table, np.arange(len(rows.table))
+    fresh = np.ones(len(table), dtype=bool)
+    fresh[rows.place] = False
+    begun = [(plan, on_more_rows(search, plan, rows.some)) for plan in plans]
+    leaves = cut_into_leaves(begun[0][1], begun[0][0], table, random)
+    sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
+    tuned: list[tuple[Iterate, Trial]] = []
+    for plan, last in begun:
+        tuned.append(judged_in_leaves(search, plan, last, table, leaves, sampled, fresh))
+        if search.deadline.is_over(0.6):
+            break
+    fits, trials = [], [trial for _, trial in tuned]
+    for trial, share in averaged(search, space, trials):
+        iterate = next(iterate for iterate, other in tuned if other is trial)
+        found = solved(iterate, trial.plan, table, leaves, variances=search.fitter.needs_variances)
+        fits.append(Fit(found.machine.changed(share=share), everything, trial.left_out, found.log_evidence))
+    return fits, trials
+
+
+def averaged(search: Search, space: Space, trials: list[Trial]) -> list[tuple[Trial, float]]:
+    """Return the trials that count and their shares in the average."""
+    if not space.average or len(trials) == 1:
+        return [(simplest_of_the_best(trials), 1.0)]
+    shares = search.fitter.shares([trial.left_out for trial in trials])
+    return [(trial, float(share)) for trial, share in zip(trials, shares, strict=True) if share > 0]

@@ -1,0 +1,119 @@
+"""Rows cut into leaves at medians along leading directions, so that machines of many rows are solved leaf by leaf."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.kernels import Kernel
+from mercer.tabular_models.column_warp import ColumnWarp
+
+# A cut's direction is that of at most so many of its rows.
+MOST_DIRECTION_ROWS = 2000
+
+
+class Partition(NamedTuple):
+    """A tree of cuts: a row goes left where its warped columns times a direction are at most a threshold.
+
+    Attributes
+    ----------
+    columns : ColumnWarp
+        Warps a row before it is cut.
+    directions : ndarray of shape (k, d)
+    thresholds : ndarray of shape (k,)
+    children : ndarray of shape (k, 2)
+        The next cut on the left and on the right, or -1 - leaf.
+    """
+
+    columns: ColumnWarp
+    directions: np.ndarray
+    thresholds: np.ndarray
+    children: np.ndarray
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves; one where there is no cut."""
+        return len(self.thresholds) + 1
+
+    def leaves_of(self, X: np.ndarray) -> np.ndarray:
+        """Return the leaf of each row, of shape (n,)."""
+        if not len(self.thresholds):
+            return np.zeros(len(X), dtype=np.int32)
+        Z = self.columns.transform(X.astype(np.float64, copy=False))
+        leaf, todo = np.empty(len(X), dtype=np.int32), [(0, np.arange(len(X)))]
+        while todo:
+            cut, rows = todo.pop()
+            left = Z[rows] @ self.directions[cut] <= self.thresholds[cut]
+            for child, part in zip(self.children[cut], (rows[left], rows[~left]), strict=True):
+                if child >= 0:
+                    todo.append((int(child), part))
+                else:
+                    leaf[part] = -1 - child
+        return leaf
+
+
+def median_cuts(
+    kernel: Kernel, columns: ColumnWarp, Z: Tensor, most_rows: int, random: np.random.RandomState
+) -> tuple[Partition, np.ndarray]:
+    """Cut warped rows into leaves of at most `most_rows`, each cut at the median along the leading direction.
+
+    The direction is that of the largest spread under the kernel's metric: what the metric makes long, the prediction
+    depends on. Rows that are alike under the metric stay together.
+
+    Returns
+    -------
+    partition : Partition
+    leaves : ndarray of shape (n,)
+        The leaf of each row.
+
+    Notes
+    -----
+    O(n d) for each level of the tree, of which there are log2(n / most_rows).
+    """
+    metric = kernel.single_metric()
+    directions: list[np.ndarray] = []
+    thresholds: list[float] = []
+    children: list[list[int]] = []
+    leaves = np.empty(len(Z), dtype=np.int32)
+    n_leaves = 0
+
+    def grow(rows: np.ndarray) -> int:
+        nonlocal n_leaves
+        cut = leading_cut(metric.project, Z, rows, random) if len(rows) > most_rows else None
+        if cut is None:
+            leaves[rows] = n_leaves
+            n_leaves += 1
+            return -n_leaves
+        direction, threshold, values = cut
+        place = len(thresholds)
+        directions.append(direction)
+        thresholds.append(threshold)
+        children.append([0, 0])
+        left = values <= threshold
+        children[place] = [grow(rows[left]), grow(rows[~left])]
+        return place
+
+    grow(np.arange(len(Z)))
+    d = Z.shape[1]
+    made = Partition(
+        columns,
+        np.array(directions).reshape(-1, d),
+        np.array(thresholds),
+        np.array(children, dtype=np.int32).reshape(-1, 2),
+    )
+    return made, leaves
+
+
+def leading_cut(project, Z: Tensor, rows: np.ndarray, random: np.random.RandomState):  # type: ignore[no-untyped-def]
+    """Return a direction in warped columns, the median along it and the rows' values; None where all are alike."""
+    drawn = rows if len(rows) <= MOST_DIRECTION_ROWS else random.choice(rows, MOST_DIRECTION_ROWS, replace=False)
+    bent = project(Z[torch.from_numpy(drawn)])
+    leading = torch.linalg.svd(bent - bent.mean(dim=0), full_matrices=False)[2][0]
+    # In warped columns the direction is L u: projecting the unit vectors gives L.
+    direction = (project(torch.eye(Z.shape[1]).to(Z)) @ leading).cpu().numpy()
+    values = (Z[torch.from_numpy(rows)] @ torch.from_numpy(direction).to(Z)).cpu().numpy()
+    threshold = float(np.median(values))
+    if not (values > threshold).any():
+        threshold = float(values[values < threshold].max()) if (values < threshold).any() else threshold
+    return (direction, threshold, values) if (values > threshold).any() else None

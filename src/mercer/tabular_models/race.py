@@ -1,0 +1,290 @@
+"""Which setting a table wants: many are tried on few rows, the best are judged on rows that had no part in them.
+
+The screen compares all settings on a few hundred rows by the cost of their own rows, which is quick and flatters those
+that learn much. So the finalists learn their metric anew on a part of the rows, and are judged on the others: with the
+metric fixed, a leave-one-out prediction is honest, and it is known in closed form.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.linalg import ridge_leave_one_out, threads_for
+from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
+from mercer.tabular_models.metric_learning import ARD_STEPS, advanced, relearned, with_length_scales
+from mercer.tabular_models.settings import Setting
+from mercer.tabular_models.table import Deadline, Table
+from mercer.tabular_models.tuning import Freedom, Iterate, tuned
+
+# Rows on which all settings are tried, and rows on which the finalists are judged.
+SCREEN_ROWS, JUDGE_ROWS = 400, 1500
+# Warps of each kernel that learn length scales on the screen, pairs of a kernel and a warp that learn gradient outer
+# products there, and settings that are judged.
+WARPS_A_KERNEL, LEADERS, FINALISTS = 2, 3, 6
+# Steps that all of the former follow the evidence, and how many of them go on to the end.
+FIRST_STEPS, EVIDENCE_LEADERS = 5, 4
+# Standard errors by which a setting must be behind the best to leave the race.
+FAR_BEHIND = 4.0
+FIRST_RIDGE = 1e-2
+# Up to so many rows, metrics are learned anew in so many folds; beyond, on one half for the other half.
+FOLDS = ((400, 5), (700, 3))
+
+
+class Plan(NamedTuple):
+    """A setting with the bandwidth and the ridge of every step on the way to its metric."""
+
+    setting: Setting
+    iterates: list[Iterate]
+
+    @property
+    def cost(self) -> float:
+        """How bad the last step was on the rows of the screen, which it was tuned on."""
+        return self.iterates[-1].cost
+
+
+class Trial(NamedTuple):
+    """A plan and its predictions of rows that had no part in its metric.
+
+    Attributes
+    ----------
+    plan : Plan
+    left_out : LeftOut
+    scores : ndarray of shape (n,)
+        How good each prediction is.
+    rows : ndarray of shape (n,)
+        Which rows of the table of the race they are.
+    """
+
+    plan: Plan
+    left_out: LeftOut
+    scores: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def score(self) -> float:
+        """The mean score of the rows."""
+        return float(self.left_out.weights @ self.scores / self.left_out.weights.sum())
+
+
+class Search(NamedTuple):
+    """What a search must know.
+
+    Attributes
+    ----------
+    fitter : Fitter
+    freedom : Freedom
+        What may be tuned.
+    ridge : float
+        Where tuning begins, or the ridge that was given.
+    n_iter : int
+        Most steps of a recursion.
+    last_iterate : bool
+        Whether only the last step of a recursion counts.
+    deadline : Deadline
+    """
+
+    fitter: Fitter
+    freedom: Freedom
+    ridge: float
+    n_iter: int
+    last_iterate: bool
+    deadline: Deadline
+
+
+def screen(search: Search, table: Table, identities: Sequence[Setting], metrics: Sequence[Sequence[str]]) -> list[Plan]:
+    """Try settings on a few rows, in three rounds: the identity, length scales by evidence, gradient outer products.
+
+    Parameters
+    ----------
+    search : Search
+    table : Table
+        The rows of the screen.
+    identities : sequence of Setting
+        A kernel and a warp each.
+    metrics : sequence of sequences of str
+        Which metrics each of them may learn.
+
+    Returns
+    -------
+    list of Plan, the best on these rows first
+    """
+    ridge = search.ridge
+    begun: list[Start] = []
+    with threads_for(len(table)):
+        for setting, suitable in zip(identities, metrics, strict=True):
+            if begun and search.deadline.is_over(0.2):
+                break
+            Z = table.warped(setting.warp)
+            first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
+            ridge = first.ridge if search.freedom.ridge else search.ridge
+            begun.append(Start(Plan(setting, [first]), suitable))
+        by_evidence = with_evidence(search, begun, table)
+        best = {id(start): min(start.plan.cost, plan.cost) for start, plan in by_evidence}
+        by_gradients = [start for start in begun if {"full", "diagonal"} & set(start.metrics)]
+        by_gradients.sort(key=lambda start: best.get(id(start), start.plan.cost))
+        plans = [start.plan for start in begun] + [plan for _, plan in by_evidence]
+        for start in by_gradients[:LEADERS]:
+            for metric in ("full", "diagonal"):
+                if metric in start.metrics and not search.deadline.is_over(0.35):
+                    plans += with_gradients(search, start.plan, metric, table)
+    return sorted(plans, key=lambda plan: plan.cost)
+
+
+class Start(NamedTuple):
+    """A plan under the identity, and the metrics that suit its kernel."""
+
+    plan: Plan
+    metrics: Sequence[str]
+
+
+def with_evidence(search: Search, begun: Sequence[Start], table: Table) -> list[tuple[Start, Plan]]:
+    """Return the plans with a length scale a column by evidence: many follow it for a few steps, the best go on.
+
+    The best warps of every kernel take part. A kernel shows what it can do only once its columns are weighed, so that
+    none is ruled out by the identity.
+    """
+    counts: dict[type, int] = {}
+    followed: list[tuple[Start, Iterate]] = []
+    floor = search.fitter.smallest_ridge
+    for start in sorted((start for start in begun if "ard" in start.metrics), key=lambda start: start.plan.cost):
+        kind = type(start.plan.setting.kernel)
+        counts[kind] = counts.get(kind, 0) + 1
+        if counts[kind] > WARPS_A_KERNEL or search.deadline.is_over(0.35):
+            continue
+        Z = table.warped(start.plan.setting.warp)
+        first = start.plan.iterates[0]
+        followed.append((start, with_length_scales(first, table, Z, noise_floor=floor, steps=FIRST_STEPS)))
+    followed.sort(key=lambda pair: pair[1].cost)
+    found = []
+    for start, iterate in followed[:EVIDENCE_LEADERS]:
+        Z = table.warped(start.plan.setting.warp)
+        iterate = with_length_scales(iterate, table, Z, noise_floor=floor, steps=ARD_STEPS - FIRST_STEPS)
+        last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)
+        setting = start.plan.setting._replace(metric="ard", steps=1)
+        found.append((start, Plan(setting, [*start.plan.iterates, last])))
+    return found
+
+
+def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> list[Plan]:
+    """Return the plans that go on from one under the identity by gradient outer products: one for every step."""
+    Z, iterates, plans = table.warped(plan.setting.warp), plan.iterates, []
+    for step in range(1, search.n_iter + 1):
+        kernel = advanced(iterates[-1], table, Z, metric)
+        iterates = [*iterates, tuned(kernel, iterates[-1].ridge, [(table, Z)], search.fitter, search.freedom)]
+        if step == search.n_iter or not search.last_iterate:
+            plans.append(Plan(plan.setting._replace(metric=metric, steps=step), iterates))
+    return plans
+
+
+def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
+    """Return the best plans, the best of every way to learn a metric among them.
+
+    The screen's costs flatter metrics that learn much, so that they alone must not rule the others out.
+    """
+    chosen: list[Plan] = []
+    for metric in dict.fromkeys(plan.setting.metric for plan in plans):
+        chosen.append(next(plan for plan in plans if plan.setting.metric == metric))
+    linear = [plan for plan in plans if not hasattr(plan.setting.kernel, "bandwidth")]
+    chosen += [plan for plan in linear[:1] if all(plan is not other for other in chosen)]
+    for plan in plans:
+        if len(chosen) >= most:
+            break
+        if not any(is_alike(plan.setting, other.setting) for other in chosen):
+            chosen.append(plan)
+    return sorted(chosen, key=lambda plan: plan.cost)
+
+
+def is_alike(setting: Setting, other: Setting) -> bool:
+    """Return whether two settings differ in their steps alone."""
+    return setting._replace(steps=0) == other._replace(steps=0)
+
+
+def splits(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return which rows metrics are learned on and which rows they are judged on, for n rows in random order."""
+    folds = next((folds for most, folds in FOLDS if n <= most), None)
+    if folds is None:
+        half = n // 2
+        return [(np.arange(half), np.arange(half, n))]
+    place = np.arange(n) % folds
+    return [(np.flatnonzero(place != fold), np.flatnonzero(place == fold)) for fold in range(folds)]
+
+
+def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np.ndarray]) -> LeftOut:
+    """Predict rows that had no part in the metric of a plan.
+
+    The metric is learned anew on one part of the rows. Under that metric the machine of all rows is solved, and its
+    leave-one-out predictions of the other part are returned.
+    """
+    learn, judge = split
+    Z, part = table.warped(plan.setting.warp), table.take(learn)
+    last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], search.fitter.smallest_ridge)[-1]
+    if len(learn) > 2 * SCREEN_ROWS:
+        last = tuned(last.kernel, last.ridge, [(part, Z[learn])], search.fitter, search.freedom)
+    solution = ridge_leave_one_out(last.kernel.matrix(Z), table.y, last.ridge, table.weights)
+    return LeftOut.from_solution(solution, table).rows(judge)
+
+
+def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
+    """Judge plans on rows that had no part in their metrics; return those that reached the end, the best first.
+
+    After each split, plans that are far behind the best leave: they would have no share in an average.
+    """
+    running: list[tuple[Plan, list[LeftOut]]] = [(plan, []) for plan in plans]
+    judged_rows: list[np.ndarray] = []
+    with threads_for(len(table)):
+        for split in splits(len(table)):
+            if judged_rows and search.deadline.is_over(0.6):
+                break
+            still: list[tuple[Plan, list[LeftOut]]] = []
+            for plan, parts in running:
+                if still and search.deadline.is_over(0.7):
+                    break
+                still.append((plan, [*parts, judged(search, plan, table, split)]))
+            running = near_the_best(search.fitter, still)
+            judged_rows.append(split[1])
+    rows = np.concatenate(judged_rows)
+    trials = []
+    for plan, parts in running:
+        left_out = LeftOut.joined(parts).rows(np.argsort(rows))
+        trials.append(Trial(plan, left_out, search.fitter.row_scores(left_out), np.sort(rows)))
+    return sorted(trials, key=lambda trial: -trial.score)
+
+
+def near_the_best(fitter: Fitter, running: list[tuple[Plan, list[LeftOut]]]) -> list[tuple[Plan, list[LeftOut]]]:
+    """Return the plans whose scores so far are within some standard errors of the best, paired row by row."""
+    joined = [LeftOut.joined(parts) for _, parts in running]
+    scores = [fitter.row_scores(left_out) for left_out in joined]
+    weights = joined[0].weights
+    best = scores[int(np.argmax([weights @ score for score in scores]))]
+    return [
+        entry
+        for entry, score in zip(running, scores, strict=True)
+        if not is_clearly_better(best, score, weights, errors=FAR_BEHIND)
+    ]
+
+
+def simplest_of_the_best(trials: Sequence[Trial]) -> Trial:
+    """Return the simplest trial that the best one does not clearly beat on the judged rows."""
+    best = max(trials, key=lambda trial: trial.score)
+    near = [
+        trial
+        for trial in trials
+        if trial is best or not is_clearly_better(best.scores, trial.scores, best.left_out.weights)
+    ]
+    return min(near, key=lambda trial: trial.plan.setting.complexity())
+
+
+def history_entry(plan: Plan, n_rows: int, score: float | None = None) -> dict[str, Any]:
+    """Return what is worth remembering of a plan: plain values that can be saved."""
+    last = plan.iterates[-1]
+    bandwidths = [float(leaf.scale()) for leaf in last.kernel.leaves() if hasattr(leaf, "bandwidth")]  # type: ignore[attr-defined]
+    return {
+        **plan.setting.named(),
+        "bandwidth": bandwidths[0] if len(bandwidths) == 1 else bandwidths,
+        "ridge": float(last.ridge),
+        "cost": float(last.cost) if math.isfinite(last.cost) else None,
+        "score": score,
+        "rows": int(n_rows),
+    }

@@ -1,0 +1,122 @@
+"""Bandwidth and ridge of a kernel at a fixed metric, by climbing over a grid from a start that is nearly right."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from torch import Tensor
+
+from mercer.kernels import BandwidthKernel, Kernel
+from mercer.tabular_models.fitters import Fitter
+from mercer.tabular_models.table import Table
+
+# A step of the climb multiplies the bandwidth, or the ridge, by these; the last steps by their square roots.
+BANDWIDTH_STEP, RIDGE_STEP = 2.0, 10.0
+MOST_STEPS = 10
+# A step must gain this much, in nats a row.
+SMALLEST_GAIN = 1e-3
+LARGEST_RIDGE = 1e3
+
+
+class Iterate(NamedTuple):
+    """A kernel with numbers for its bandwidth and its metric, a ridge, and how bad they were on the rows of the fit."""
+
+    kernel: Kernel
+    ridge: float
+    cost: float = math.inf
+
+
+class Freedom(NamedTuple):
+    """Which of the two a search may change; what is given by the user stays."""
+
+    bandwidth: bool = True
+    ridge: bool = True
+
+
+def tuned(
+    kernel: Kernel,
+    ridge: float,
+    parts: Sequence[tuple[Table, Tensor]],
+    fitter: Fitter,
+    freedom: Freedom,
+    *,
+    fine: bool = False,
+) -> Iterate:
+    """Return the kernel and the ridge of the lowest cost near a start.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With a number for the bandwidth.
+    ridge : float
+    parts : sequence of (Table, tensor of shape (n, d))
+        Rows, and the same rows warped. A machine is solved in each part by itself, and their costs are averaged.
+    fitter : Fitter
+        Says what a bandwidth and a ridge cost.
+    freedom : Freedom
+    fine : bool, default=False
+        Whether to end with smaller steps.
+
+    Notes
+    -----
+    O(n^3) for every pair that is tried, some ten of them; the distances of radial kernels are computed once.
+    """
+    sizes = [len(table) for table, _ in parts]
+    matrix = [kernel.matrices(Z) for _, Z in parts]
+    has_bandwidth = freedom.bandwidth and any(isinstance(leaf, BandwidthKernel) for leaf in kernel.leaves())
+    begin = min(max(ridge, fitter.smallest_ridge), LARGEST_RIDGE) if freedom.ridge else ridge
+    matrices: dict[int, list[Tensor]] = {}
+
+    def cost(place: tuple[int, int]) -> float:
+        i, j = place
+        if i not in matrices:
+            # The last two bandwidths are enough: a climb moves along one axis at a time.
+            while len(matrices) > 1:
+                matrices.pop(next(iter(matrices)))
+            matrices[i] = [of_part(BANDWIDTH_STEP ** (i / 2)) for of_part in matrix]
+        costs = [fitter.cost(K, table, ridge_at(j)) for K, (table, _) in zip(matrices[i], parts, strict=True)]
+        return sum(size * value for size, value in zip(sizes, costs, strict=True)) / sum(sizes)
+
+    def ridge_at(j: int) -> float:
+        return begin * RIDGE_STEP ** (j / 2)
+
+    def is_allowed(place: tuple[int, int]) -> bool:
+        return (
+            (has_bandwidth or place[0] == 0)
+            and (freedom.ridge or place[1] == 0)
+            and fitter.smallest_ridge * 0.999 <= ridge_at(place[1]) <= LARGEST_RIDGE * 1.001
+        ) or place == (0, 0)
+
+    (i, j), lowest = climb(cost, is_allowed, fine=fine)
+    return Iterate(kernel.rescaled(BANDWIDTH_STEP ** (i / 2)), ridge_at(j), lowest)
+
+
+def climb(
+    cost: Callable[[tuple[int, int]], float],
+    is_allowed: Callable[[tuple[int, int]], bool],
+    *,
+    fine: bool,
+) -> tuple[tuple[int, int], float]:
+    """Return the place of a two-dimensional grid where no neighbor is cheaper, and its cost, begun at (0, 0).
+
+    Neighbors are two places away along one axis; with `fine`, then one. The direction that was right last is tried
+    first, and taken as soon as it pays.
+    """
+    seen = {(0, 0): cost((0, 0))}
+    here, last = (0, 0), (0, 2)
+    for stride in (2, 1) if fine else (2,):
+        for _ in range(MOST_STEPS):
+            directions = [(0, stride), (0, -stride), (stride, 0), (-stride, 0)]
+            directions.sort(key=lambda direction: direction != last)
+            better = False
+            for direction in directions:
+                place = (here[0] + direction[0], here[1] + direction[1])
+                if place in seen or not is_allowed(place):
+                    continue
+                seen[place] = cost(place)
+                if seen[place] < seen[here] - SMALLEST_GAIN:
+                    here, last, better = place, direction, True
+                    break
+            if not better:
+                break
+    return here, seen[here]

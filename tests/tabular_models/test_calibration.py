@@ -1,0 +1,108 @@
+"""The softmax that calibrates a classifier: its minimum, its gradient, and that it is honest."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import log_softmax
+
+from mercer.tabular_models import calibration
+from mercer.tabular_models.calibration import Calibration, fit_calibration
+
+
+def labelled_outputs(n=4000, scale=3.0, offsets=(0.5, -0.2, 0.0), seed=0):
+    """Outputs, and labels drawn from a softmax of them."""
+    random = np.random.default_rng(seed)
+    outputs = random.normal(size=(n, 3))
+    p = np.exp(log_softmax(scale * outputs + offsets, axis=1))
+    return outputs, (p.cumsum(axis=1) < random.uniform(size=(n, 1))).sum(axis=1)
+
+
+def shared_targets(n, seed=1):
+    """Targets of rows that stand for several of different classes."""
+    return np.random.default_rng(seed).dirichlet(np.ones(3), size=n)
+
+
+def naive_loss(theta, outputs, targets, weights, log_shares):
+    """What is minimized, row by row and class by class."""
+    log_p = log_softmax(math.exp(theta[0]) * outputs + theta[1:], axis=1)
+    penalty = calibration.PRIOR_ROWS / 2 * ((theta[1:] - log_shares) ** 2).sum()
+    likelihood = 0.0
+    for w, row, target in zip(weights, log_p, targets, strict=True):
+        for value, t in zip(row, target, strict=True):
+            likelihood += w * t * value
+    return penalty - likelihood
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_softmax_is_the_naive_minimum_and_its_gradient_that_of_differences(shared, monkeypatch):
+    outputs, labels = labelled_outputs(40)
+    targets = shared_targets(40) if shared else np.eye(3)[labels]
+    weights, log_shares = np.linspace(0.5, 2.0, 40), np.log([0.2, 0.3, 0.5])
+    asked = []
+
+    def spy(loss, *args, **options):
+        asked.append(loss)
+        return minimize(loss, *args, **options)
+
+    monkeypatch.setattr(calibration, "minimize", spy)
+    fitted = fit_calibration(outputs, targets, weights, log_shares)
+    theta = np.array([0.3, 0.1, -0.4, 0.9])
+    value, slope = asked[0](theta)
+    given = (outputs, targets, weights, log_shares)
+    assert value == pytest.approx(naive_loss(theta, *given))
+    assert_allclose(slope, approx_fprime(theta, naive_loss, 1e-7, *given), rtol=1e-4)
+    expected = minimize(naive_loss, np.zeros(4), args=given, tol=1e-10, bounds=[(-7, 7)] + 3 * [(None, None)])
+    found = [math.log(fitted.scale), *fitted.offsets]
+    assert naive_loss(np.array(found), *given) < expected.fun + 1e-4
+    if not shared:
+        assert_allclose(found, expected.x, atol=2e-2)
+
+
+def test_it_recovers_the_scale_and_the_offsets():
+    outputs, labels = labelled_outputs()
+    shares = np.bincount(labels) / len(labels)
+    fitted = fit_calibration(outputs, np.eye(3)[labels], np.ones(len(labels)), np.log(shares))
+    assert fitted.scale == pytest.approx(3.0, rel=0.1)
+    assert_allclose(fitted.offsets - fitted.offsets[2], [0.5, -0.2, 0.0], atol=0.15)
+    probabilities = np.exp(fitted.log_probabilities(outputs))
+    assert_allclose(probabilities.sum(axis=1), 1.0)
+    # It is honest: classes are as frequent as they are probable, and so among the surest rows.
+    assert_allclose(probabilities.mean(axis=0), shares, atol=1e-3)
+    sure = probabilities.max(axis=1) > 0.9
+    right = probabilities.argmax(axis=1) == labels
+    assert right[sure].mean() == pytest.approx(probabilities.max(axis=1)[sure].mean(), abs=0.02)
+
+
+def test_weights_are_repeats_and_outputs_that_say_nothing_leave_the_shares():
+    outputs, labels = labelled_outputs(60)
+    targets = np.eye(3)[labels]
+    weights = np.random.default_rng(1).integers(1, 4, size=60)
+    log_shares = np.log([0.2, 0.3, 0.5])
+    weighted = fit_calibration(outputs, targets, weights.astype(float), log_shares)
+    repeated = fit_calibration(
+        outputs.repeat(weights, axis=0), targets.repeat(weights, axis=0), np.ones(weights.sum()), log_shares
+    )
+    assert weighted.scale == pytest.approx(repeated.scale, rel=1e-4)
+    assert_allclose(weighted.offsets, repeated.offsets, atol=1e-3)
+    shares = np.bincount(labels) / 60
+    silent = fit_calibration(np.zeros((60, 3)), targets, np.ones(60), np.log(shares))
+    assert_allclose(np.exp(silent.log_probabilities(np.zeros((1, 3))))[0], shares, atol=1e-3)
+
+
+def test_a_row_of_shares_is_rows_of_single_classes_with_the_shares_as_weights():
+    outputs, targets = labelled_outputs(50)[0], shared_targets(50)
+    log_shares = np.log(targets.mean(axis=0))
+    shared = fit_calibration(outputs, targets, np.ones(50), log_shares)
+    apart = fit_calibration(outputs.repeat(3, axis=0), np.tile(np.eye(3), (50, 1)), targets.ravel(), log_shares)
+    assert shared.scale == pytest.approx(apart.scale, rel=1e-3)
+    assert_allclose(shared.offsets, apart.offsets, atol=1e-3)
+
+
+def test_log_probabilities_are_a_log_softmax():
+    outputs = labelled_outputs(5)[0]
+    expected = np.exp(2.0 * outputs + [0.1, 0.2, 0.3])
+    found = Calibration(2.0, np.array([0.1, 0.2, 0.3])).log_probabilities(outputs)
+    assert_allclose(np.exp(found), expected / expected.sum(axis=1, keepdims=True))

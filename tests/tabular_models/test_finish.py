@@ -1,0 +1,211 @@
+"""Machines on all rows of a table, in one piece and in leaves, against systems that are solved by hand."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import Mahalanobis
+from mercer.kernels import Gaussian, Laplace
+from mercer.tabular_models import finish
+from mercer.tabular_models.finish import (
+    Leaves,
+    cut_into_leaves,
+    evidence_scales,
+    exact_iterate,
+    judged_in_leaves,
+    left_out_variances,
+    on_more_rows,
+    solved,
+)
+from mercer.tabular_models.fitters import EvidenceFitter, RidgeFitter
+from mercer.tabular_models.metric_learning import relearned, with_length_scales
+from mercer.tabular_models.race import Plan
+from mercer.tabular_models.settings import Setting
+from mercer.tabular_models.tuning import Freedom, Iterate, tuned
+from tests import naive
+from tests.examples_of import numbers
+from tests.tabular_models.test_race import search
+from tests.tabular_models.test_table import repeated_rows, smooth_rows, table_of
+
+KERNEL, RIDGE = Laplace(1.1, metric=Mahalanobis([0.7, 1.2])), 0.2
+STEPS = [Iterate(Laplace(1.1), 0.2), Iterate(Laplace(0.9), 0.1)]
+
+
+def plan_of(metric="identity", iterates=None, warp="none"):
+    iterates = [Iterate(KERNEL, RIDGE)] if iterates is None else iterates
+    return Plan(Setting(iterates[0].kernel, warp, metric, len(iterates) - 1), iterates)
+
+
+@pytest.fixture
+def small_leaves(monkeypatch):
+    monkeypatch.setattr(finish, "LEAF_ROWS", 6)
+
+
+def weighted_table():
+    return table_of(*repeated_rows(60))
+
+
+def in_leaves(table):
+    return cut_into_leaves(Iterate(KERNEL, RIDGE), plan_of(), table, np.random.RandomState(0))
+
+
+def naive_alpha(table, rows, kernel=KERNEL, ridge=RIDGE):
+    """The coefficients of some of the rows of a table, solved by themselves."""
+    X, w = table.X[rows], table.mass.numpy()[rows]
+    return np.linalg.solve(naive.kernel_matrix(kernel, X, X) + np.diag(ridge / w), table.y.numpy()[rows])
+
+
+# ---- one piece ---------------------------------------------------------------------------------------------
+
+
+def test_a_machine_of_all_rows_is_the_system_solved_by_hand():
+    table = weighted_table()
+    machine = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None)
+    alpha = naive_alpha(table, np.arange(len(table)))
+    assert_allclose(machine.alpha, alpha, atol=1e-9)
+    assert_array_equal(machine.rows, table.X)
+    assert_array_equal(machine.weights, table.weights)
+    assert (machine.kernel, machine.ridge, machine.share) == (KERNEL, RIDGE, 1.0)
+    assert machine.columns is table.columns("none")
+    assert machine.partition is machine.leaves is None
+    assert_allclose(machine.output_scales, (table.y.numpy() * alpha).sum(axis=0) / len(table))
+    at = numbers(5, 2, seed=5)
+    assert_allclose(machine.mean(at), naive.kernel_matrix(KERNEL, at, table.X) @ alpha, atol=1e-9)
+
+
+def test_rows_without_weights_have_none_in_the_machine():
+    table = table_of(numbers(8, 2), numbers(8))
+    assert solved(Iterate(KERNEL, RIDGE), plan_of(), table, None).weights is None
+
+
+def test_the_output_scale_is_that_of_the_largest_evidence():
+    table = table_of(numbers(9, 2), numbers(9, 2, seed=1))
+    alpha = naive_alpha(table, np.arange(9))
+    scales = evidence_scales(table, table.y.new_tensor(alpha))
+    A = naive.kernel_matrix(KERNEL, table.X, table.X) + RIDGE * np.eye(9)
+
+    def log_density(s, y):
+        return -0.5 * (9 * np.log(s) + y @ np.linalg.solve(A, y) / s)
+
+    for scale, y in zip(scales, table.y.numpy().T, strict=True):
+        assert log_density(scale, y) > max(log_density(factor * scale, y) for factor in (0.95, 1.05))
+    assert (evidence_scales(table, 0 * table.y) > 0).all()
+
+
+def test_variances_left_out_are_those_of_refits_without_the_row():
+    table = weighted_table()
+    rows = np.array([5, 2, 9])
+    K = naive.kernel_matrix(KERNEL, table.X, table.X)
+    _, expected = naive.ridge_leave_one_out(K, table.y.numpy(), RIDGE, table.mass.numpy())
+    found = left_out_variances(Iterate(KERNEL, RIDGE), table.warped("none"), table, rows)
+    assert_allclose(found, expected[rows], rtol=1e-8)
+
+
+# ---- more rows ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["diagonal", "full"])
+def test_with_more_rows_than_the_screen_had_the_metric_is_learned_on_them(metric, monkeypatch):
+    monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
+    monkeypatch.setattr(finish, "METRIC_ROWS", 30)
+    table, plan = table_of(*smooth_rows(40)), plan_of(metric, STEPS)
+    part = table.take(np.arange(30))
+    expected = relearned(STEPS, metric, part, part.warped("none"), 1e-7)[-1]
+    found = on_more_rows(search(), plan, table)
+    assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
+    few = table.take(np.arange(20))
+    assert on_more_rows(search(), plan, few) is STEPS[-1]
+    assert on_more_rows(search(), plan_of(), table) == Iterate(KERNEL, RIDGE)
+
+
+def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
+    monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
+    monkeypatch.setattr(finish, "EVIDENCE_ROWS", 30)
+    table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
+    part = table.take(np.arange(30))
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7)
+    found = on_more_rows(search(), plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last]), table)
+    assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
+
+
+@pytest.mark.parametrize("fitter", [RidgeFitter(), EvidenceFitter()])
+def test_bandwidth_and_ridge_of_one_machine_are_tuned_finely(fitter, monkeypatch):
+    monkeypatch.setattr(finish, "TUNE_ROWS", 30)
+    table = table_of(*smooth_rows(40))
+    plan = plan_of("identity", [Iterate(Gaussian(2.0), 0.1)])
+    found = exact_iterate(search(fitter), plan, table)
+    part = table.take(np.arange(30))
+    expected = tuned(Gaussian(2.0), 0.1, [(part, part.warped("none"))], fitter, Freedom(), fine=True)
+    assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
+    kept = exact_iterate(search(fitter, freedom=Freedom(bandwidth=False, ridge=False)), plan, table)
+    assert (kept.kernel, kept.ridge) == (Gaussian(2.0), 0.1)
+
+
+# ---- leaves ------------------------------------------------------------------------------------------------
+
+
+def test_every_row_is_in_one_leaf_of_few_rows(small_leaves):
+    table = weighted_table()
+    leaves = in_leaves(table)
+    rows = [leaves.rows_of(leaf) for leaf in range(leaves.partition.n_leaves)]
+    assert len(rows) > 2
+    assert max(map(len, rows)) <= 6
+    assert_array_equal(np.sort(np.concatenate(rows)), np.arange(len(table)))
+    assert isinstance(leaves, Leaves)
+
+
+def test_a_machine_in_leaves_is_a_machine_solved_by_hand_in_each(small_leaves):
+    table = weighted_table()
+    leaves = in_leaves(table)
+    machine = solved(Iterate(KERNEL, RIDGE), plan_of(), table, leaves)
+    at = numbers(30, 2, seed=5)
+    asked = leaves.partition.leaves_of(at)
+    assert len(np.unique(asked)) > 2
+    for leaf in range(leaves.partition.n_leaves):
+        own = np.flatnonzero(leaves.of_row == leaf)
+        alpha = naive_alpha(table, own)
+        assert_allclose(machine.alpha[own], alpha, atol=1e-9)
+        x = at[asked == leaf]
+        K = naive.kernel_matrix(KERNEL, x, table.X[own]).reshape(len(x), len(own))
+        assert_allclose(machine.mean(at)[asked == leaf], K @ alpha, atol=1e-9)
+    assert_array_equal(machine.leaves, leaves.of_row)
+
+
+def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
+    table = weighted_table()
+    leaves, sampled = in_leaves(table), [2, 0, 1]
+    fresh = np.arange(len(table)) % 3 > 0
+    given = search(freedom=Freedom(bandwidth=False, ridge=False))
+    plan = plan_of()
+    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh)
+    assert (last.kernel, last.ridge) == (KERNEL, RIDGE)
+    rows, misses, variances = [], [], []
+    for leaf in sampled:
+        own = np.flatnonzero(leaves.of_row == leaf)
+        K = naive.kernel_matrix(KERNEL, table.X[own], table.X[own])
+        missed, variance = naive.ridge_leave_one_out(K, table.y.numpy()[own], RIDGE, table.mass.numpy()[own])
+        for i, row in enumerate(own):
+            if fresh[row]:
+                rows.append(row)
+                misses.append(missed[i])
+                variances.append(variance[i])
+    assert_array_equal(trial.rows, rows)
+    assert_allclose(trial.left_out.y, table.y[rows])
+    assert_allclose(trial.left_out.weights, table.mass[rows])
+    assert_allclose(trial.left_out.y - trial.left_out.mean, misses, atol=1e-8)
+    assert_allclose(trial.left_out.unit_variance, variances, rtol=1e-8)
+    assert_allclose(trial.scores, -np.mean(np.square(misses), axis=1), atol=1e-8)
+    assert trial.plan is plan
+
+
+def test_bandwidth_and_ridge_are_tuned_in_some_leaves(small_leaves, monkeypatch):
+    monkeypatch.setattr(finish, "TUNED_LEAVES", 2)
+    table = weighted_table()
+    leaves, sampled = in_leaves(table), [1, 3, 0]
+    fresh = np.ones(len(table), dtype=bool)
+    last, _ = judged_in_leaves(search(), plan_of(), Iterate(Laplace(9.0), 5.0), table, leaves, sampled, fresh)
+    parts = [table.take(leaves.rows_of(leaf)) for leaf in (1, 3)]
+    parts = [(part, part.warped("none")) for part in parts]
+    expected = tuned(Laplace(9.0), 5.0, parts, RidgeFitter(), Freedom(), fine=True)
+    assert (last.kernel, last.ridge) == (expected.kernel, expected.ridge)
+    assert last.ridge != 5.0
