@@ -1,23 +1,26 @@
 """Machines on all rows of a table, in one piece and in leaves, against systems that are solved by hand."""
 
+import math
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
 
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
+from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.finish import (
     Leaves,
     cut_into_leaves,
     evidence_scales,
     exact_iterate,
     judged_in_leaves,
-    left_out_variances,
     on_more_rows,
     solved,
 )
-from mercer.tabular_models.fitters import EvidenceFitter, RidgeFitter
+from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.race import Plan
 from mercer.tabular_models.settings import Setting
@@ -41,6 +44,10 @@ def small_leaves(monkeypatch):
     monkeypatch.setattr(finish, "LEAF_ROWS", 6)
 
 
+def machine_of(iterate, table, leaves=None):
+    return solved(iterate, plan_of(), table, leaves, variances=False).machine
+
+
 def weighted_table():
     return table_of(*repeated_rows(60))
 
@@ -60,7 +67,7 @@ def naive_alpha(table, rows, kernel=KERNEL, ridge=RIDGE):
 
 def test_a_machine_of_all_rows_is_the_system_solved_by_hand():
     table = weighted_table()
-    machine = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None)
+    machine = machine_of(Iterate(KERNEL, RIDGE), table)
     alpha = naive_alpha(table, np.arange(len(table)))
     assert_allclose(machine.alpha, alpha, atol=1e-9)
     assert_array_equal(machine.rows, table.X)
@@ -75,7 +82,7 @@ def test_a_machine_of_all_rows_is_the_system_solved_by_hand():
 
 def test_rows_without_weights_have_none_in_the_machine():
     table = table_of(numbers(8, 2), numbers(8))
-    assert solved(Iterate(KERNEL, RIDGE), plan_of(), table, None).weights is None
+    assert machine_of(Iterate(KERNEL, RIDGE), table).weights is None
 
 
 def test_the_output_scale_is_that_of_the_largest_evidence():
@@ -92,13 +99,38 @@ def test_the_output_scale_is_that_of_the_largest_evidence():
     assert (evidence_scales(table, 0 * table.y) > 0).all()
 
 
-def test_variances_left_out_are_those_of_refits_without_the_row():
+def test_the_output_scale_of_the_largest_evidence_hears_of_repeats():
+    """Measurements of the same row say what the noise is, and so what the scale is that it is relative to."""
+    table = table_of(*repeated_rows(60))
+    found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None, variances=True)
+    A, y = naive.kernel_matrix(KERNEL, table.X, table.X) + np.diag(RIDGE / table.mass.numpy()), table.y.numpy()
+    further, scatter = table.repeats
+    q = (y * np.linalg.solve(A, y)).sum(axis=0) + scatter.numpy() / RIDGE
+    assert_allclose(found.machine.output_scales, q / (len(table) + further))
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["one piece", "leaves"])
+def test_variances_left_out_are_those_of_refits_without_the_row_and_the_evidence_is_a_density(small_leaves, cut):
+    table = table_of(numbers(30, 2), numbers(30, 2, seed=1), np.linspace(0.5, 3.0, 30))
+    leaves = in_leaves(table) if cut else None
+    found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, leaves, variances=True)
+    total = 0.0
+    for rows in leaves.pieces() if cut else [np.arange(30)]:
+        K, y, w = naive.kernel_matrix(KERNEL, *2 * [table.X[rows]]), table.y.numpy()[rows], table.mass.numpy()[rows]
+        _, expected = naive.ridge_leave_one_out(K, y, RIDGE, w)
+        assert_allclose(found.left_out_variances[rows], expected, rtol=1e-8)
+        A = K + np.diag(RIDGE / w)
+        scales = (y * np.linalg.solve(A, y)).sum(axis=0) / len(y)
+        total += sum(multivariate_normal.logpdf(column, cov=s * A) for column, s in zip(y.T, scales, strict=True))
+    assert found.log_evidence == pytest.approx(total)
+
+
+def test_the_evidence_of_repeated_rows_is_the_one_that_was_climbed():
     table = weighted_table()
-    rows = np.array([5, 2, 9])
-    K = naive.kernel_matrix(KERNEL, table.X, table.X)
-    _, expected = naive.ridge_leave_one_out(K, table.y.numpy(), RIDGE, table.mass.numpy())
-    found = left_out_variances(Iterate(KERNEL, RIDGE), table.warped("none"), table, rows)
-    assert_allclose(found, expected[rows], rtol=1e-8)
+    found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None, variances=True)
+    value = matrix_evidence(KERNEL.matrix(table.warped("none")), table.y, math.log(RIDGE), table.weights, table.repeats)
+    rows = len(table) + table.repeats.further
+    assert found.log_evidence == pytest.approx(-2 * rows * value)
 
 
 # ---- more rows ---------------------------------------------------------------------------------------------
@@ -120,15 +152,15 @@ def test_with_more_rows_than_the_screen_had_the_metric_is_learned_on_them(metric
 
 def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
     monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
-    monkeypatch.setattr(finish, "EVIDENCE_ROWS", 30)
     table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
     part = table.take(np.arange(30))
     expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7)
-    found = on_more_rows(search(), plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last]), table)
+    plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
+    found = on_more_rows(search(), plan, table, evidence_rows=30)
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
 
 
-@pytest.mark.parametrize("fitter", [RidgeFitter(), EvidenceFitter()])
+@pytest.mark.parametrize("fitter", [RidgeFitter(), ProcessFitter(by_evidence=True)])
 def test_bandwidth_and_ridge_of_one_machine_are_tuned_finely(fitter, monkeypatch):
     monkeypatch.setattr(finish, "TUNE_ROWS", 30)
     table = table_of(*smooth_rows(40))
@@ -157,7 +189,7 @@ def test_every_row_is_in_one_leaf_of_few_rows(small_leaves):
 def test_a_machine_in_leaves_is_a_machine_solved_by_hand_in_each(small_leaves):
     table = weighted_table()
     leaves = in_leaves(table)
-    machine = solved(Iterate(KERNEL, RIDGE), plan_of(), table, leaves)
+    machine = machine_of(Iterate(KERNEL, RIDGE), table, leaves)
     at = numbers(30, 2, seed=5)
     asked = leaves.partition.leaves_of(at)
     assert len(np.unique(asked)) > 2
@@ -177,7 +209,7 @@ def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
     fresh = np.arange(len(table)) % 3 > 0
     given = search(freedom=Freedom(bandwidth=False, ridge=False))
     plan = plan_of()
-    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh)
+    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh, fine=True)
     assert (last.kernel, last.ridge) == (KERNEL, RIDGE)
     rows, misses, variances = [], [], []
     for leaf in sampled:
@@ -198,14 +230,23 @@ def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
     assert trial.plan is plan
 
 
-def test_bandwidth_and_ridge_are_tuned_in_some_leaves(small_leaves, monkeypatch):
-    monkeypatch.setattr(finish, "TUNED_LEAVES", 2)
+@pytest.mark.parametrize("fine", [False, True])
+def test_bandwidth_and_ridge_are_tuned_in_the_first_leaf(small_leaves, fine):
     table = weighted_table()
     leaves, sampled = in_leaves(table), [1, 3, 0]
     fresh = np.ones(len(table), dtype=bool)
-    last, _ = judged_in_leaves(search(), plan_of(), Iterate(Laplace(9.0), 5.0), table, leaves, sampled, fresh)
-    parts = [table.take(leaves.rows_of(leaf)) for leaf in (1, 3)]
-    parts = [(part, part.warped("none")) for part in parts]
-    expected = tuned(Laplace(9.0), 5.0, parts, RidgeFitter(), Freedom(), fine=True)
+    begun = Iterate(Laplace(9.0), 5.0)
+    last, _ = judged_in_leaves(search(), plan_of(), begun, table, leaves, sampled, fresh, fine=fine)
+    part = table.take(leaves.rows_of(1))
+    expected = tuned(begun.kernel, begun.ridge, [(part, part.warped("none"))], RidgeFitter(), Freedom(), fine=fine)
     assert (last.kernel, last.ridge) == (expected.kernel, expected.ridge)
     assert last.ridge != 5.0
+
+
+def test_another_direction_first_gives_other_borders(small_leaves):
+    table = weighted_table()
+    one, other = (
+        cut_into_leaves(Iterate(KERNEL, RIDGE), plan_of(), table, np.random.RandomState(0), first) for first in (0, 1)
+    )
+    assert not np.array_equal(one.of_row == one.of_row[0], other.of_row == other.of_row[0])
+    assert one.partition.directions[0] @ other.partition.directions[0] < 0.9

@@ -14,8 +14,8 @@ from mercer.linalg import ridge_leave_one_out
 from mercer.selection import stacking_weights
 from mercer.tabular_models.fitters import (
     SMALLEST_SHARE,
-    EvidenceFitter,
     LeftOut,
+    ProcessFitter,
     RidgeFitter,
     is_clearly_better,
     without_small_shares,
@@ -86,17 +86,18 @@ def test_targets_that_are_met_have_a_finite_density():
 
 @gammas
 @kernels
-def test_the_cost_of_ridge_regression_is_half_the_log_of_its_squared_error_left_out(kernel, gamma):
+def test_the_cost_of_errors_is_half_the_log_of_its_squared_error_left_out(kernel, gamma):
     for table in (table_of(*repeated_rows(), shared_noise=gamma), table_of(numbers(12, 2), numbers(12, 2, seed=1))):
         K, w = kernel.matrix(table.X), table.mass.numpy()
         misses, _ = naive.ridge_leave_one_out(K, table.y.numpy(), RIDGE, w)
         expected = 0.5 * math.log(np.average((misses**2).mean(axis=1), weights=w))
         assert RidgeFitter().cost(torch.from_numpy(K), table, RIDGE) == pytest.approx(expected)
+        assert ProcessFitter().cost(torch.from_numpy(K), table, RIDGE) == pytest.approx(expected)
 
 
 @gammas
 @kernels
-def test_the_cost_of_a_process_is_minus_its_log_evidence(kernel, gamma):
+def test_the_cost_by_evidence_is_minus_the_log_evidence(kernel, gamma):
     X, Y, w = repeated_rows()
     table = table_of(X + np.arange(24)[:, None], Y, w, shared_noise=gamma)  # No two rows are equal.
     assert table.repeats is None
@@ -104,23 +105,25 @@ def test_the_cost_of_a_process_is_minus_its_log_evidence(kernel, gamma):
     A = K + np.diag(RIDGE / table.weights.numpy())
     scales = (y * np.linalg.solve(A, y)).sum(axis=0) / len(y)
     densities = [multivariate_normal.logpdf(column, cov=s * A) for column, s in zip(y.T, scales, strict=True)]
-    assert EvidenceFitter().cost(torch.from_numpy(K), table, RIDGE) == pytest.approx(-np.mean(densities) / len(y))
+    assert ProcessFitter(by_evidence=True).cost(torch.from_numpy(K), table, RIDGE) == pytest.approx(
+        -np.mean(densities) / len(y)
+    )
 
 
 def test_repeats_reach_the_cost_of_a_process():
     table = table_of(*repeated_rows())
     K = Gaussian(0.8).matrix(table.warped("none"))
-    costs = [EvidenceFitter().cost(K, table, ridge) for ridge in (0.01, 0.2)]
+    costs = [ProcessFitter(by_evidence=True).cost(K, table, ridge) for ridge in (0.01, 0.2)]
     further, scatter = table.repeats
     more = table_of(*repeated_rows())
     more.repeats = table.repeats._replace(scatter=3 * scatter)
-    dearer = [EvidenceFitter().cost(K, more, ridge) for ridge in (0.01, 0.2)]
+    dearer = [ProcessFitter(by_evidence=True).cost(K, more, ridge) for ridge in (0.01, 0.2)]
     assert further > 5
     # More scatter makes a small noise less likely than a large one.
     assert dearer[0] - dearer[1] > costs[0] - costs[1] + 0.05
 
 
-@pytest.mark.parametrize("fitter", [RidgeFitter(), EvidenceFitter()])
+@pytest.mark.parametrize("fitter", [RidgeFitter(), ProcessFitter(), ProcessFitter(by_evidence=True)])
 def test_what_cannot_be_used_costs_infinitely_much_or_is_refused(fitter):
     table = table_of(numbers(6, 2), np.zeros(6))
     assert math.isfinite(fitter.cost(Gaussian(1.0).matrix(table.warped("none")), table, 0.1))
@@ -129,8 +132,8 @@ def test_what_cannot_be_used_costs_infinitely_much_or_is_refused(fitter):
 
 
 def test_the_noise_floor_is_the_smallest_ridge_of_a_process():
-    assert EvidenceFitter(0.01).smallest_ridge == 0.01
-    assert EvidenceFitter().needs_variances
+    assert ProcessFitter(0.01, by_evidence=True).smallest_ridge == 0.01
+    assert ProcessFitter(by_evidence=True).needs_variances
     assert not RidgeFitter().needs_variances
 
 
@@ -143,7 +146,7 @@ def test_rows_are_scored_by_squared_errors_or_by_densities():
         RidgeFitter().row_scores(given), [-np.mean((y - m) ** 2) for y, m in zip(given.y, given.mean, strict=True)]
     )
     expected = norm.logpdf(given.y, given.mean, np.sqrt(given.density_scales() * given.unit_variance[:, None]))
-    assert_allclose(EvidenceFitter().row_scores(given), expected.mean(axis=1))
+    assert_allclose(ProcessFitter(by_evidence=True).row_scores(given), expected.mean(axis=1))
 
 
 def simplex(loss, k):
@@ -183,13 +186,13 @@ def test_shares_of_processes_are_those_under_which_left_out_rows_are_likeliest()
     errors = [np.where(half, 0.2, 1.0) * numbers(60, 2, seed=1), np.where(half, 1.0, 0.2) * numbers(60, 2, seed=2)]
     trials = trials_of(y, errors, w)
     densities = np.exp(np.stack([trial.log_densities() for trial in trials], axis=1))
-    found = EvidenceFitter().shares(trials)
+    found = ProcessFitter(by_evidence=True).shares(trials)
     assert found.sum() == pytest.approx(1.0)
     assert_allclose(found, simplex(lambda p: -np.average(np.log(densities @ p), weights=w), 2), atol=0.01)
     assert 0.1 < found[0] < 0.9
 
 
-@pytest.mark.parametrize("fitter", [RidgeFitter(), EvidenceFitter()])
+@pytest.mark.parametrize("fitter", [RidgeFitter(), ProcessFitter(), ProcessFitter(by_evidence=True)])
 def test_a_machine_that_is_far_from_the_truth_has_no_share(fitter):
     y = numbers(50, 1)
     shares = fitter.shares(trials_of(y, [0.1 * numbers(50, 1, seed=1), 9.0 * numbers(50, 1, seed=2)], np.ones(50)))

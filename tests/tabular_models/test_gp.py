@@ -8,8 +8,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from mercer import GPRegressor
-from mercer.exceptions import ConvergenceWarning, DataWarning
+from mercer.exceptions import DataWarning
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace
+from mercer.tabular_models.tuning import SMALLEST_GAIN
 from tests import naive
 from tests.examples_of import numbers, rational
 
@@ -51,13 +52,14 @@ def test_it_agrees_with_scikit_learn():
     assert_allclose(model.predict(at), mean, atol=1e-8)
     assert_allclose(model.predict(at, return_std=True)[1], np.sqrt(std**2 + 0.1), atol=1e-8)
     # at the output scale of largest evidence, which is the one that log_marginal_likelihood_ is at
-    learned = GPRegressor("gaussian", calibrate=False, **QUICK).fit(X, y)
+    learned = GPRegressor("gaussian", criterion="evidence", calibrate=False, **QUICK).fit(X, y)
     kernel = ConstantKernel(learned.output_scale_) * RBF(learned.kernel_.bandwidth)
     Z = learned.columns_.transform(X)
     peer = GaussianProcessRegressor(kernel, alpha=learned.noise_, optimizer=None).fit(Z, y)
     assert learned.log_marginal_likelihood_ == pytest.approx(peer.log_marginal_likelihood_value_, abs=1e-6)
-    nearby = GaussianProcessRegressor(kernel, alpha=1.3 * learned.noise_, optimizer=None).fit(Z, y)
-    assert nearby.log_marginal_likelihood_value_ < peer.log_marginal_likelihood_value_
+    for factor in (10**0.5, 10**-0.5):
+        nearby = GaussianProcessRegressor(kernel, alpha=factor * learned.noise_, optimizer=None).fit(Z, y)
+        assert nearby.log_marginal_likelihood_value_ < peer.log_marginal_likelihood_value_ + 25 * SMALLEST_GAIN
 
 
 def test_calibration_takes_the_scale_of_rows_left_out():
@@ -99,21 +101,45 @@ def test_the_mean_of_repeated_measurements_is_what_is_fitted():
     assert_allclose(covariance, prior - K @ np.linalg.solve(A, K.T), atol=1e-7)
 
 
+@pytest.mark.parametrize("shared", [0.0, 0.4])
+def test_repeated_measurements_are_those_of_the_system_of_all_rows(shared):
+    """Noise is shared between measurements of one row, but for a part that each has for itself."""
+    X, y = np.repeat(rows(12)[0], [1, 2, 3] * 4, axis=0), numbers(24)
+    model = GPRegressor(Gaussian(1.3), **GIVEN, shared_noise=shared).fit(X, y)
+    same = (X[:, None] == X[None]).all(axis=2)
+    noise = 0.1 * (shared * same + (1 - shared) * np.eye(24))
+    at = numbers(4, 3, seed=5)
+    A, K = 2.0 * Gaussian(1.3).matrix(X) + noise, 2.0 * Gaussian(1.3).matrix(at, X)
+    mean, covariance = model.predict(at, return_cov=True)
+    assert_allclose(mean, y.mean() + K @ np.linalg.solve(A, y - y.mean()), atol=1e-7)
+    prior = 2.0 * Gaussian(1.3).matrix(at) + 0.1 * np.eye(4)
+    assert_allclose(covariance, prior - K @ np.linalg.solve(A, K.T), atol=1e-7)
+
+
 # ---- what can be asked -------------------------------------------------------------------------------------
 
 
 def averaged(y_of=lambda X, y: y, **options):
+    """A model of two machines, whatever the search would make of the table."""
     X, y = rows(40)
     X = np.exp(X)
-    model = GPRegressor(warp="log", kernel="auto", metric="identity", random_state=0, **options).fit(X, y_of(X, y))
+    options = {"warp": "log", "metric": "identity", "random_state": 0, **options}
+    model, other = (GPRegressor(kernel, **options).fit(X, y_of(X, y)) for kernel in ("gaussian", "laplace"))
+    model.machines_ = [model.machines_[0].changed(share=0.6), other.machines_[0].changed(share=0.4)]
+    model.machine_rows_ = model.machine_rows_ * 2
     return model, X, y
 
 
-def test_several_components_keep_the_laws_of_a_mixture():
+def test_shares_of_an_average_sum_to_one():
+    X, y = rows(40)
+    model = GPRegressor(warp="none", n_iter=1, random_state=0).fit(X, y)
+    shares = [machine.share for machine in model.machines_]
+    assert sum(shares) == pytest.approx(1.0)
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_several_machines_keep_the_laws_of_a_mixture():
     model, X, _ = averaged()
-    assert len(model.components_) > 1
-    assert sum(c.weight for c in model.components_) == pytest.approx(1.0)
-    assert [c.weight for c in model.components_] == sorted((c.weight for c in model.components_), reverse=True)
     at = np.concatenate([np.exp(numbers(4, 3, seed=5)), X[:2]])
     mean, covariance = model.predict(at, return_cov=True)
     assert_allclose(model.predict(at, return_std=True)[1], np.sqrt(covariance.diagonal()), rtol=1e-9)
@@ -129,7 +155,7 @@ def test_several_components_keep_the_laws_of_a_mixture():
     assert np.trapezoid((grid - mean[0]) ** 2 * density, grid) == pytest.approx(covariance[0, 0], rel=1e-2)
 
 
-def test_one_component_is_normal():
+def test_one_machine_is_normal():
     X, y = rows(25)
     model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y)
     mean, std = model.predict(X + 0.3, return_std=True)
@@ -139,17 +165,40 @@ def test_one_component_is_normal():
 
 def test_left_out_density_is_that_of_refits():
     X, y = rows(12)
-    model = GPRegressor(Gaussian(1.3), **{**QUICK, "standardize": False, "bandwidth": None}).fit(X, y)
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y)
     K = naive.kernel_matrix(Gaussian(1.3), X, X)
-    misses, variances = naive.ridge_leave_one_out(K, y - y.mean(), model.ridge_, np.ones(12))
+    misses, variances = naive.ridge_leave_one_out(K, y - y.mean(), 0.05, np.ones(12))
+    densities = norm.logpdf(misses, 0.0, np.sqrt(2.0 * variances))
+    assert model.loo_log_density_ == pytest.approx(densities.mean())
+
+
+def test_left_out_density_is_weighted():
+    X, y = rows(12)
+    w = np.where(np.arange(12) < 6, 0.2, 4.0)
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y, sample_weight=w)
+    K, centered = naive.kernel_matrix(Gaussian(1.3), X, X), y - np.average(y, weights=w)
+    misses, variances = naive.ridge_leave_one_out(K, centered, 0.05, w)
+    densities = norm.logpdf(misses, 0.0, np.sqrt(2.0 * variances))
+    assert model.loo_log_density_ == pytest.approx(np.average(densities, weights=w))
+
+
+def test_left_out_density_has_the_errors_of_the_race_and_the_variances_of_the_machine_that_is_kept():
+    X, y = rows(12)
+    model = GPRegressor(Gaussian(1.3), **{**QUICK, "standardize": False, "bandwidth": None}).fit(X, y)
+    (entry,) = (entry for entry in model.history_ if entry["score"] is not None)
+    K, centered = naive.kernel_matrix(Gaussian(1.3), X, X), y - y.mean()
+    misses, _ = naive.ridge_leave_one_out(K, centered, entry["ridge"], np.ones(12))
+    _, variances = naive.ridge_leave_one_out(K, centered, model.ridge_, np.ones(12))
     assert model.output_scale_ == pytest.approx(np.mean(misses**2 / variances))
     densities = norm.logpdf(misses, 0.0, np.sqrt(model.output_scale_ * variances))
     assert model.loo_log_density_ == pytest.approx(densities.mean())
 
 
-@pytest.mark.parametrize("average", [False, True])
-def test_several_targets_have_their_own_scales(average):
-    model, X, y = averaged(lambda X, y: np.column_stack([y, 10 * y + X[:, 2]]), average=average, n_iter=1)
+@pytest.mark.parametrize("several", [False, True])
+def test_several_targets_have_their_own_scales(several):
+    model, X, y = averaged(lambda X, y: np.column_stack([y, 10 * y + X[:, 2]]))
+    if not several:
+        model.machines_ = [model.machines_[0].changed(share=1.0)]
     at = X[:5] * 1.1
     mean, std = model.predict(at, return_std=True)
     _, covariance = model.predict(at, return_cov=True)
@@ -160,12 +209,11 @@ def test_several_targets_have_their_own_scales(average):
     assert model.sample_y(at, 3).shape == (5, 2, 3)
     assert model.gradients(at).shape == (5, 2, 3)
     assert model.output_scale_[1] > 20 * model.output_scale_[0]
-    if not average:
+    if not several:
         assert_allclose(model.log_density(at, mean), norm.logpdf(0, 0, std).sum(axis=1))
-    one = GPRegressor(warp="log", kernel="laplace", metric="identity").fit(X, np.column_stack([y, y]))
-    assert_allclose(
-        one.predict(at)[:, 0], GPRegressor(warp="log", kernel="laplace", metric="identity").fit(X, y).predict(at)
-    )
+    options = {"warp": "log", "kernel": "laplace", "metric": "identity", "random_state": 0}
+    one = GPRegressor(**options).fit(X, np.column_stack([y, y]))
+    assert_allclose(one.predict(at)[:, 0], GPRegressor(**options).fit(X, y).predict(at))
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "product_matern32"])
@@ -178,7 +226,7 @@ def test_gradients_equal_finite_differences_in_the_units_of_the_columns(warp, ke
     for k in range(3):
         step = 1e-6 * X[:, k].std() * (np.arange(3) == k)
         expected = (model.predict(at + step) - model.predict(at - step)) / (2 * step[k])
-        assert_allclose(model.gradients(at)[:, k], expected, rtol=1e-3, atol=1e-6 * np.abs(expected).max())
+        assert_allclose(model.gradients(at)[:, k], expected, rtol=1e-2, atol=1e-5 * np.abs(expected).max())
 
 
 def test_contributions_sum_to_the_prediction_beside_the_mean():
@@ -195,9 +243,9 @@ def test_contributions_sum_to_the_prediction_beside_the_mean():
 
 @pytest.mark.parametrize("metric", ["full", "ard", "diagonal"])
 def test_it_finds_the_directions_that_count(metric):
-    X = np.random.default_rng(0).normal(size=(60, 5))
-    y = np.sin(2 * (X[:, 0] + X[:, 1])) + 0.1 * numbers(60, seed=1)
-    model = GPRegressor("gaussian", metric, warp="none", random_state=0, n_starts=1).fit(X, y)
+    X = np.random.default_rng(0).normal(size=(150, 5))
+    y = np.sin(2 * (X[:, 0] + X[:, 1])) + 0.1 * numbers(150, seed=1)
+    model = GPRegressor("gaussian", metric, warp="none", random_state=0).fit(X, y)
     assert model.feature_importances_[:2].sum() > 0.9
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     if metric == "full":
@@ -209,26 +257,43 @@ def test_it_finds_the_directions_that_count(metric):
 
 def test_history_has_every_iterate():
     X, y = rows()
-    model = GPRegressor("gaussian", "full", warp="none", n_iter=2, random_state=0).fit(X, y)
-    assert [entry["iterate"] for entry in model.history_] == [0, 1, 2]
-    assert {entry["rows"] for entry in model.history_} == {40}
-    assert max(entry["score"] for entry in model.history_) == pytest.approx(model.loo_log_density_)
-    assert set(model.history_[0]) == {"kernel", "warp", "metric", "iterate", "bandwidth", "ridge", "score", "rows"}
+    model = GPRegressor("gaussian", "full", warp="none", n_iter=2, iterate="last", random_state=0).fit(X, y)
+    tried = {(entry["metric"], entry["iterate"]) for entry in model.history_ if entry["score"] is None}
+    assert tried == {("full", 2)}
+    (judged,) = (entry for entry in model.history_ if entry["score"] is not None)
+    assert (judged["metric"], judged["iterate"], judged["rows"]) == ("full", 2, 40)
+    free = GPRegressor("gaussian", "full", warp="none", n_iter=2, random_state=0).fit(X, y)
+    tried = {(entry["metric"], entry["iterate"]) for entry in free.history_ if entry["score"] is None}
+    assert tried == {("identity", 0), ("full", 1), ("full", 2)}
 
 
 @pytest.mark.parametrize("landmarks", ["uniform", "kmeans++"])
 def test_landmarks_come_close_to_the_exact_process(landmarks):
     X = np.linspace(0, 6, 60)[:, None]
     y = np.sin(X[:, 0]) + 0.1 * numbers(60)
-    exact = GPRegressor("gaussian", **QUICK).fit(X, y)
-    few = GPRegressor("gaussian", n_landmarks=25, landmarks=landmarks, **QUICK).fit(X, y)
+    given = {**QUICK, "bandwidth": 0.6, "noise": 0.01, "output_scale": 1.0}
+    exact = GPRegressor("gaussian", **given).fit(X, y)
+    few = GPRegressor("gaussian", n_landmarks=25, landmarks=landmarks, **given).fit(X, y)
     for a, b in zip(few.predict(X, return_std=True), exact.predict(X, return_std=True), strict=True):
         assert_allclose(a, b, atol=0.02)
     assert len(few.row_index_) == 25
-    assert_array_equal(few.components_[0].basis, few.columns_.transform(X)[few.row_index_])
+    assert_array_equal(few.machines_[0].rows, X[few.row_index_])
     assert few.contributions(X).shape == (60, 25)
     assert_allclose(few.contributions(X).sum(axis=1) + few.center_, few.predict(X))
     assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+    assert few.loo_log_density_ == pytest.approx(exact.loo_log_density_, abs=0.05)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 40])
+def test_standard_deviations_are_as_large_as_errors_on_new_rows(n_landmarks):
+    """On landmarks the ridge is chosen anew, and the output scale must be the one that belongs to it."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500, 2))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * random.normal(size=500)
+    model = GPRegressor("gaussian", n_landmarks=n_landmarks, **QUICK).fit(X[:200], y[:200])
+    mean, std = model.predict(X[200:], return_std=True)
+    assert np.sqrt(np.mean(((y[200:] - mean) / std) ** 2)) == pytest.approx(1.0, abs=0.15)
+    assert np.sqrt(model.noise_) == pytest.approx(0.5, rel=0.2)
 
 
 def test_single_precision_is_close_to_double():
@@ -237,14 +302,6 @@ def test_single_precision_is_close_to_double():
     single, double = (GPRegressor("laplace", **QUICK).fit(Z, y) for Z in (X, X.astype(np.float64)))
     for a, b in zip(single.predict(X, return_std=True), double.predict(X, return_std=True), strict=True):
         assert_allclose(a, b, atol=1e-3)
-
-
-def test_the_same_random_state_gives_the_same_model():
-    X, y = rows(30)
-    options = {"metric": "ard", "n_starts": 3, "warp": "none", "n_landmarks": 12}
-    a, b, c = (GPRegressor("gaussian", random_state=s, **options).fit(X, y).predict(X) for s in (3, 3, 4))
-    assert_array_equal(a, b)
-    assert (a != c).any()
 
 
 def test_all_defaults_predict_well():
@@ -257,14 +314,6 @@ def test_all_defaults_predict_well():
 
 
 # ---- bad input ---------------------------------------------------------------------------------------------
-
-
-def test_a_time_limit_warns_and_predicts():
-    X, y = rows()
-    with pytest.warns(ConvergenceWarning, match=r"time_limit=0.001 s was reached"):
-        model = GPRegressor(time_limit=1e-3, random_state=0).fit(X, y)
-    assert np.isfinite(model.predict(X, return_std=True)).all()
-    assert len(model.history_) < 5
 
 
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.DataWarning")
@@ -307,8 +356,12 @@ WRONG = {
     "noise": (0.1, "noise=0.1 .*output_scale='auto'"),
     "output_scale": (-2.0, "output_scale=-2.0 .*above 0"),
     "noise_floor": (0.0, "noise_floor=0.0 "),
+    "criterion": ("likelihood", "criterion='likelihood' .*'left_out', 'evidence'"),
+    "calibrate": ("yes", "calibrate='yes' "),
     "n_iter": (-1, "n_iter=-1 "),
-    "n_starts": (0, "n_starts=0 "),
+    "iterate": ("best", "iterate='best' .*'auto', 'last'"),
+    "average": (1, "average=1 "),
+    "shared_noise": (-0.1, "shared_noise=-0.1 "),
     "standardize": ("yes", "standardize='yes' "),
     "n_landmarks": (0, "n_landmarks=0 .*at least 1"),
     "landmarks": ("random", "landmarks='random' "),
@@ -368,18 +421,25 @@ def test_the_evidence_of_given_parameters_is_that_of_scikit_learn():
 def test_the_evidence_of_several_targets_is_a_sum_with_landmarks_too():
     X = np.linspace(0, 6, 60)[:, None]
     Y = np.column_stack([np.sin(X[:, 0]), np.cos(X[:, 0])]) + 0.1 * numbers(60, 2)
-    exact, few = (GPRegressor("gaussian", n_landmarks=m, **QUICK).fit(X, Y) for m in (None, 40))
+    given = {**QUICK, "bandwidth": 0.6, "noise": 0.01, "output_scale": 1.0}
+    exact, few = (GPRegressor("gaussian", n_landmarks=m, **given).fit(X, Y) for m in (None, 40))
+    single = GPRegressor("gaussian", **given).fit(X, Y[:, 0])
     assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+    assert exact.log_marginal_likelihood_ > single.log_marginal_likelihood_ + 20
 
 
 @pytest.mark.parametrize("metric", ["ard"])
 def test_noise_that_is_there_is_not_said_to_be_missing(metric):
     X = np.random.default_rng(0).normal(size=(80, 5))
     y = (X[:, 0] + X[:, 1]) ** 2 + 0.2 * numbers(80, seed=1)
-    GPRegressor("gaussian", metric, warp="none", random_state=0, n_starts=1).fit(X, y)
+    GPRegressor("gaussian", metric, warp="none", random_state=0).fit(X, y)
 
 
-def test_a_given_kernel_keeps_its_bandwidth_where_nothing_is_learned():
+def test_a_given_kernel_keeps_its_bandwidth_where_that_is_asked_for():
     X, y = rows(20)
-    model = GPRegressor(Gaussian(1.3), "identity", warp="none", noise=0.1, output_scale=2.0).fit(X, y)
-    assert model.kernel_.bandwidth == 1.3
+    options = {"metric": "identity", "warp": "none", "noise": 0.1, "output_scale": 2.0}
+    assert GPRegressor(Gaussian(1.3), bandwidth=None, **options).fit(X, y).kernel_.bandwidth == 1.3
+    assert GPRegressor(Gaussian(1.3), bandwidth=0.7, **options).fit(X, y).kernel_.bandwidth == 0.7
+    learned = GPRegressor(Gaussian(1.3), **options).fit(X, y)
+    assert learned.kernel_.bandwidth != 1.3
+    assert (learned.noise_, learned.output_scale_) == (pytest.approx(0.1), 2.0)

@@ -10,20 +10,21 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import landmark_table
 from mercer.tabular_models.evidence import matrix_evidence
-from mercer.tabular_models.finish import exact_iterate, solved
-from mercer.tabular_models.fitters import EvidenceFitter, RidgeFitter
+from mercer.tabular_models.finish import exact_iterate
+from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.landmark_table import RIDGES, Landmarks, drawn_rows, landmark_machine
 from mercer.tabular_models.race import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests import naive
 from tests.examples_of import numbers
+from tests.tabular_models.test_finish import machine_of
 from tests.tabular_models.test_landmark_ridge import naive_fit
 from tests.tabular_models.test_race import search
 from tests.tabular_models.test_table import repeated_rows, smooth_rows, table_of
 
 KERNEL, RIDGE = Laplace(1.1), 0.2
-FITTERS = {"ridge": RidgeFitter(), "evidence": EvidenceFitter()}
+FITTERS = {"ridge": RidgeFitter(), "evidence": ProcessFitter(by_evidence=True)}
 
 
 def landmarks(count, method="uniform", seed=0, working_memory=64.0):
@@ -72,7 +73,7 @@ def test_where_every_row_is_a_landmark_the_machine_is_the_exact_one(fitter):
     misses, variances = naive.ridge_leave_one_out(K, table.y.numpy(), RIDGE, np.ones(25))
     assert_allclose(found.left_out.y - found.left_out.mean, misses, atol=1e-6)
     assert_allclose(found.left_out.unit_variance, variances, rtol=1e-6)
-    exact = solved(Iterate(KERNEL, RIDGE), Plan(Setting(KERNEL, "none"), []), table, None)
+    exact = machine_of(Iterate(KERNEL, RIDGE), table)
     at = numbers(5, 2, seed=5)
     assert_allclose(found.machine.mean(at), exact.mean(at), atol=1e-6)
     assert_allclose(found.machine.unit_variance(at), exact.unit_variance(at), atol=1e-6)
@@ -94,11 +95,15 @@ def test_the_ridge_is_that_of_the_best_scores_of_left_out_rows(name):
             scores[ridge] = -np.mean(misses**2) if name == "ridge" else density
     assert found.machine.ridge == max(scores, key=scores.get)
     assert min(scores) < found.machine.ridge < max(scores)
+    misses, variances = naive.ridge_leave_one_out(K, table.y.numpy(), found.machine.ridge, np.ones(30))
+    assert_allclose(found.machine.output_scales, np.mean(misses[:, 0] ** 2 / variances), rtol=1e-5)
 
 
 def test_no_ridge_is_below_the_noise_floor():
     table = table_of(numbers(20, 2), numbers(20, 2)[:, 0])
-    assert fitted(table, 10, EvidenceFitter(0.05), None, Gaussian(2.0)).machine.ridge == pytest.approx(0.1)
+    assert fitted(table, 10, ProcessFitter(0.05, by_evidence=True), None, Gaussian(2.0)).machine.ridge == pytest.approx(
+        0.1
+    )
 
 
 @pytest.mark.parametrize("method", ["uniform", "kmeans++"])
@@ -107,9 +112,11 @@ def test_landmarks_come_close_to_the_exact_process(method):
     X = random.normal(size=(60, 1))
     table = table_of(X, np.sin(1.5 * X[:, 0]) + 0.1 * random.normal(size=60))
     plan = Plan(Setting(Gaussian(1.0), "none"), [Iterate(Gaussian(1.0), 0.01)])
-    iterate = exact_iterate(search(EvidenceFitter()), plan, table)
-    exact = solved(iterate, plan, table, None)
-    made = landmark_machine(iterate, "none", table, landmarks(25, method), EvidenceFitter(), iterate.ridge)
+    iterate = exact_iterate(search(ProcessFitter(by_evidence=True)), plan, table)
+    exact = machine_of(iterate, table)
+    made = landmark_machine(
+        iterate, "none", table, landmarks(25, method), ProcessFitter(by_evidence=True), iterate.ridge
+    )
     assert_allclose(made.machine.mean(X), exact.mean(X), atol=0.02)
     assert_allclose(made.machine.unit_variance(X), exact.unit_variance(X), rtol=0.2, atol=1e-3)
     evidence = matrix_evidence(iterate.kernel.matrix(table.warped("none")), table.y, math.log(iterate.ridge))
@@ -150,7 +157,7 @@ def test_the_variance_on_many_landmarks_is_that_of_all_rows(monkeypatch):
     monkeypatch.setattr(landmark_table, "MOST_SUMMED", 8)
     monkeypatch.setattr(landmark_table, "SUMMED_OF_MANY", 6)
     table = table_of(*smooth_rows(60))
-    machine = fitted(table, 12, EvidenceFitter()).machine
+    machine = fitted(table, 12, ProcessFitter(by_evidence=True)).machine
     assert len(machine.rows) == 12
     K_mm, K_nm = KERNEL.matrix(machine.rows), KERNEL.matrix(table.X, machine.rows)
     at = numbers(4, 3, seed=3)

@@ -144,11 +144,13 @@ def test_landmark_factors_add_what_the_rows_say():
 
 
 def test_rounding_does_not_make_a_variance_negative():
-    """Without noise nothing is left to be unsure of at the rows themselves, and rounding decides the sign."""
+    """Nothing is left to be unsure of at the rows themselves where there is hardly any noise."""
     fitted, _ = machine(Gaussian(1.3), weighted=False)
-    certain = fitted.changed(ridge=1e-14)
+    certain = fitted.changed(kernel=1e6 * Gaussian(3.0), ridge=1e-12)
     assert (certain.unit_variance(fitted.rows) >= 0).all()
     assert (certain.unit_variance(fitted.rows) < 1e-8).all()
+    # Without the bound, rounding would show.
+    assert certain.unit_covariance(fitted.rows).diagonal().min() < 1e-9
 
 
 @pieces

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
 from mercer.tabular_models.evidence import negative_log_evidence
-from mercer.tabular_models.fitters import EvidenceFitter
+from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.metric_learning import (
     advanced,
     coefficients,
@@ -94,7 +94,7 @@ def evidence_at(iterate, table):
 def test_a_length_scale_a_column_beats_a_shared_one_and_finds_the_columns_that_count(kernel):
     table = table_of(*smooth_rows())
     Z = table.warped("none")
-    shared = tuned(kernel, 0.1, [(table, Z)], EvidenceFitter(), Freedom(), fine=True)
+    shared = tuned(kernel, 0.1, [(table, Z)], ProcessFitter(by_evidence=True), Freedom(), fine=True)
     ard = with_length_scales(shared, table, Z, noise_floor=FLOOR, steps=50)
     found = evidence_at(ard, table)
     assert found.value < evidence_at(shared, table).value - 0.05
@@ -117,7 +117,19 @@ def test_inner_products_end_at_the_top_of_the_evidence_too(kernel):
     assert np.abs(found.by_scales).max() < 5e-3
 
 
-def test_weights_and_repeats_reach_the_evidence():
+def test_weights_reach_the_evidence():
+    X, y = smooth_rows()
+    table = table_of(X, y, np.where(np.arange(40) < 20, 0.02, 50.0))
+    found = with_length_scales(Iterate(Gaussian(2.0), 0.1), table, table.warped("none"), noise_floor=FLOOR, steps=80)
+    end = evidence_at(found, table)
+    assert abs(end.by_noise) < 5e-3
+    assert np.abs(end.by_scales).max() < 5e-3
+    plain = table_of(X, y)
+    other = with_length_scales(Iterate(Gaussian(2.0), 0.1), plain, plain.warped("none"), noise_floor=FLOOR, steps=80)
+    assert abs(evidence_at(other, table).by_noise) > 0.05
+
+
+def test_repeats_reach_the_evidence():
     table = table_of(*repeated_rows(60))
     Z = table.warped("none")
     found = with_length_scales(Iterate(Gaussian(1.0), 0.1), table, Z, noise_floor=FLOOR, steps=80)

@@ -12,10 +12,12 @@ from mercer import ColumnWarp
 from mercer.kernels import Gaussian, Laplace
 from mercer.linalg import ridge_leave_one_out
 from mercer.tabular_models.evidence import matrix_evidence
-from mercer.tabular_models.finish import left_out_variances
+from mercer.tabular_models.finish import solved
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import coefficients
 from mercer.tabular_models.noise import effective_weights
+from mercer.tabular_models.race import Plan
+from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests.examples_of import numbers
 from tests.tabular_models.test_table import table_of
@@ -79,14 +81,15 @@ def test_the_solution_and_what_is_left_out_are_those_of_the_system_of_distinct_r
     solution = ridge_leave_one_out(torch.from_numpy(K), table.y, RIDGE, table.weights)
     assert_allclose(coefficients(kernel, RIDGE, table.warped("none"), table), np.linalg.solve(A, y), atol=1e-10)
     assert_allclose(solution.alpha, np.linalg.solve(A, y), atol=1e-10)
-    variances = left_out_variances(Iterate(kernel, RIDGE), table.warped("none"), table, np.arange(8))
+    whole = solved(Iterate(kernel, RIDGE), Plan(Setting(kernel, "none"), []), table, None, variances=True)
+    assert_allclose(whole.machine.alpha, solution.alpha, atol=1e-10)
     for i in range(8):
         rest = np.arange(8) != i
         explained = np.linalg.solve(A[np.ix_(rest, rest)], np.column_stack([y[rest], K[rest, i]]))
         assert_allclose(solution.residuals[i], y[i] - K[i, rest] @ explained[:, :-1], atol=1e-10)
         expected = A[i, i] - K[i, rest] @ explained[:, -1]
         assert float(solution.variances[i]) == pytest.approx(expected)
-        assert variances[i] == pytest.approx(expected)
+        assert whole.left_out_variances[i] == pytest.approx(expected)
 
 
 @gammas

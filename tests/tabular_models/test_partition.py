@@ -19,10 +19,10 @@ METRICS = {
 }
 
 
-def cut(X, most_rows, metric=None, warp="none", seed=0):
+def cut(X, most_rows, metric=None, warp="none", seed=0, first=0):
     columns = ColumnWarp(warp).fit(X)
     Z = torch.from_numpy(columns.transform(X.astype(np.float64)))
-    return median_cuts(Gaussian(1.0, metric=metric), columns, Z, most_rows, np.random.RandomState(seed))
+    return median_cuts(Gaussian(1.0, metric=metric), columns, Z, most_rows, np.random.RandomState(seed), first)
 
 
 def naive_leaf(partition, x):
@@ -68,6 +68,11 @@ def test_leaves_have_at_most_so_many_rows_and_halves_are_equal(most):
     assert sizes.sum() == 90
 
 
+def test_of_one_column_there_is_one_direction():
+    one, other = (cut(numbers(40, 1), 15, first=first) for first in (0, 3))
+    assert_array_equal(one[1], other[1])
+
+
 def test_few_rows_are_one_leaf():
     partition, leaves = cut(numbers(12, 3), 12)
     assert partition.n_leaves == 1
@@ -75,15 +80,16 @@ def test_few_rows_are_one_leaf():
     assert_array_equal(partition.leaves_of(numbers(4, 3)), np.zeros(4))
 
 
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
-def test_the_first_cut_is_at_the_median_along_the_direction_of_the_largest_spread(metric):
+def test_the_first_cut_is_at_the_median_along_the_direction_of_the_largest_spread(metric, first):
     X = numbers(81, 3) * [1.0, 2.0, 0.5]
-    partition, leaves = cut(X, 50, metric)
+    partition, leaves = cut(X, 50, metric, first=first)
     Z = partition.columns.transform(X)
     L = np.eye(3) if metric is None else np.asarray(metric.factor)
     L = np.diag(L) if L.ndim == 1 else L
     covariance = np.cov((Z @ L).T)
-    leading = np.linalg.eigh(covariance)[1][:, -1]
+    leading = np.linalg.eigh(covariance)[1][:, -1 - first]
     (direction,), (threshold,) = partition.directions, partition.thresholds
     expected = L @ leading
     assert_allclose(direction * np.sign(direction @ expected), expected, atol=1e-8)

@@ -1,5 +1,7 @@
 """Which setting a table wants: what the screen tries, and judgments against refits without each row."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -8,19 +10,16 @@ from scipy.stats import norm
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
 from mercer.tabular_models import race as race_module
-from mercer.tabular_models.fitters import EvidenceFitter, LeftOut, RidgeFitter
+from mercer.tabular_models.fitters import LeftOut, ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import advanced, with_length_scales
 from mercer.tabular_models.race import (
-    WARPS_A_KERNEL,
+    FOLDS,
     Plan,
     Search,
     Trial,
     finalists,
     history_entry,
     is_alike,
-    judged,
-    leaders,
-    learned,
     race,
     screen,
     simplest_of_the_best,
@@ -34,7 +33,7 @@ from tests.examples_of import numbers
 from tests.tabular_models.test_metric_learning import naive_step
 from tests.tabular_models.test_table import smooth_rows, table_of
 
-FITTERS = {"ridge": RidgeFitter(), "evidence": EvidenceFitter()}
+FITTERS = {"ridge": RidgeFitter(), "evidence": ProcessFitter(by_evidence=True)}
 FREE = Freedom()
 SMOOTH = Gaussian(1.0)
 fitters = pytest.mark.parametrize("fitter", FITTERS.values(), ids=FITTERS.keys())
@@ -62,7 +61,7 @@ def bent_rows(n=20, weights=None):
 # ---- the rows of a judgment --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 3, 7, 500, 501, 1000, 1001, 2000])
+@pytest.mark.parametrize("n", [2, 3, 7, FOLDS[0][0], FOLDS[0][0] + 1, FOLDS[-1][0], FOLDS[-1][0] + 1, 2000])
 def test_a_row_that_is_judged_had_no_part_in_the_metric(n):
     parts = splits(n)
     for learn, judge in parts:
@@ -70,9 +69,9 @@ def test_a_row_that_is_judged_had_no_part_in_the_metric(n):
         assert len(learn) >= n // 2
     judged_rows = np.concatenate([judge for _, judge in parts])
     assert len(set(judged_rows)) == len(judged_rows)
-    if n <= 1000:
+    if n <= FOLDS[-1][0]:
         assert_array_equal(np.sort(judged_rows), np.arange(n))
-        assert len(parts) == (5 if n <= 500 else 3)
+        assert len(parts) == next(folds for most, folds in FOLDS if n <= most)
     else:
         assert_array_equal(judged_rows, np.arange(n // 2, n))
 
@@ -112,14 +111,14 @@ def naive_judgment(plan, metric, table, parts):
 
 
 @pytest.mark.parametrize("folds", [((500, 5),), ((25, 3),), ()], ids=["five folds", "three folds", "halves"])
-@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 5.0, 20)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 5.0, 14)], ids=["plain", "weighted"])
 @pytest.mark.parametrize("metric", PLANS)
 def test_a_judgment_is_that_of_refits_under_a_metric_of_other_rows(metric, weights, folds, monkeypatch):
     monkeypatch.setattr(race_module, "FOLDS", folds)
-    table = bent_rows(weights=weights)
+    table = bent_rows(14, weights)
     plan = Plan(Setting(PLANS[metric][0].kernel, "none", metric, len(PLANS[metric]) - 1), PLANS[metric])
-    found = judged(search(), plan, table)
-    rows, misses, variances = naive_judgment(PLANS[metric], metric, table, splits(20))
+    (found,) = race(search(), table, [plan])
+    rows, misses, variances = naive_judgment(PLANS[metric], metric, table, splits(14))
     assert found.plan is plan
     assert_array_equal(found.rows, rows)
     assert_array_equal(found.left_out.y, table.y[rows])
@@ -132,17 +131,17 @@ def test_a_judgment_is_that_of_refits_under_a_metric_of_other_rows(metric, weigh
 
 def test_a_process_is_judged_by_densities():
     table = bent_rows()
-    found = judged(search(FITTERS["evidence"]), Plan(Setting(Laplace(1.1), "none"), PLANS["identity"]), table)
+    (found,) = race(search(FITTERS["evidence"]), table, [Plan(Setting(Laplace(1.1), "none"), PLANS["identity"])])
     _, misses, variances = naive_judgment(PLANS["identity"], "identity", table, splits(20))
     scale = np.mean(misses[:, 0] ** 2 / variances)
     assert_allclose(found.scores, norm.logpdf(misses[:, 0], 0.0, np.sqrt(scale * variances)), atol=1e-8)
 
 
 def test_with_many_rows_bandwidth_and_ridge_are_tuned_on_the_part(monkeypatch):
-    monkeypatch.setattr(race_module, "SCREEN_ROWS", 8)
+    monkeypatch.setattr(race_module, "SCREEN_ROWS", 5)
     monkeypatch.setattr(race_module, "FOLDS", ())
     table, plan = bent_rows(40), Plan(Setting(Laplace(), "none"), [Iterate(Laplace(30.0), 30.0)])
-    found = judged(search(), plan, table)
+    (found,) = race(search(), table, [plan])
     part = table.take(np.arange(20))
     last = tuned(Laplace(30.0), 30.0, [(part, part.warped("none"))], RidgeFitter(), Freedom())
     K = naive.kernel_matrix(last.kernel, table.X, table.X)
@@ -174,19 +173,30 @@ def test_the_screen_tries_every_identity_and_learns_every_metric_that_suits(fitt
         assert plan.cost == pytest.approx(fitter.cost(K, table, last.ridge), abs=1e-8)
 
 
-def test_steps_of_a_plan_follow_from_each_other():
-    table = table_of(*smooth_rows(30))
-    (plan,) = screen(search(), table, [Setting(Laplace(), "none")], [[]])
-    made = list(learned(search(n_iter=3), plan, "full", table))
-    assert [each.setting.steps for each in made] == [1, 2, 3]
-    for shorter, longer in zip([plan, *made[:-1]], made, strict=True):
+@pytest.mark.parametrize("metric", ["full", "diagonal"])
+def test_steps_of_a_plan_follow_from_each_other(metric):
+    table, settings = table_of(*smooth_rows(30)), [Setting(Laplace(), "none")]
+    made = sorted(screen(search(n_iter=3), table, settings, [[metric]]), key=lambda plan: plan.setting.steps)
+    assert [each.setting.steps for each in made] == [0, 1, 2, 3]
+    assert [each.setting.metric for each in made] == ["identity", metric, metric, metric]
+    for shorter, longer in pairwise(made):
         assert longer.iterates[:-1] == shorter.iterates
-        expected = advanced(shorter.iterates[-1], table, table.warped("none"), "full")
+        expected = advanced(shorter.iterates[-1], table, table.warped("none"), metric)
         assert longer.iterates[-1].kernel.metric == expected.metric
-    (last,) = learned(search(n_iter=3, last=True), plan, "full", table)
-    assert last.setting == made[-1].setting
-    assert last.iterates == made[-1].iterates
-    assert list(learned(search(n_iter=0), plan, "full", table)) == []
+    last = [plan for plan in screen(search(n_iter=3, last=True), table, settings, [[metric]]) if plan.setting.steps]
+    assert [(plan.setting, plan.iterates) for plan in last] == [(made[-1].setting, made[-1].iterates)]
+    (none,) = screen(search(n_iter=0), table, settings, [[metric]])
+    assert none.setting.metric == "identity"
+
+
+def test_length_scales_go_on_from_the_identity():
+    table = table_of(*smooth_rows(30))
+    plans = screen(search(ProcessFitter(by_evidence=True)), table, [Setting(Gaussian(), "none")], [["ard"]])
+    (ard,), (identity,) = ([p for p in plans if p.setting.metric == metric] for metric in ("ard", "identity"))
+    assert ard.setting.steps == 1
+    assert ard.iterates[0] == identity.iterates[0]
+    assert ard.cost < identity.cost - 0.05
+    assert np.argmax(ard.iterates[-1].kernel.metric.importances()) == 0
 
 
 @pytest.mark.parametrize("metric", ["diagonal", "full", "ard"])
@@ -210,24 +220,21 @@ def plan(cost, kernel=SMOOTH, warp="none", metric="identity", steps=0):
     return Plan(Setting(kernel, warp, metric, steps), [Iterate(Gaussian(1.0), 0.1, cost)])
 
 
-def test_length_scales_are_learned_for_the_best_warps_of_every_kernel_and_the_rest_for_the_best_of_all():
-    rough, smooth = Laplace(1.0), Gaussian(1.0)
-    begun = [
-        plan(cost, kernel)
-        for kernel, worst in ((rough, 0.0), (smooth, 10.0))
-        for cost in (worst + 3, worst + 2, worst + 1)
-    ]
-    costs = {id(each): each.cost for each in begun}
-    able = {id(each): ["ard", "full"] for each in begun}
-    chosen = leaders(begun, costs, able, ("ard",), 2)
-    assert [each.cost for each in chosen] == [1.0, 2.0, 11.0, 12.0]
-    assert [each.cost for each in leaders(begun, costs, able, ("full", "diagonal"), 2)] == [1.0, 2.0]
-    able[id(begun[2])] = []
-    assert [each.cost for each in leaders(begun, costs, able, ("full", "diagonal"), 2)] == [2.0, 3.0]
-    # What a kernel costs once it has learned counts, not what it cost under the identity.
-    costs[id(begun[3])] = -1.0
-    assert leaders(begun, costs, able, ("full",), 1) == [begun[3]]
-    assert WARPS_A_KERNEL >= 1
+def test_every_kernel_may_learn_length_scales_whatever_it_cost_under_the_identity():
+    """A line explains these rows best under the identity, and must not keep the others from learning."""
+    X, _ = smooth_rows(40)
+    table = table_of(X, X[:, 0] + 0.01 * numbers(40, seed=8))
+    settings = [Setting(kernel, "none") for kernel in (Gaussian(), Laplace(), Linear())]
+    plans = screen(search(), table, settings, [["ard"], ["ard"], []])
+    assert {type(p.setting.kernel) for p in plans if p.setting.metric == "ard"} == {Gaussian, Laplace}
+
+
+def test_gradient_outer_products_are_learned_for_the_best_starts(monkeypatch):
+    monkeypatch.setattr(race_module, "LEADERS", 1)
+    table = table_of(*smooth_rows(40))
+    settings = [Setting(kernel, "none") for kernel in (Gaussian(0.01), Gaussian(2.0))]
+    plans = screen(search(freedom=Freedom(bandwidth=False)), table, settings, [["full"], ["full"]])
+    assert {p.setting.kernel.bandwidth for p in plans if p.setting.metric == "full"} == {2.0}
 
 
 # ---- finalists ---------------------------------------------------------------------------------------------
@@ -257,16 +264,33 @@ def test_settings_are_alike_that_differ_in_their_steps():
         assert not is_alike(one, one._replace(**change))
 
 
-def test_a_race_has_the_best_first_and_stops_in_time():
+def test_a_race_has_the_best_first_and_those_far_behind_last_or_not_at_all():
     table = bent_rows(40)
-    plans = [Plan(Setting(Laplace(b), "none"), [Iterate(Laplace(b), 0.1)]) for b in (0.01, 2.0, 0.3)]
+    plans = [Plan(Setting(Laplace(b), "none"), [Iterate(Laplace(b), 0.1)]) for b in (0.01, 2.0, 1.5)]
     trials = race(search(), table, plans)
     assert [trial.score for trial in trials] == sorted((trial.score for trial in trials), reverse=True)
-    assert trials[0].plan is plans[1]
-    assert trials[-1].plan is plans[0]
-    assert trials[0].scores.shape == (40,)
+    assert {trials[0].plan.setting.kernel.bandwidth, trials[1].plan.setting.kernel.bandwidth} == {1.5, 2.0}
+    assert all(trial.plan is plans[0] for trial in trials[2:])
+    for trial in trials:
+        assert_array_equal(trial.rows, np.arange(40))
+
+
+def test_a_plan_that_is_far_behind_leaves_the_race():
+    X = numbers(60, 2)
+    table = table_of(X, 3 * X[:, 0] + 0.1 * numbers(60, seed=7))
+    plans = [Plan(Setting(Gaussian(b), "none"), [Iterate(Gaussian(b), 0.1)]) for b in (1e-3, 4.0, 3.0)]
+    assert {trial.plan.setting.kernel.bandwidth for trial in race(search(), table, plans)} == {3.0, 4.0}
+    # The best never leaves, even if it is the only one.
+    assert [trial.plan for trial in race(search(), table, plans[:1])] == plans[:1]
+
+
+def test_a_race_that_is_stopped_has_judged_one_plan_for_every_row_it_returns():
+    table = bent_rows(40)
+    plans = [Plan(Setting(Laplace(b), "none"), [Iterate(Laplace(b), 0.1)]) for b in (1.5, 2.0)]
     (only,) = race(search()._replace(deadline=Stopped(1.0)), table, plans)
     assert only.plan is plans[0]
+    assert len(only.rows) == len(only.scores) == len(only.left_out.y) > 0
+    assert_array_equal(only.left_out.y, table.y[only.rows])
 
 
 def trial(gain, metric, steps, noise=0.0):

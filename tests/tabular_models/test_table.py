@@ -114,6 +114,14 @@ def test_a_part_keeps_the_center_the_warps_and_its_rows():
     assert table_of(X[:5] + np.arange(5)[:, None], Y[:5]).take(np.array([1, 2])).weights is None
 
 
+def test_a_warp_that_a_part_asks_for_first_is_that_of_all_rows():
+    X = np.exp(numbers(40, 2))
+    table = table_of(X, numbers(40), standardize=True)
+    part = table.take(np.arange(8))
+    expected = ColumnWarp(("log", "rank")).fit(table.X).transform(table.X[:8])
+    assert_allclose(part.warped(("log", "rank")), expected, atol=1e-12)
+
+
 def test_a_part_has_its_part_of_the_repeats():
     X, y = np.repeat(numbers(20, 2), 2, axis=0), numbers(40)
     table = table_of(X, y)

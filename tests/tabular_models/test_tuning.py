@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace, Linear, Matern32, ProductLaplace
 from mercer.tabular_models.evidence import maximize_evidence
-from mercer.tabular_models.fitters import EvidenceFitter, RidgeFitter
+from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.tuning import (
     BANDWIDTH_STEP,
     LARGEST_RIDGE,
@@ -25,7 +25,7 @@ from tests import naive
 from tests.examples_of import numbers
 from tests.tabular_models.test_table import repeated_rows, smooth_rows, table_of
 
-FITTERS = {"ridge": RidgeFitter(), "evidence": EvidenceFitter()}
+FITTERS = {"ridge": RidgeFitter(), "evidence": ProcessFitter(by_evidence=True)}
 fitters = pytest.mark.parametrize("fitter", FITTERS.values(), ids=FITTERS.keys())
 KERNELS = {
     "gaussian": Gaussian(5.0),
@@ -155,7 +155,7 @@ def test_from_the_median_it_comes_close_to_the_top_of_the_evidence(kernel):
     table = table_of(X, np.sin(3 * X[:, 0]) + 0.5 * X[:, 1] ** 2 + 0.2 * random.normal(size=120))
     Z = table.warped("none")
     begun = kernel.resolved(Z, 0)
-    found = tuned(begun, 1e-2, [(table, Z)], EvidenceFitter(), Freedom(), fine=True)
+    found = tuned(begun, 1e-2, [(table, Z)], ProcessFitter(by_evidence=True), Freedom(), fine=True)
     tops = [maximize_evidence(begun, Z, table.y, np.array([start]), -3.0) for start in (-1.0, 0.0, 1.0)]
     assert found.cost < min(top.value for top in tops) + 0.05
 
@@ -215,7 +215,9 @@ def test_the_ridge_stays_between_its_bounds(fitter):
 
 def test_a_noise_floor_bounds_the_noise():
     X, _ = smooth_rows(20)
-    found = tuned(Gaussian(2.0), 0.5, parts_of(table_of(X, X[:, 0])), EvidenceFitter(0.03), Freedom(), fine=True)
+    found = tuned(
+        Gaussian(2.0), 0.5, parts_of(table_of(X, X[:, 0])), ProcessFitter(0.03, by_evidence=True), Freedom(), fine=True
+    )
     assert 0.03 * 0.99 < found.ridge < 0.1
 
 

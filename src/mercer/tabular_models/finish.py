@@ -19,13 +19,16 @@ from mercer.tabular_models.tuning import Iterate, tuned
 
 # Metrics are learned on at most this many rows, those of evidence on fewer, and bandwidth and ridge tuned on as many.
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 800, 800
+EVIDENCE_ROWS_OF_MANY = 1200
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
-# Leaves in which bandwidth and ridge are tuned, and leaves in which settings are judged.
-TUNED_LEAVES, JUDGED_LEAVES = 2, 4
+# Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
+JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 10, 3, 4
+# Partitions that a machine is solved in: their average has smaller jumps at borders.
+PARTITIONS = 2
 
 
-def on_more_rows(search: Search, plan: Plan, table: Table) -> Iterate:
+def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = EVIDENCE_ROWS) -> Iterate:
     """Return the last step of a plan with its metric learned on more rows than the screen had, not yet tuned on them.
 
     Parameters
@@ -34,6 +37,8 @@ def on_more_rows(search: Search, plan: Plan, table: Table) -> Iterate:
     plan : Plan
     table : Table
         Rows in random order, the first of them those of the screen.
+    evidence_rows : int
+        Of these, the rows on which the evidence is followed.
     """
     if len(table) <= SCREEN_ROWS or plan.setting.metric == "identity":
         return plan.iterates[-1]
@@ -41,7 +46,7 @@ def on_more_rows(search: Search, plan: Plan, table: Table) -> Iterate:
     Z = rows.warped(plan.setting.warp)
     if plan.setting.metric == "ard":
         floor = search.fitter.smallest_ridge
-        return with_length_scales(plan.iterates[-1], rows, Z, noise_floor=floor, rows=EVIDENCE_ROWS)
+        return with_length_scales(plan.iterates[-1], rows, Z, noise_floor=floor, rows=evidence_rows)
     return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge)[-1]
 
 
@@ -69,14 +74,24 @@ class Leaves(NamedTuple):
         return [self.rows_of(leaf) for leaf in range(self.partition.n_leaves)]
 
 
-def cut_into_leaves(iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState) -> Leaves:
-    """Cut all rows along the leading directions of a learned metric."""
-    columns = table.columns(plan.setting.warp)
-    return Leaves(*median_cuts(iterate.kernel, columns, table.warped(plan.setting.warp), LEAF_ROWS, random))
+def cut_into_leaves(
+    iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState, first: int = 0
+) -> Leaves:
+    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first."""
+    columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
+    return Leaves(*median_cuts(iterate.kernel, columns, Z, LEAF_ROWS, random, first))
 
 
 def judged_in_leaves(
-    search: Search, plan: Plan, last: Iterate, table: Table, leaves: Leaves, sampled: Sequence[int], fresh: np.ndarray
+    search: Search,
+    plan: Plan,
+    last: Iterate,
+    table: Table,
+    leaves: Leaves,
+    sampled: Sequence[int],
+    fresh: np.ndarray,
+    *,
+    fine: bool,
 ) -> tuple[Iterate, Trial]:
     """Tune a machine in some leaves, and judge it by its leave-one-out predictions there.
 
@@ -91,13 +106,15 @@ def judged_in_leaves(
         The leaves to use.
     fresh : ndarray of bool, of shape (n,)
         Rows that had no part in any metric; only these are judged.
+    fine : bool
+        Whether bandwidth and ridge are tuned to the end.
     """
     warp, parts = plan.setting.warp, []
     for leaf in sampled:
         rows = table.take(leaves.rows_of(leaf))
         parts.append((rows, rows.warped(warp)))
     with threads_for(LEAF_ROWS):
-        last = tuned(last.kernel, last.ridge, parts[:TUNED_LEAVES], search.fitter, search.freedom, fine=True)
+        last = tuned(last.kernel, last.ridge, parts[:1], search.fitter, search.freedom, fine=fine)
         found = []
         for leaf, (rows, Z) in zip(sampled, parts, strict=True):
             solution = ridge_leave_one_out(last.kernel.matrix(Z), rows.y, last.ridge, rows.weights)

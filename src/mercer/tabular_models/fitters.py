@@ -81,6 +81,14 @@ class Fitter(Protocol):
         """Return the shares of machines in their average, from their predictions of the same left-out rows."""
 
 
+def left_out_cost(K: Tensor, table: Table, ridge: float) -> float:
+    """Return half the logarithm of the mean squared leave-one-out error: in nats, as the evidence is."""
+    solution = ridge_leave_one_out(K, table.y, ridge, table.weights)
+    squares = solution.residuals.square().mean(dim=1)
+    mean = float(squares.mean() if table.weights is None else table.weights @ squares / table.weights.sum())
+    return 0.5 * math.log(max(mean, np.finfo(np.float64).tiny)) if math.isfinite(mean) else math.inf
+
+
 class RidgeFitter:
     """Kernel ridge regression: everything is judged by the squared errors of left-out rows."""
 
@@ -88,11 +96,8 @@ class RidgeFitter:
     needs_variances = False
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
-        """Return half the logarithm of the mean squared leave-one-out error: in nats, as the evidence is."""
-        solution = ridge_leave_one_out(K, table.y, ridge, table.weights)
-        squares = solution.residuals.square().mean(dim=1)
-        mean = float(squares.mean() if table.weights is None else table.weights @ squares / table.weights.sum())
-        return 0.5 * math.log(max(mean, np.finfo(np.float64).tiny)) if math.isfinite(mean) else math.inf
+        """Return what the leave-one-out errors cost; see `Fitter`."""
+        return left_out_cost(K, table, ridge)
 
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
         """Return minus the squared error of each row; see `Fitter`."""
@@ -110,17 +115,29 @@ class RidgeFitter:
         return without_small_shares(shares)
 
 
-class EvidenceFitter:
-    """A Gaussian process: length scales and noise by the evidence, choices by the density of left-out rows."""
+class ProcessFitter:
+    """A Gaussian process: its choices are judged by the density of left-out rows.
+
+    Parameters
+    ----------
+    noise_floor : float, default=1e-06
+        The smallest noise relative to the output scale.
+    by_evidence : bool, default=False
+        Whether the length scale and the noise under a metric are those of the largest evidence, as in the paper, or of
+        the smallest leave-one-out errors. With heavy tails the evidence sends the noise to zero: on 23 tables the
+        latter predict better (geometric ratio of the RMSE to CatBoost's .866 against .876).
+    """
 
     needs_variances = True
 
-    def __init__(self, noise_floor: float = 1e-6) -> None:
-        self.smallest_ridge = noise_floor
+    def __init__(self, noise_floor: float = 1e-6, by_evidence: bool = False) -> None:
+        self.smallest_ridge, self.by_evidence = noise_floor, by_evidence
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
-        """Return minus the mean log evidence; see `Fitter`."""
-        return matrix_evidence(K, table.y, math.log(ridge), table.weights, table.repeats)
+        """Return minus the mean log evidence, or what the leave-one-out errors cost; see `Fitter`."""
+        if self.by_evidence:
+            return matrix_evidence(K, table.y, math.log(ridge), table.weights, table.repeats)
+        return left_out_cost(K, table, ridge)
 
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
         """Return the log density of each row; see `Fitter`."""

@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, check_count, check_number
+from mercer.checks import PRECISIONS, check_choice, check_count, check_flag, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.tabular_models.fitters import EvidenceFitter
+from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.learning import Fit
 from mercer.tabular_models.mixture import covariance_of, draw, log_density_of, means_of, variance_of
 from mercer.tabular_models.rfm import FITTED
@@ -25,9 +25,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     __doc__ = f"""Predict with a Gaussian process y ~ N(mean, s (k(x, x') + noise)) whose metric is learned.
 
     The metric M of the kernel comes from average gradient outer products ("diagonal", "full"; rfm-and-ard, section
-    2.3) or is one length scale a column by maximum likelihood ("ard"); length scale, output scale and noise under M are
-    those of maximum likelihood. What is "auto" is chosen by the density of left-out rows, and the best machines are
-    averaged with the shares under which these rows are likeliest.
+    2.3) or is one length scale a column by maximum likelihood ("ard"). What is "auto" is chosen by the density of
+    left-out rows, and the best machines are averaged with the shares under which these rows are likeliest.
 
     Parameters
     ----------
@@ -43,6 +42,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         best.
     calibrate : bool, default=True
         Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own.
+    criterion : {{"left_out", "evidence"}}, default="left_out"
+        By what the length scale and the noise under a metric are learned: by the errors of left-out rows, or by the
+        evidence (maximum likelihood), as in the paper.
     bandwidth : float, "median", "auto" or None, default="auto"
         "auto" learns the length scale; a number or "median" keeps it; None keeps the kernel's own.
     noise : float or "auto", default="auto"
@@ -109,6 +111,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         warp: Any = "auto",
         average: bool = True,
         calibrate: bool = True,
+        criterion: str = "left_out",
         bandwidth: Any = "auto",
         noise: Any = "auto",
         output_scale: Any = "auto",
@@ -129,6 +132,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.warp = warp
         self.average = average
         self.calibrate = calibrate
+        self.criterion = criterion
         self.bandwidth = bandwidth
         self.noise = noise
         self.output_scale = output_scale
@@ -162,7 +166,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self._check_parameters()
         table, rows = self._table(X, y, sample_weight)
         given = None if self.noise == "auto" else self.noise / self.output_scale
-        learned = self._learn(table, EvidenceFitter(self.noise_floor), given)
+        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
         self._publish(learned, table, rows)
@@ -187,6 +191,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _check_parameters(self) -> None:
         self._check_common()
+        check_choice("criterion", self.criterion, ("left_out", "evidence"))
+        check_flag("calibrate", self.calibrate)
         check_number("noise_floor", self.noise_floor, above=0.0, at_most=1.0)
         for name in ("noise", "output_scale"):
             if getattr(self, name) != "auto":

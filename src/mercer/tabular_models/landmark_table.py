@@ -162,8 +162,8 @@ def by_conjugate_gradients(
         return index, solution.x
     warnings.warn(
         f"n_landmarks={landmarks.n_landmarks} are too many for {kernel!r} at a ridge of {ridge:.1e}: conjugate "
-        f"gradients did not converge in {solution.steps} steps, and {SUMMED_OF_MANY} landmarks are used. A larger ridge or a "
-        "rougher kernel ('laplace', 'matern32') avoids this.",
+        f"gradients did not converge in {solution.steps} steps, and {SUMMED_OF_MANY} landmarks are used. A larger "
+        "ridge or a rougher kernel ('laplace', 'matern32') avoids this.",
         ConvergenceWarning,
         stacklevel=2,
     )

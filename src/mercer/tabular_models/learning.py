@@ -7,9 +7,13 @@ import numpy as np
 
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.finish import (
+    EVIDENCE_ROWS_OF_MANY,
+    JUDGED_IN_LEAVES,
     JUDGED_LEAVES,
+    LEAF_FINALISTS,
     METRIC_ROWS,
     MOST_EXACT_ROWS,
+    PARTITIONS,
     cut_into_leaves,
     exact_iterate,
     judged_in_leaves,
@@ -21,7 +25,9 @@ from mercer.tabular_models.landmark_table import Landmarks, landmark_machine
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.race import (
     JUDGE_ROWS,
+    OF_MANY_ROWS,
     SCREEN_ROWS,
+    USUAL,
     Plan,
     Search,
     Trial,
@@ -139,16 +145,17 @@ def learn(
     rows = Rows(table, table.take(place), table.take(place[:JUDGE_ROWS]), place)
     few = table.take(order[:SCREEN_ROWS])
     identities = [Setting(kernel, warp) for warp in warps_of(space.warp, table, WARPS) for kernel in space.kernels]
-    plans = screen(search, few, identities, [metrics_of(space.metric, each.kernel, few) for each in identities])
+    in_leaves = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS
+    metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]
+    plans = screen(search, few, identities, metrics, OF_MANY_ROWS if in_leaves else USUAL)
     if search.last_iterate and space.metric not in ("auto", "identity"):
         plans = [plan for plan in plans if plan.setting.metric == space.metric]
-    chosen = finalists(plans)
     if landmarks is not None:
-        fits, trials = fit_on_landmarks(search, space, rows, chosen, landmarks)
-    elif exact or len(table) <= MOST_EXACT_ROWS:
-        fits, trials = fit_in_one_piece(search, space, rows, chosen)
+        fits, trials = fit_on_landmarks(search, space, rows, finalists(plans), landmarks)
+    elif in_leaves:
+        fits, trials = fit_in_leaves(search, space, rows, finalists(plans, JUDGED_IN_LEAVES), random)
     else:
-        fits, trials = fit_in_leaves(search, space, rows, chosen, random)
+        fits, trials = fit_in_one_piece(search, space, rows, finalists(plans))
     history = [history_entry(plan, len(few)) for plan in plans]
     history += [history_entry(trial.plan, len(trial.rows), trial.score) for trial in trials]
     fits = sorted(fits, key=lambda fit: -fit.machine.share)
@@ -187,23 +194,37 @@ def fit_on_landmarks(
 def fit_in_leaves(
     search: Search, space: Space, rows: Rows, plans: Sequence[Plan], random: np.random.RandomState
 ) -> tuple[list[Fit], list[Trial]]:
-    """Learn metrics on some rows, cut all rows into leaves, tune and judge in a few of these, and solve all."""
+    """Cut all rows into leaves; judge settings in one leaf, the best of them in several, and solve these in all.
+
+    Which setting is right changes with the number of rows. Left-out predictions inside a leaf are made from rows as
+    dense as those of the final machine, and rank settings in the order of their errors on new rows.
+    """
     table, everything = rows.table, np.arange(len(rows.table))
     fresh = np.ones(len(table), dtype=bool)
     fresh[rows.place] = False
-    begun = [(plan, on_more_rows(search, plan, rows.some)) for plan in plans]
-    leaves = cut_into_leaves(begun[0][1], begun[0][0], table, random)
+    leaves = cut_into_leaves(plans[0].iterates[-1], plans[0], table, random)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
-    tuned: list[tuple[Iterate, Trial]] = []
-    for plan, last in begun:
-        tuned.append(judged_in_leaves(search, plan, last, table, leaves, sampled, fresh))
-        if search.deadline.is_over(0.6):
+    first: list[Trial] = []
+    for plan in plans:
+        if first and search.deadline.is_over(0.35):
             break
+        first.append(
+            judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, sampled[:1], fresh, fine=False)[1]
+        )
+    tuned: list[tuple[Iterate, Trial]] = []
+    for trial in sorted(first, key=lambda trial: -trial.score)[:LEAF_FINALISTS]:
+        if tuned and search.deadline.is_over(0.5):
+            break
+        last = on_more_rows(search, trial.plan, rows.some, EVIDENCE_ROWS_OF_MANY)
+        tuned.append(judged_in_leaves(search, trial.plan, last, table, leaves, sampled, fresh, fine=True))
     fits, trials = [], [trial for _, trial in tuned]
     for trial, share in averaged(search, space, trials):
         iterate = next(iterate for iterate, other in tuned if other is trial)
-        found = solved(iterate, trial.plan, table, leaves, variances=search.fitter.needs_variances)
-        fits.append(Fit(found.machine.changed(share=share), everything, trial.left_out, found.log_evidence))
+        for direction in range(PARTITIONS):
+            own = cut_into_leaves(iterate, trial.plan, table, random, direction)
+            found = solved(iterate, trial.plan, table, own, variances=search.fitter.needs_variances)
+            machine = found.machine.changed(share=share / PARTITIONS)
+            fits.append(Fit(machine, everything, trial.left_out, found.log_evidence))
     return fits, trials
 
 

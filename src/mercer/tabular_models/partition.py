@@ -1,5 +1,6 @@
 """Rows cut into leaves at medians along leading directions, so that machines of many rows are solved leaf by leaf."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,12 +55,26 @@ class Partition(NamedTuple):
 
 
 def median_cuts(
-    kernel: Kernel, columns: ColumnWarp, Z: Tensor, most_rows: int, random: np.random.RandomState
+    kernel: Kernel, columns: ColumnWarp, Z: Tensor, most_rows: int, random: np.random.RandomState, first: int = 0
 ) -> tuple[Partition, np.ndarray]:
     """Cut warped rows into leaves of at most `most_rows`, each cut at the median along the leading direction.
 
     The direction is that of the largest spread under the kernel's metric: what the metric makes long, the prediction
     depends on. Rows that are alike under the metric stay together.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its metric says which directions are long.
+    columns : ColumnWarp
+        What warped the rows.
+    Z : tensor of shape (n, d)
+        Warped rows.
+    most_rows : int
+    random : RandomState
+        Draws the rows that directions are taken from.
+    first : int, default=0
+        Which of the leading directions the first cut follows: another one gives a partition with other borders.
 
     Returns
     -------
@@ -80,7 +95,8 @@ def median_cuts(
 
     def grow(rows: np.ndarray) -> int:
         nonlocal n_leaves
-        cut = leading_cut(metric.project, Z, rows, random) if len(rows) > most_rows else None
+        which = 0 if thresholds else first
+        cut = leading_cut(metric.project, Z, rows, random, which) if len(rows) > most_rows else None
         if cut is None:
             leaves[rows] = n_leaves
             n_leaves += 1
@@ -105,11 +121,14 @@ def median_cuts(
     return made, leaves
 
 
-def leading_cut(project, Z: Tensor, rows: np.ndarray, random: np.random.RandomState):  # type: ignore[no-untyped-def]
+def leading_cut(
+    project: Callable[[Tensor], Tensor], Z: Tensor, rows: np.ndarray, random: np.random.RandomState, which: int = 0
+) -> tuple[np.ndarray, float, np.ndarray] | None:
     """Return a direction in warped columns, the median along it and the rows' values; None where all are alike."""
     drawn = rows if len(rows) <= MOST_DIRECTION_ROWS else random.choice(rows, MOST_DIRECTION_ROWS, replace=False)
     bent = project(Z[torch.from_numpy(drawn)])
-    leading = torch.linalg.svd(bent - bent.mean(dim=0), full_matrices=False)[2][0]
+    directions = torch.linalg.svd(bent - bent.mean(dim=0), full_matrices=False)[2]
+    leading = directions[min(which, len(directions) - 1)]
     # In warped columns the direction is L u: projecting the unit vectors gives L.
     direction = (project(torch.eye(Z.shape[1]).to(Z)) @ leading).cpu().numpy()
     values = (Z[torch.from_numpy(rows)] @ torch.from_numpy(direction).to(Z)).cpu().numpy()

@@ -17,14 +17,14 @@ from mercer.tabular_models.metric_learning import ARD_STEPS, advanced, relearned
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
+from mercer.tabular_models.warp_choice import warp_by_column
 
 # Rows on which all settings are tried, and rows on which the finalists are judged.
 SCREEN_ROWS, JUDGE_ROWS = 400, 1500
-# Warps of each kernel that learn length scales on the screen, pairs of a kernel and a warp that learn gradient outer
-# products there, and settings that are judged.
-WARPS_A_KERNEL, LEADERS, FINALISTS = 2, 3, 6
-# Steps that all of the former follow the evidence, and how many of them go on to the end.
-FIRST_STEPS, EVIDENCE_LEADERS = 5, 4
+# Pairs of a kernel and a warp that learn gradient outer products on the screen, and settings that are judged.
+LEADERS, FINALISTS = 3, 7
+# Steps that length scales follow the evidence before the best go on.
+FIRST_STEPS = 5
 # Standard errors by which a setting must be behind the best to leave the race.
 FAR_BEHIND = 4.0
 FIRST_RIDGE = 1e-2
@@ -93,7 +93,24 @@ class Search(NamedTuple):
     deadline: Deadline
 
 
-def screen(search: Search, table: Table, identities: Sequence[Setting], metrics: Sequence[Sequence[str]]) -> list[Plan]:
+class Breadth(NamedTuple):
+    """How many settings learn length scales on the screen: so many warps of each kernel begin, so many of all go on."""
+
+    warps: int
+    leaders: int
+
+
+# Few rows cannot tell many settings apart, and many rows are worth more time.
+USUAL, OF_MANY_ROWS = Breadth(2, 4), Breadth(3, 7)
+
+
+def screen(
+    search: Search,
+    table: Table,
+    identities: Sequence[Setting],
+    metrics: Sequence[Sequence[str]],
+    breadth: Breadth = USUAL,
+) -> list[Plan]:
     """Try settings on a few rows, in three rounds: the identity, length scales by evidence, gradient outer products.
 
     Parameters
@@ -105,6 +122,7 @@ def screen(search: Search, table: Table, identities: Sequence[Setting], metrics:
         A kernel and a warp each.
     metrics : sequence of sequences of str
         Which metrics each of them may learn.
+    breadth : Breadth
 
     Returns
     -------
@@ -120,7 +138,7 @@ def screen(search: Search, table: Table, identities: Sequence[Setting], metrics:
             first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
             ridge = first.ridge if search.freedom.ridge else search.ridge
             begun.append(Start(Plan(setting, [first]), suitable))
-        by_evidence = with_evidence(search, begun, table)
+        by_evidence = with_evidence(search, begun, table, breadth)
         best = {id(start): min(start.plan.cost, plan.cost) for start, plan in by_evidence}
         by_gradients = [start for start in begun if {"full", "diagonal"} & set(start.metrics)]
         by_gradients.sort(key=lambda start: best.get(id(start), start.plan.cost))
@@ -129,6 +147,8 @@ def screen(search: Search, table: Table, identities: Sequence[Setting], metrics:
             for metric in ("full", "diagonal"):
                 if metric in start.metrics and not search.deadline.is_over(0.35):
                     plans += with_gradients(search, start.plan, metric, table)
+        if len({start.plan.setting.warp for start in begun}) > 1 and not search.deadline.is_over(0.35):
+            plans += with_warps_by_column(search, plans, table)
     return sorted(plans, key=lambda plan: plan.cost)
 
 
@@ -139,7 +159,7 @@ class Start(NamedTuple):
     metrics: Sequence[str]
 
 
-def with_evidence(search: Search, begun: Sequence[Start], table: Table) -> list[tuple[Start, Plan]]:
+def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth: Breadth) -> list[tuple[Start, Plan]]:
     """Return the plans with a length scale a column by evidence: many follow it for a few steps, the best go on.
 
     The best warps of every kernel take part. A kernel shows what it can do only once its columns are weighed, so that
@@ -151,14 +171,14 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table) -> list[
     for start in sorted((start for start in begun if "ard" in start.metrics), key=lambda start: start.plan.cost):
         kind = type(start.plan.setting.kernel)
         counts[kind] = counts.get(kind, 0) + 1
-        if counts[kind] > WARPS_A_KERNEL or search.deadline.is_over(0.35):
+        if counts[kind] > breadth.warps or search.deadline.is_over(0.35):
             continue
         Z = table.warped(start.plan.setting.warp)
         first = start.plan.iterates[0]
         followed.append((start, with_length_scales(first, table, Z, noise_floor=floor, steps=FIRST_STEPS)))
     followed.sort(key=lambda pair: pair[1].cost)
     found = []
-    for start, iterate in followed[:EVIDENCE_LEADERS]:
+    for start, iterate in followed[: breadth.leaders]:
         Z = table.warped(start.plan.setting.warp)
         iterate = with_length_scales(iterate, table, Z, noise_floor=floor, steps=ARD_STEPS - FIRST_STEPS)
         last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)
@@ -178,6 +198,29 @@ def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> lis
     return plans
 
 
+def with_warps_by_column(search: Search, plans: Sequence[Plan], table: Table) -> list[Plan]:
+    """Return the best plan with a warp for each column, begun anew under those warps; nothing if one serves all."""
+    able = [plan for plan in plans if plan.iterates[-1].kernel.common_metric() is not None]
+    if not able:
+        return []
+    leader = min(able, key=lambda plan: plan.cost)
+    setting, last = leader.setting, leader.iterates[-1]
+    warp = warp_by_column(last, setting.warp, table, search.fitter)
+    if warp == setting.warp:
+        return []
+    Z, first = table.warped(warp), leader.iterates[0]
+    first = tuned(first.kernel, first.ridge, [(table, Z)], search.fitter, search.freedom)
+    begun = Plan(setting._replace(warp=warp, metric="identity", steps=0), [first])
+    if setting.metric == "identity":
+        return [begun]
+    if setting.metric != "ard":
+        return with_gradients(search, begun, setting.metric, table)
+    floor = search.fitter.smallest_ridge
+    found = with_length_scales(last, table, Z, noise_floor=floor, steps=ARD_STEPS - FIRST_STEPS)
+    last = tuned(found.kernel, found.ridge, [(table, Z)], search.fitter, search.freedom)
+    return [Plan(setting._replace(warp=warp), [first, last])]
+
+
 def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
     """Return the best plans, the best of every way to learn a metric among them.
 
@@ -186,6 +229,9 @@ def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
     chosen: list[Plan] = []
     for metric in dict.fromkeys(plan.setting.metric for plan in plans):
         chosen.append(next(plan for plan in plans if plan.setting.metric == metric))
+    # What is chosen column by column was chosen on these rows, so that it must show itself beside one warp for all.
+    mixed = [plan for plan in plans if not isinstance(plan.setting.warp, str)]
+    chosen += [plan for plan in mixed[:1] if all(plan is not other for other in chosen)]
     linear = [plan for plan in plans if not hasattr(plan.setting.kernel, "bandwidth")]
     chosen += [plan for plan in linear[:1] if all(plan is not other for other in chosen)]
     for plan in plans:
