@@ -1,7 +1,8 @@
 """Checks of parameters and arrays, each with an error that names the parameter, the value and what is allowed."""
 
+import functools
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -10,9 +11,26 @@ import numpy as np
 from mercer.exceptions import invalid_parameter
 
 Choice = TypeVar("Choice", bound=str)
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # The kinds of numbers that estimators compute in; arrays of others become the first.
 PRECISIONS = [np.float64, np.float32]
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Let a `fit` that fails, or is interrupted, leave the estimator as it was: the old fit stays usable."""
+
+    @functools.wraps(fit)
+    def guarded(self: Any, *args: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *args, **options)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return guarded  # type: ignore[return-value]
 
 
 def check_number(

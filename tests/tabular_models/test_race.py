@@ -43,14 +43,15 @@ def search(fitter=FITTERS["ridge"], freedom=FREE, n_iter=2, last=False, limit=No
     return Search(fitter, freedom, 1e-2, n_iter, last, Deadline(limit))
 
 
-class Stopped:
+class Stopped(Deadline):
     """A deadline of which so much of the time has passed that shares up to `share` are over."""
 
     def __init__(self, share):
+        super().__init__(1.0)
         self.share = share
 
-    def is_over(self, share=1.0):
-        return share <= self.share
+    def passed(self):
+        return self.share
 
 
 def bent_rows(n=20, weights=None):

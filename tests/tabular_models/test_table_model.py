@@ -291,7 +291,7 @@ def test_rows_of_machines_are_rows_of_the_table_as_it_came(model, n_landmarks):
     """Rows of no weight are no rows of any machine, and the numbers of the others count them nevertheless."""
     X, y = data_for(model)
     w = (np.arange(40) % 5 > 0).astype(float)
-    fitted = model("laplace", **QUICK, n_landmarks=n_landmarks).fit(X, y, sample_weight=w)
+    fitted = model("laplace", **QUICK, n_landmarks=n_landmarks, landmarks="kmeans++").fit(X, y, sample_weight=w)
     assert len(fitted.machines_) == len(fitted.machine_rows_)
     for machine, place in zip(fitted.machines_, fitted.machine_rows_, strict=True):
         assert_array_equal(X[fitted.row_index_[place]], machine.rows)

@@ -176,14 +176,18 @@ def maximize_evidence(
     repeats: tuple[int, Tensor] | None = None,
     noise_floor: float = 1e-6,
     max_iter: int = 50,
+    noise_is_free: bool = True,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Maximum:
     """Follow the evidence uphill from a start by L-BFGS-B; the arguments are those of `negative_log_evidence`.
 
-    `log_scales` of length r gives each column its own length scale (ARD), of length 1 one to all. `out_of_time` is
-    asked after each evaluation; where it says so, the best point so far is returned.
+    `log_scales` of length r gives each column its own length scale (ARD), of length 1 one to all. A noise that is not
+    free stays where it is. `out_of_time` is asked after each evaluation; where it says so, the best point so far is
+    returned.
     """
-    start = np.append(np.clip(log_scales, *LOG_SCALE_BOUNDS), np.clip(log_noise, math.log(noise_floor), 0.0))
+    noise_bounds = (math.log(noise_floor), math.log(MOST_NOISE)) if noise_is_free else (log_noise, log_noise)
+    begin = min(log_noise, 0.0) if noise_is_free else log_noise
+    start = np.append(np.clip(log_scales, *LOG_SCALE_BOUNDS), np.clip(begin, *noise_bounds))
     best = Maximum(start[:-1], float(start[-1]), math.inf, 0)
     count = 0
 
@@ -199,7 +203,7 @@ def maximize_evidence(
         value = found.value if math.isfinite(found.value) else best.value + 1e3 if count > 1 else 1e10
         return value, np.append(found.by_scales, found.by_noise)
 
-    bounds = [LOG_SCALE_BOUNDS] * (len(start) - 1) + [(math.log(noise_floor), math.log(MOST_NOISE))]
+    bounds = [LOG_SCALE_BOUNDS] * (len(start) - 1) + [noise_bounds]
     with contextlib.suppress(StopIteration), threads_for(len(y)):
         minimize(
             evaluate, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": max_iter, "ftol": FTOL}

@@ -46,8 +46,10 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
     Z = rows.warped(plan.setting.warp)
     if plan.setting.metric == "ard":
         floor = search.fitter.smallest_ridge
-        return with_length_scales(plan.iterates[-1], rows, Z, noise_floor=floor, rows=evidence_rows)
-    return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge)[-1]
+        return with_length_scales(
+            plan.iterates[-1], rows, Z, noise_floor=floor, freedom=search.freedom, rows=evidence_rows
+        )
+    return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
 
 
 def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
@@ -133,20 +135,21 @@ class Solved(NamedTuple):
         With the output scale of the largest evidence.
     left_out_variances : ndarray of shape (n,) or None
         Of the target of each row had it been left out, for an output scale of 1; None where nobody asked.
-    log_evidence : float or None
+    evidence : EvidenceTerms
     """
 
     machine: Machine
     left_out_variances: np.ndarray | None
-    log_evidence: float | None
+    evidence: "EvidenceTerms"
 
 
 def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *, variances: bool) -> Solved:
-    """Solve a kernel and a ridge on all rows, in one piece or leaf by leaf; `variances` asks for the evidence too."""
+    """Solve a kernel and a ridge on all rows, in one piece or leaf by leaf; `variances` asks for those left out."""
     warp, alpha = plan.setting.warp, torch.empty_like(table.y)
     partition, of_row = (None, None) if leaves is None else leaves
     pieces = [np.arange(len(table))] if leaves is None else leaves.pieces()
-    spread, log_evidence = np.empty(len(table)) if variances else None, 0.0
+    spread = np.empty(len(table)) if variances else None
+    terms: list[EvidenceTerms] = []
     with threads_for(max(map(len, pieces))):
         for rows in pieces:
             part = table if leaves is None else table.take(rows)
@@ -155,9 +158,10 @@ def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *,
             factor = cholesky(A, warn=False)
             solution = factor.solve(part.y)
             alpha[torch.from_numpy(rows)] = solution
+            terms.append(evidence_terms(factor, solution, part, iterate.ridge))
             if spread is not None:
                 spread[rows] = (1.0 / factor.inverse_diagonal()).cpu().numpy()
-                log_evidence += log_evidence_of(factor, solution, part, iterate.ridge)
+    evidence = EvidenceTerms.joined(terms)
     machine = Machine(
         iterate.kernel,
         table.columns(warp),
@@ -165,27 +169,48 @@ def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *,
         alpha.cpu().numpy(),
         iterate.ridge,
         1.0,
-        evidence_scales(table, alpha),
+        evidence.best_scales(),
         None if table.weights is None else table.weights.cpu().numpy(),
         partition,
         of_row,
     )
-    return Solved(machine, spread, log_evidence if variances else None)
+    return Solved(machine, spread, evidence)
 
 
-def log_evidence_of(factor: CholeskyFactor, alpha: Tensor, table: Table, ridge: float) -> float:
-    """Return the log density of all targets at the best output scale: -n/2 log(2 pi e q/n) - log det(A)/2 an output.
+class EvidenceTerms(NamedTuple):
+    """What the log evidence is made of: it is -(n log(2 pi s) + q / s + log det A) / 2 at the output scale s.
 
-    q = y^T A^-1 y, and what repeated measurements say of the noise is added as in `negative_log_evidence`.
+    Attributes
+    ----------
+    n : int
+        Targets, with the repeated measurements.
+    q : ndarray of shape (c,)
+        y^T A^-1 y, with what repeated measurements add.
+    log_determinant : float
     """
+
+    n: int
+    q: np.ndarray
+    log_determinant: float
+
+    @classmethod
+    def joined(cls, parts: Sequence["EvidenceTerms"]) -> "EvidenceTerms":
+        """Return the terms of independent parts under one output scale."""
+        return cls(sum(p.n for p in parts), np.sum([p.q for p in parts], axis=0), sum(p.log_determinant for p in parts))
+
+    def best_scales(self) -> np.ndarray:
+        """Return the output scales of the largest evidence."""
+        return np.maximum(self.q / self.n, np.finfo(np.float64).tiny)
+
+    def log_evidence(self, scales: np.ndarray) -> float:
+        """Return the log density of all targets at these output scales."""
+        terms = self.n * np.log(2 * math.pi * scales) + self.q / scales + self.log_determinant
+        return -0.5 * float(terms.sum())
+
+
+def evidence_terms(factor: CholeskyFactor, alpha: Tensor, table: Table, ridge: float) -> EvidenceTerms:
+    """Return the terms of the evidence of a solved machine; repeats count as in `negative_log_evidence`."""
     further, scatter = (0, 0.0) if table.repeats is None else table.repeats
-    n = len(table) + further
-    q = ((table.y * alpha).sum(dim=0) + scatter / ridge).clamp(min=torch.finfo(table.y.dtype).tiny)
-    log_determinant = factor.log_determinant() + further * math.log(ridge)
-    return -0.5 * float((n * torch.log(2 * math.pi * math.e * q / n) + log_determinant).sum())
-
-
-def evidence_scales(table: Table, alpha: Tensor) -> np.ndarray:
-    """Return the output scale of the largest evidence, y^T alpha / n for each output."""
-    scales = (table.y * alpha).sum(dim=0) / len(table)
-    return scales.clamp(min=torch.finfo(table.y.dtype).tiny).cpu().numpy()
+    q = (table.y * alpha).sum(dim=0) + scatter / ridge
+    determinant = float(factor.log_determinant()) + further * math.log(ridge)
+    return EvidenceTerms(len(table) + further, q.cpu().numpy(), determinant)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, check_choice, check_count, check_flag, check_number
+from mercer.checks import PRECISIONS, all_or_nothing, check_choice, check_count, check_flag, check_number
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.learning import Fit
@@ -83,8 +83,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         The noise variance in units of y, of the machine with the largest share.
     output_scale_ : float or ndarray of shape (c,)
     log_marginal_likelihood_ : float
-        Of that machine at the output scale of the largest evidence, summed over its leaves; with landmarks, the lower
-        bound on it.
+        Of that machine at the output scale of the largest evidence, or at the one that was given; with landmarks, the
+        lower bound on it.
     loo_log_density_ : float
         The mean log density of left-out rows.
     center_ : ndarray of shape (c,)
@@ -148,6 +148,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.working_memory = working_memory
         self.device = device
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPRegressor":
         """Learn from the rows of a table.
 
@@ -172,7 +173,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self._publish(learned, table, rows)
         self._single = y.ndim == 1
         self.loo_log_density_ = average_log_density(learned.fits)
-        self.log_marginal_likelihood_ = learned.fits[0].log_evidence
+        self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
         self._warn_about_bounds(table.y.square().mean(dim=0).cpu().numpy())
@@ -186,6 +187,13 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         elif self.calibrate:
             machine = machine.changed(output_scales=fit.left_out.density_scales())
         return fit._replace(machine=machine)
+
+    def _log_evidence(self, fit: Fit) -> float:
+        """Return the log evidence at the output scale that was given, or else at the best one."""
+        if fit.evidence is None:
+            return float(fit.log_evidence_bound or 0.0)
+        given = self.noise != "auto"
+        return fit.evidence.log_evidence(fit.machine.output_scales if given else fit.evidence.best_scales())
 
     # ---- checks -----------------------------------------------------------------------------------------------
 

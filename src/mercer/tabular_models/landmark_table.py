@@ -68,7 +68,9 @@ def landmark_machine(
     random = np.random.RandomState(landmarks.seed)
     pool = drawn_rows(len(table), max(MOST_SAMPLED, 2 * landmarks.n_landmarks), random)
     seen = table.take(drawn_rows(len(table), MOST_SAMPLED, random, among=pool))
-    few = landmarks if landmarks.n_landmarks <= MOST_SUMMED else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
+    # Variances need the sums over all landmarks, however many these are.
+    is_summed = fitter.needs_variances or landmarks.n_landmarks <= MOST_SUMMED
+    few = landmarks if is_summed else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
     index, Z = drawn_landmarks(kernel, warp, table, pool, few, random)
     sums = landmark_sums(
         kernel,

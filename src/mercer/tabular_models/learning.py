@@ -14,6 +14,7 @@ from mercer.tabular_models.finish import (
     METRIC_ROWS,
     MOST_EXACT_ROWS,
     PARTITIONS,
+    EvidenceTerms,
     cut_into_leaves,
     exact_iterate,
     judged_in_leaves,
@@ -71,14 +72,17 @@ class Fit(NamedTuple):
         Which rows of the table the machine stands on.
     left_out : LeftOut
         Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
-    log_evidence : float or None
-        The log evidence at the best output scale, the bound on it with landmarks; None where nobody asked.
+    evidence : EvidenceTerms or None
+        What the log evidence of the machine is made of.
+    log_evidence_bound : float or None
+        With landmarks, the lower bound on the log evidence at its best output scale.
     """
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
-    log_evidence: float | None = None
+    evidence: EvidenceTerms | None = None
+    log_evidence_bound: float | None = None
 
 
 class Learned(NamedTuple):
@@ -148,8 +152,9 @@ def learn(
     in_leaves = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS
     metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]
     plans = screen(search, few, identities, metrics, OF_MANY_ROWS if in_leaves else USUAL)
-    if search.last_iterate and space.metric not in ("auto", "identity"):
-        plans = [plan for plan in plans if plan.setting.metric == space.metric]
+    if search.last_iterate:
+        # Where a metric was asked for, its last step counts alone; without a step the identity is the last one.
+        plans = [plan for plan in plans if plan.setting.metric == space.metric] or plans
     if landmarks is not None:
         fits, trials = fit_on_landmarks(search, space, rows, finalists(plans), landmarks)
     elif in_leaves:
@@ -159,7 +164,7 @@ def learn(
     history = [history_entry(plan, len(few)) for plan in plans]
     history += [history_entry(trial.plan, len(trial.rows), trial.score) for trial in trials]
     fits = sorted(fits, key=lambda fit: -fit.machine.share)
-    return Learned(fits, history, not search.deadline.is_over(0.7))
+    return Learned(fits, history, not search.deadline.was_asked_in_vain)
 
 
 def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
@@ -174,7 +179,7 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
             # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
             # those of the machine that is kept, whose metric and noise come from more rows.
             left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
-        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.log_evidence))
+        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence))
     return fits, trials
 
 
@@ -187,7 +192,7 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.log_evidence))
+        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, None, found.log_evidence))
     return fits, trials
 
 
@@ -224,7 +229,7 @@ def fit_in_leaves(
             own = cut_into_leaves(iterate, trial.plan, table, random, direction)
             found = solved(iterate, trial.plan, table, own, variances=search.fitter.needs_variances)
             machine = found.machine.changed(share=share / PARTITIONS)
-            fits.append(Fit(machine, everything, trial.left_out, found.log_evidence))
+            fits.append(Fit(machine, everything, trial.left_out, found.evidence))
     return fits, trials
 
 

@@ -11,7 +11,7 @@ from mercer.mahalanobis import Mahalanobis
 from mercer.tabular_models.evidence import maximize_evidence
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.table import Table
-from mercer.tabular_models.tuning import Iterate
+from mercer.tabular_models.tuning import FREE, Freedom, Iterate
 
 # Rows on which the evidence of a length scale a column is followed, and its steps.
 ARD_ROWS, ARD_STEPS = 400, 15
@@ -31,18 +31,26 @@ def advanced(iterate: Iterate, table: Table, Z: Tensor, metric: str) -> Kernel:
 
 
 def with_length_scales(
-    iterate: Iterate, table: Table, Z: Tensor, *, noise_floor: float, rows: int = ARD_ROWS, steps: int = ARD_STEPS
+    iterate: Iterate,
+    table: Table,
+    Z: Tensor,
+    *,
+    noise_floor: float,
+    freedom: Freedom = FREE,
+    rows: int = ARD_ROWS,
+    steps: int = ARD_STEPS,
 ) -> Iterate:
     """Return the kernel with a length scale a column, and the noise, of the largest evidence on the first rows.
 
-    The size of the length scales goes to the bandwidth, so that the metric has trace d. The cost of the result is minus
-    the mean log evidence.
+    The size of the length scales goes to the bandwidth, so that the metric has trace d; a bandwidth or a ridge that may
+    not change stays. The cost of the result is minus the mean log evidence.
     """
     if len(table) > rows:
         table, Z = table.take(np.arange(rows)), Z[:rows]
     kernel, d = iterate.kernel, Z.shape[1]
     given = kernel.single_metric().factor
-    start = np.zeros(d) if given is None else -np.log(np.maximum(np.asarray(given), 1e-4))
+    weights = np.ones(d) if given is None else kernel.single_metric().matrix(d).diagonal()
+    start = -0.5 * np.log(np.maximum(weights, 1e-8))
     found = maximize_evidence(
         kernel,
         Z,
@@ -53,8 +61,12 @@ def with_length_scales(
         repeats=table.repeats,
         noise_floor=noise_floor,
         max_iter=steps,
+        noise_is_free=freedom.ridge,
     )
-    return Iterate(scaled_columns(kernel, found.log_scales, d), math.exp(found.log_noise), found.value)
+    learned = scaled_columns(kernel, found.log_scales, d)
+    if not freedom.bandwidth:
+        learned = kernel.with_metric(learned.single_metric())
+    return Iterate(learned, math.exp(found.log_noise) if freedom.ridge else iterate.ridge, found.value)
 
 
 def scaled_columns(kernel: Kernel, log_scales: np.ndarray, d: int) -> Kernel:
@@ -66,7 +78,9 @@ def scaled_columns(kernel: Kernel, log_scales: np.ndarray, d: int) -> Kernel:
     return kernel.with_metric(metric.normalized()).rescaled(size)
 
 
-def relearned(plan: list[Iterate], metric: str, table: Table, Z: Tensor, noise_floor: float) -> list[Iterate]:
+def relearned(
+    plan: list[Iterate], metric: str, table: Table, Z: Tensor, noise_floor: float, freedom: Freedom = FREE
+) -> list[Iterate]:
     """Return the iterates of a plan with their metrics learned anew on these rows; bandwidths and ridges stay.
 
     Nothing of the plan's metrics is used, so that rows which are not in this table have had no part in the result.
@@ -74,7 +88,7 @@ def relearned(plan: list[Iterate], metric: str, table: Table, Z: Tensor, noise_f
     iterates = [plan[0]]
     for planned in plan[1:]:
         if metric == "ard":
-            found = with_length_scales(iterates[-1], table, Z, noise_floor=noise_floor)
+            found = with_length_scales(iterates[-1], table, Z, noise_floor=noise_floor, freedom=freedom)
             iterates.append(found)
         else:
             kernel = advanced(iterates[-1], table, Z, metric)

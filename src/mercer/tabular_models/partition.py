@@ -132,7 +132,11 @@ def leading_cut(
     # In warped columns the direction is L u: projecting the unit vectors gives L.
     direction = (project(torch.eye(Z.shape[1]).to(Z)) @ leading).cpu().numpy()
     values = (Z[torch.from_numpy(rows)] @ torch.from_numpy(direction).to(Z)).cpu().numpy()
-    threshold = float(np.median(values))
-    if not (values > threshold).any():
-        threshold = float(values[values < threshold].max()) if (values < threshold).any() else threshold
-    return (direction, threshold, values) if (values > threshold).any() else None
+    middle = np.median(values)
+    if not (values > middle).any():
+        middle = values[values < middle].max(initial=-np.inf)
+    if not (values > middle).any() or not (values <= middle).any():
+        return None
+    # Halfway between two rows, so that rounding does not put a row on the other side when it comes again.
+    threshold = 0.5 * (values[values <= middle].max() + values[values > middle].min())
+    return direction, float(threshold), values

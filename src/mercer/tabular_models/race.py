@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from mercer.linalg import ridge_leave_one_out, threads_for
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
@@ -138,11 +139,11 @@ def screen(
             first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
             ridge = first.ridge if search.freedom.ridge else search.ridge
             begun.append(Start(Plan(setting, [first]), suitable))
-        by_evidence = with_evidence(search, begun, table, breadth)
-        best = {id(start): min(start.plan.cost, plan.cost) for start, plan in by_evidence}
+        with_scales = with_evidence(search, begun, table, breadth)
+        best = {id(start): min(start.plan.cost, plan.cost) for start, plan in with_scales}
         by_gradients = [start for start in begun if {"full", "diagonal"} & set(start.metrics)]
         by_gradients.sort(key=lambda start: best.get(id(start), start.plan.cost))
-        plans = [start.plan for start in begun] + [plan for _, plan in by_evidence]
+        plans = [start.plan for start in begun] + [plan for _, plan in with_scales]
         for start in by_gradients[:LEADERS]:
             for metric in ("full", "diagonal"):
                 if metric in start.metrics and not search.deadline.is_over(0.35):
@@ -167,7 +168,6 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
     """
     counts: dict[type, int] = {}
     followed: list[tuple[Start, Iterate]] = []
-    floor = search.fitter.smallest_ridge
     for start in sorted((start for start in begun if "ard" in start.metrics), key=lambda start: start.plan.cost):
         kind = type(start.plan.setting.kernel)
         counts[kind] = counts.get(kind, 0) + 1
@@ -175,16 +175,22 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
             continue
         Z = table.warped(start.plan.setting.warp)
         first = start.plan.iterates[0]
-        followed.append((start, with_length_scales(first, table, Z, noise_floor=floor, steps=FIRST_STEPS)))
+        followed.append((start, by_evidence(search, first, table, Z, FIRST_STEPS)))
     followed.sort(key=lambda pair: pair[1].cost)
     found = []
     for start, iterate in followed[: breadth.leaders]:
         Z = table.warped(start.plan.setting.warp)
-        iterate = with_length_scales(iterate, table, Z, noise_floor=floor, steps=ARD_STEPS - FIRST_STEPS)
+        iterate = by_evidence(search, iterate, table, Z, ARD_STEPS - FIRST_STEPS)
         last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)
         setting = start.plan.setting._replace(metric="ard", steps=1)
         found.append((start, Plan(setting, [*start.plan.iterates, last])))
     return found
+
+
+def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps: int) -> Iterate:
+    """Return an iterate with its length scales, one a column, some steps further up the evidence."""
+    floor = search.fitter.smallest_ridge
+    return with_length_scales(iterate, table, Z, noise_floor=floor, freedom=search.freedom, steps=steps)
 
 
 def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> list[Plan]:
@@ -215,8 +221,7 @@ def with_warps_by_column(search: Search, plans: Sequence[Plan], table: Table) ->
         return [begun]
     if setting.metric != "ard":
         return with_gradients(search, begun, setting.metric, table)
-    floor = search.fitter.smallest_ridge
-    found = with_length_scales(last, table, Z, noise_floor=floor, steps=ARD_STEPS - FIRST_STEPS)
+    found = by_evidence(search, last, table, Z, ARD_STEPS - FIRST_STEPS)
     last = tuned(found.kernel, found.ridge, [(table, Z)], search.fitter, search.freedom)
     return [Plan(setting._replace(warp=warp), [first, last])]
 
@@ -264,8 +269,8 @@ def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np
     leave-one-out predictions of the other part are returned.
     """
     learn, judge = split
-    Z, part = table.warped(plan.setting.warp), table.take(learn)
-    last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], search.fitter.smallest_ridge)[-1]
+    Z, part, floor = table.warped(plan.setting.warp), table.take(learn), search.fitter.smallest_ridge
+    last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], floor, search.freedom)[-1]
     if len(learn) > 2 * SCREEN_ROWS:
         last = tuned(last.kernel, last.ridge, [(part, Z[learn])], search.fitter, search.freedom)
     solution = ridge_leave_one_out(last.kernel.matrix(Z), table.y, last.ridge, table.weights)

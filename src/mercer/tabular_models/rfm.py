@@ -8,7 +8,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, check_number
+from mercer.checks import PRECISIONS, all_or_nothing, check_number
 from mercer.exceptions import invalid_parameter
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import RidgeFitter
@@ -183,6 +183,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
     True
     """
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMRegressor":
         """Learn from the rows of a table.
 
@@ -241,6 +242,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
     True
     """
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMClassifier":
         """Learn from the rows of a table.
 
@@ -258,23 +260,23 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         """
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            # A class without weight is no class: it has no share.
-            X, y, sample_weight = X[sample_weight > 0], y[sample_weight > 0], sample_weight[sample_weight > 0]
-            if not len(y):
-                raise invalid_parameter("sample_weight", sample_weight, "weights with a sum above 0")
-        classes, index = np.unique(y, return_inverse=True)
+        # A class without weight is no class: it has no share.
+        used = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True) > 0
+        if not used.any():
+            raise invalid_parameter("sample_weight", sample_weight, "weights with a sum above 0")
+        classes, index = np.unique(y[used], return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"y has one class, {classes[0]!r}: a classifier needs two or more.")
+        indicators = np.zeros((len(y), len(classes)))
+        indicators[used] = np.eye(len(classes))[index]
         self._check_parameters()
-        table, rows = self._table(X, np.eye(len(classes))[index], sample_weight)
+        table, rows = self._table(X, indicators, sample_weight)
         learned = self._learn_ridge(table)
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
-        indicators = targets + table.center
-        calibration = fit_calibration(outputs, indicators, weights, np.log(table.center))
+        truth = targets + table.center
+        calibration = fit_calibration(outputs, truth, weights, np.log(table.center))
         predicted = calibration.log_probabilities(outputs).argmax(axis=1)
-        right = indicators[np.arange(len(outputs)), predicted]
+        right = truth[np.arange(len(outputs)), predicted]
         self._publish(learned, table, rows)
         self.classes_, self.calibration_ = classes, calibration
         self.loo_score_ = float(np.average(right, weights=weights))

@@ -47,8 +47,8 @@ class Table:
     center : ndarray of shape (c,)
         What was taken from the targets.
     repeats : Repeats or None
-    warps : dict
-        Fitted `ColumnWarp`s by name, shared between a table and its parts.
+    whole : Table, optional
+        The table that this one is a part of, which fits the warps.
     standardize : bool
     device : str, torch.device or None
     """
@@ -61,13 +61,14 @@ class Table:
         center: np.ndarray,
         *,
         repeats: Repeats | None = None,
-        warps: dict[Any, ColumnWarp] | None = None,
+        whole: "Table | None" = None,
         standardize: bool = True,
         device: Any = None,
     ) -> None:
         self.X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
         self.standardize, self.device = standardize, device
-        self._fitted = {} if warps is None else warps
+        self._whole = whole
+        self._fitted: dict[Any, ColumnWarp] = {}
         self._warped: dict[Any, Tensor] = {}
 
     @classmethod
@@ -105,7 +106,9 @@ class Table:
         return torch.ones_like(self.y[:, 0]) if self.weights is None else self.weights
 
     def columns(self, warp: str | Sequence[str]) -> ColumnWarp:
-        """Return the fitted warp of that name, or of those names."""
+        """Return the warp of that name, or of those names, fitted to the whole table."""
+        if self._whole is not None:
+            return self._whole.columns(warp)
         key = warp if isinstance(warp, str) else tuple(warp)
         if key not in self._fitted:
             step = -(-len(self.X) // MOST_WARP_ROWS)
@@ -139,7 +142,7 @@ class Table:
             None if self.weights is None else self.weights[rows],
             self.center,
             repeats=repeats,
-            warps=self._fitted,
+            whole=self if self._whole is None else self._whole,
             standardize=self.standardize,
             device=self.device,
         )
@@ -148,12 +151,19 @@ class Table:
 
 
 class Deadline:
-    """A time limit in seconds, None for none."""
+    """A time limit in seconds, None for none. It is asked before a step, and remembers whether it ever forbade one."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
         self.start = time.monotonic()
+        self.was_asked_in_vain = False
 
     def is_over(self, share: float = 1.0) -> bool:
         """Return whether that share of the time has passed."""
-        return self.limit is not None and time.monotonic() - self.start >= share * self.limit
+        over = self.limit is not None and self.passed() >= share * self.limit
+        self.was_asked_in_vain = self.was_asked_in_vain or over
+        return over
+
+    def passed(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self.start

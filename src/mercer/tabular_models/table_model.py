@@ -104,12 +104,12 @@ class TableModel(BaseEstimator):
             Deadline(self.time_limit),
         )
         random = check_random_state(self.random_state)
-        landmarks = None
+        landmarks, exact = None, self.n_landmarks != "auto"
         if self.n_landmarks not in (None, "auto") and self.n_landmarks < len(table):
             seed = int(random.randint(2**31 - 1))
             landmarks = Landmarks(int(self.n_landmarks), self.landmarks, seed, self.working_memory)
         space = Space(kernels, self.warp, self.metric, self.average)
-        learned = learn(search, space, table, landmarks, self.n_landmarks is None, random)
+        learned = learn(search, space, table, landmarks, exact, random)
         if not learned.is_complete:
             warnings.warn(
                 f"time_limit={self.time_limit} s was reached before all settings were tried: the best so far are kept. "
