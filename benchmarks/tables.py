@@ -104,7 +104,9 @@ def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
     from catboost import CatBoostRegressor
 
     words = categorical(train)
-    train, test = (part.assign(**{w: part[w].astype(object).fillna("?").astype(str) for w in words}) for part in (train, test))
+    train, test = (
+        part.assign(**{w: part[w].astype(object).fillna("?").astype(str) for w in words}) for part in (train, test)
+    )
     model = CatBoostRegressor(verbose=0, thread_count=1, cat_features=words, allow_writing_files=False, random_seed=0)
     return timed(lambda: model.fit(train, y), lambda: model.predict(test))
 
@@ -222,7 +224,9 @@ def main(argv: list[str] | None = None) -> int:
                 done[key] = run(table, fold, method, args.rows)
                 with journal.open("a") as file:
                     file.write(json.dumps(done[key]) + "\n")
-                print("{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s".format(**done[key]), flush=True)
+                print(
+                    "{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s".format(**done[key]), flush=True
+                )
             lines.append(done[key])
     found = summary(lines)
     print_table(f"{name}: {found['tables']} tables", ("method", *found["columns"]), found["rows"])

@@ -24,7 +24,7 @@ def paper(estimator: str, kernel: str, metric: str) -> Settings:
     if metric in ("full", "diagonal"):
         options["n_iter"] = 5
     if estimator == "GPRegressor":
-        options |= {"average": False, "calibrate": False}
+        options |= {"average": False, "calibrate": False, "criterion": "evidence"}
     return settings_of(estimator, options)
 
 
@@ -116,6 +116,6 @@ def predicted(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]
 
 
 def describe(model: Any) -> str:
-    """What the estimator chose: kernel and kind of metric of its first component, and how many are averaged."""
+    """What the estimator chose: kernel and kind of metric of its first machine, and how many are averaged."""
     kind = getattr(model.metric_, "kind", "no one metric")
-    return f"{type(model.kernel_).__name__} {kind} ({len(model.components_)})"
+    return f"{type(model.kernel_).__name__} {kind} ({len(model.machines_)})"

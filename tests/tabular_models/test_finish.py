@@ -12,9 +12,9 @@ from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
 from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.finish import (
+    EvidenceTerms,
     Leaves,
     cut_into_leaves,
-    evidence_scales,
     exact_iterate,
     judged_in_leaves,
     on_more_rows,
@@ -75,7 +75,6 @@ def test_a_machine_of_all_rows_is_the_system_solved_by_hand():
     assert (machine.kernel, machine.ridge, machine.share) == (KERNEL, RIDGE, 1.0)
     assert machine.columns is table.columns("none")
     assert machine.partition is machine.leaves is None
-    assert_allclose(machine.output_scales, (table.y.numpy() * alpha).sum(axis=0) / len(table))
     at = numbers(5, 2, seed=5)
     assert_allclose(machine.mean(at), naive.kernel_matrix(KERNEL, at, table.X) @ alpha, atol=1e-9)
 
@@ -87,16 +86,18 @@ def test_rows_without_weights_have_none_in_the_machine():
 
 def test_the_output_scale_is_that_of_the_largest_evidence():
     table = table_of(numbers(9, 2), numbers(9, 2, seed=1))
-    alpha = naive_alpha(table, np.arange(9))
-    scales = evidence_scales(table, table.y.new_tensor(alpha))
-    A = naive.kernel_matrix(KERNEL, table.X, table.X) + RIDGE * np.eye(9)
-
-    def log_density(s, y):
-        return -0.5 * (9 * np.log(s) + y @ np.linalg.solve(A, y) / s)
-
-    for scale, y in zip(scales, table.y.numpy().T, strict=True):
-        assert log_density(scale, y) > max(log_density(factor * scale, y) for factor in (0.95, 1.05))
-    assert (evidence_scales(table, 0 * table.y) > 0).all()
+    found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None, variances=False)
+    scales = found.machine.output_scales
+    assert_array_equal(scales, found.evidence.best_scales())
+    A, y = naive.kernel_matrix(KERNEL, table.X, table.X) + RIDGE * np.eye(9), table.y.numpy()
+    for factor in (1.0, 0.9, 1.1):
+        densities = [
+            multivariate_normal.logpdf(column, cov=factor * s * A) for column, s in zip(y.T, scales, strict=True)
+        ]
+        assert found.evidence.log_evidence(factor * scales) == pytest.approx(sum(densities))
+        assert factor == 1.0 or sum(densities) < found.evidence.log_evidence(scales)
+    # A target without any spread has a scale above 0 nevertheless.
+    assert (EvidenceTerms(9, np.zeros(2), 1.0).best_scales() > 0).all()
 
 
 def test_the_output_scale_of_the_largest_evidence_hears_of_repeats():
@@ -114,15 +115,17 @@ def test_variances_left_out_are_those_of_refits_without_the_row_and_the_evidence
     table = table_of(numbers(30, 2), numbers(30, 2, seed=1), np.linspace(0.5, 3.0, 30))
     leaves = in_leaves(table) if cut else None
     found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, leaves, variances=True)
-    total = 0.0
+    total, scales = 0.0, found.machine.output_scales
+    q = np.zeros(2)
     for rows in leaves.pieces() if cut else [np.arange(30)]:
         K, y, w = naive.kernel_matrix(KERNEL, *2 * [table.X[rows]]), table.y.numpy()[rows], table.mass.numpy()[rows]
         _, expected = naive.ridge_leave_one_out(K, y, RIDGE, w)
         assert_allclose(found.left_out_variances[rows], expected, rtol=1e-8)
         A = K + np.diag(RIDGE / w)
-        scales = (y * np.linalg.solve(A, y)).sum(axis=0) / len(y)
+        q += (y * np.linalg.solve(A, y)).sum(axis=0)
         total += sum(multivariate_normal.logpdf(column, cov=s * A) for column, s in zip(y.T, scales, strict=True))
-    assert found.log_evidence == pytest.approx(total)
+    assert_allclose(scales, q / 30)  # Leaves share one output scale.
+    assert found.evidence.log_evidence(scales) == pytest.approx(total)
 
 
 def test_the_evidence_of_repeated_rows_is_the_one_that_was_climbed():
@@ -130,7 +133,7 @@ def test_the_evidence_of_repeated_rows_is_the_one_that_was_climbed():
     found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, None, variances=True)
     value = matrix_evidence(KERNEL.matrix(table.warped("none")), table.y, math.log(RIDGE), table.weights, table.repeats)
     rows = len(table) + table.repeats.further
-    assert found.log_evidence == pytest.approx(-2 * rows * value)
+    assert found.evidence.log_evidence(found.evidence.best_scales()) == pytest.approx(-2 * rows * value)
 
 
 # ---- more rows ---------------------------------------------------------------------------------------------

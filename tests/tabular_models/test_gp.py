@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
@@ -280,7 +280,7 @@ def test_landmarks_come_close_to_the_exact_process(landmarks):
     assert_array_equal(few.machines_[0].rows, X[few.row_index_])
     assert few.contributions(X).shape == (60, 25)
     assert_allclose(few.contributions(X).sum(axis=1) + few.center_, few.predict(X))
-    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=5.0)
     assert few.loo_log_density_ == pytest.approx(exact.loo_log_density_, abs=0.05)
 
 
@@ -424,7 +424,7 @@ def test_the_evidence_of_several_targets_is_a_sum_with_landmarks_too():
     given = {**QUICK, "bandwidth": 0.6, "noise": 0.01, "output_scale": 1.0}
     exact, few = (GPRegressor("gaussian", n_landmarks=m, **given).fit(X, Y) for m in (None, 40))
     single = GPRegressor("gaussian", **given).fit(X, Y[:, 0])
-    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=1.0)
+    assert few.log_marginal_likelihood_ == pytest.approx(exact.log_marginal_likelihood_, abs=5.0)
     assert exact.log_marginal_likelihood_ > single.log_marginal_likelihood_ + 20
 
 
@@ -443,3 +443,19 @@ def test_a_given_kernel_keeps_its_bandwidth_where_that_is_asked_for():
     learned = GPRegressor(Gaussian(1.3), **options).fit(X, y)
     assert learned.kernel_.bandwidth != 1.3
     assert (learned.noise_, learned.output_scale_) == (pytest.approx(0.1), 2.0)
+
+
+@pytest.mark.parametrize("given", [{}, {"noise": 0.01, "output_scale": 1.0}], ids=["learned", "given"])
+def test_the_bound_on_landmarks_is_below_the_evidence_of_the_exact_process(given):
+    """Both are at the same output scale: the best one, or the one that was given."""
+    X = np.linspace(0, 6, 60)[:, None]
+    y = np.sin(X[:, 0]) + 0.1 * numbers(60)
+    options = {**QUICK, "bandwidth": 0.6, **given}
+    few = GPRegressor("gaussian", n_landmarks=40, **options).fit(X, y)
+    # The exact process at the ridge that the landmarks have.
+    scale = given.get("output_scale", 1.0)
+    Z = few.columns_.transform(X)
+    A, centered = few.kernel_.matrix(Z) + few.ridge_ * np.eye(60), y - y.mean()
+    scale = scale if given else centered @ np.linalg.solve(A, centered) / 60
+    exact = multivariate_normal.logpdf(centered, cov=scale * A)
+    assert exact - 1.0 < few.log_marginal_likelihood_ < exact + 1e-3

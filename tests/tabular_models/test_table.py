@@ -163,8 +163,12 @@ def test_a_deadline_is_over_after_its_share_of_the_time(monkeypatch):
     now = [100.0]
     monkeypatch.setattr("mercer.tabular_models.table.time.monotonic", lambda: now[0])
     free, short = Deadline(None), Deadline(10.0)
+    assert not short.is_over(0.2)
+    assert not short.was_asked_in_vain
     for passed, over in ((0.0, []), (2.0, [0.2]), (7.5, [0.2, 0.7]), (10.0, [0.2, 0.7, 1.0])):
         now[0] = 100.0 + passed
         assert [share for share in (0.2, 0.7, 1.0) if short.is_over(share)] == over
         assert short.is_over() is (1.0 in over)
         assert not free.is_over(0.0)
+    assert short.was_asked_in_vain
+    assert not free.was_asked_in_vain

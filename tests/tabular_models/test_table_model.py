@@ -250,7 +250,7 @@ def test_leaves_predict_about_as_well_as_one_machine(few_rows, model, monkeypatc
     whole = model("matern32", "full", n_landmarks=None, **options).fit(X, y)
     assert cut.machines_[0].leaves is not None
     assert whole.machines_[0].leaves is None
-    assert cut.score(fresh, truth) > whole.score(fresh, truth) - 0.1
+    assert cut.score(fresh, truth) > whole.score(fresh, truth) - 0.15
 
 
 @models
@@ -271,7 +271,7 @@ def test_gradients_and_contributions_of_leaves_belong_to_the_predictions(few_row
     for k in range(3):
         step = 1e-6 * (np.arange(3) == k)
         expected = (outputs(at + step) - outputs(at - step)) / 2e-6
-        assert_allclose(slopes[:, :, k], expected, rtol=1e-4, atol=1e-6)
+        assert_allclose(slopes[:, :, k], expected, rtol=1e-3, atol=1e-5)
 
 
 @models

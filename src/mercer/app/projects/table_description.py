@@ -36,8 +36,8 @@ def describe_settings(model: TabularModel, n_rows: int) -> dict[str, Any]:
         settings["noise (standard deviation)"] = math.sqrt(fitted.noise_)
     if hasattr(fitted, "ratios_"):
         settings["discriminants"] = len(fitted.ratios_)
-    if hasattr(fitted, "components_"):
-        settings["models averaged"] = len(fitted.components_)
+    if hasattr(fitted, "machines_"):
+        settings["models averaged"] = len(fitted.machines_)
     centres = len(fitted.row_index_) if hasattr(fitted, "row_index_") else len(fitted.basis_)
     settings["centres"] = f"{centres} of {n_rows} rows"
     return settings
