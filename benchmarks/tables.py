@@ -1,9 +1,9 @@
 """Tables as people have them: errors and seconds of Mercer's defaults beside CatBoost, LightGBM and xRFM.
 
 Run as `python -m benchmarks tables [--only NAME,...] [--methods NAME,...] [--rows N] [--folds one|all] [--out DIR]`.
-Every fit runs on one thread. The tables are those of `$MERCER_DATA/tables`: their column `fold` is a fixed split, fold 0
-is the test, and tables below 1000 rows are run on all ten folds. What was measured is kept line by line in a journal, so
-that a run that is stopped goes on where it was.
+Every fit runs on one thread. The tables are those of `$MERCER_DATA/tables`: their column `fold` is a fixed split, fold
+0 is the test, and tables below 1000 rows are run on all ten folds. What was measured is kept line by line in a journal,
+so that a run that is stopped goes on where it was.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def numbers_of(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(encoder.transform(train), dtype=float), np.asarray(encoder.transform(test), dtype=float)
 
 
-# ---- contestants: (train, targets, test) -> the fitted model's prediction of the test, after its seconds --------------
+# ---- contestants: (train, its targets, test, its targets) -> seconds, and the prediction of the test ----------------
 
 
 def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
@@ -111,6 +111,11 @@ def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
     return timed(lambda: model.fit(train, y), lambda: model.predict(test))
 
 
+def with_words(frame: Any, words: list[str]) -> Any:
+    """Return a table with its categories as text, as CatBoost wants them; a hole is a category."""
+    return frame.assign(**{word: frame[word].astype(object).fillna("?").astype(str) for word in words})
+
+
 def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
     """Fit LightGBM's defaults, with its own treatment of categories."""
     import pandas as pd
@@ -121,7 +126,8 @@ def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
         train = train.assign(**{word: train[word].astype(object).map(str, na_action="ignore").astype(kind)})
         test = test.assign(**{word: test[word].astype(object).map(str, na_action="ignore").astype(kind)})
     model = LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
-    train, test = (part.rename(columns=lambda name: f"c{list(part).index(name)}") for part in (train, test))
+    plain = {name: f"c{i}" for i, name in enumerate(train)}  # it takes no special characters in names
+    train, test = (part.rename(columns=plain) for part in (train, test))
     return timed(lambda: model.fit(train, y), lambda: np.asarray(model.predict(test)))
 
 
@@ -166,7 +172,7 @@ CONTESTANTS: dict[str, Callable[..., Outcome]] = {
 }
 
 
-# ---- runs -------------------------------------------------------------------------------------------------------------
+# ---- runs -----------------------------------------------------------------------------------------------------------
 
 
 def cases(only: list[str], folds: str) -> Iterator[tuple[str, int]]:
@@ -234,7 +240,7 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-# ---- what it comes to --------------------------------------------------------------------------------------------------
+# ---- what it comes to -----------------------------------------------------------------------------------------------
 
 
 def means(lines: list[dict[str, Any]], value: str) -> dict[str, dict[str, float]]:

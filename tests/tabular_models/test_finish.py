@@ -10,9 +10,8 @@ from scipy.stats import multivariate_normal
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
-from mercer.tabular_models.evidence import matrix_evidence
+from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
 from mercer.tabular_models.finish import (
-    EvidenceTerms,
     Leaves,
     cut_into_leaves,
     exact_iterate,

@@ -197,16 +197,9 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """How much each column of the table counts, in its order, of shape (n_features_in_,); they sum to 1.
 
-        A column counts what its encoded columns count together. With a learned metric M, an encoded column j counts
-        M_jj times its variance, which is its share in the mean squared distance of two rows: M alone would say that a
-        column counts more because it varies less, such as that of a rare category. An estimator that standardises its
-        columns has an M for variances of 1. Dropped columns count 0.
+        A column counts what its encoded columns count together; dropped columns count 0.
         """
-        estimator = self._fitted()
-        encoded = np.asarray(estimator.feature_importances_, dtype=np.float64)
-        learned = isinstance(getattr(estimator, "metric_", None), Mahalanobis)
-        if learned and not getattr(estimator, "standardize", False):
-            encoded = encoded * self.encoder_.variances_
+        encoded = np.asarray(self._fitted().feature_importances_, dtype=np.float64)
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)
         total = summed.sum()
         return summed / total if total > 0 else summed

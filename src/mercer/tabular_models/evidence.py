@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +49,37 @@ class Maximum(NamedTuple):
     log_noise: float
     value: float
     n_evaluations: int
+
+
+class EvidenceTerms(NamedTuple):
+    """What the log evidence is made of: it is -(n log(2 pi s) + q / s + log det A) / 2 at the output scale s.
+
+    Attributes
+    ----------
+    n : int
+        Targets, with the repeated measurements.
+    q : ndarray of shape (c,)
+        y^T A^-1 y, with what repeated measurements add.
+    log_determinant : float
+    """
+
+    n: int
+    q: np.ndarray
+    log_determinant: float
+
+    @classmethod
+    def joined(cls, parts: Sequence["EvidenceTerms"]) -> "EvidenceTerms":
+        """Return the terms of independent parts under one output scale."""
+        return cls(sum(p.n for p in parts), np.sum([p.q for p in parts], axis=0), sum(p.log_determinant for p in parts))
+
+    def best_scales(self) -> np.ndarray:
+        """Return the output scales of the largest evidence."""
+        return np.maximum(self.q / self.n, np.finfo(np.float64).tiny)
+
+    def log_evidence(self, scales: np.ndarray) -> float:
+        """Return the log density of all targets at these output scales."""
+        terms = self.n * np.log(2 * math.pi * scales) + self.q / scales + self.log_determinant
+        return -0.5 * float(terms.sum())
 
 
 def length_scale_derivatives(terms: Iterable[GradientTerm], G: Tensor, width: int) -> Tensor:

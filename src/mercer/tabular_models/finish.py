@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.linalg import CholeskyFactor, cholesky, ridge_leave_one_out, threads_for
+from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
@@ -140,7 +141,7 @@ class Solved(NamedTuple):
 
     machine: Machine
     left_out_variances: np.ndarray | None
-    evidence: "EvidenceTerms"
+    evidence: EvidenceTerms
 
 
 def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *, variances: bool) -> Solved:
@@ -175,37 +176,6 @@ def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *,
         of_row,
     )
     return Solved(machine, spread, evidence)
-
-
-class EvidenceTerms(NamedTuple):
-    """What the log evidence is made of: it is -(n log(2 pi s) + q / s + log det A) / 2 at the output scale s.
-
-    Attributes
-    ----------
-    n : int
-        Targets, with the repeated measurements.
-    q : ndarray of shape (c,)
-        y^T A^-1 y, with what repeated measurements add.
-    log_determinant : float
-    """
-
-    n: int
-    q: np.ndarray
-    log_determinant: float
-
-    @classmethod
-    def joined(cls, parts: Sequence["EvidenceTerms"]) -> "EvidenceTerms":
-        """Return the terms of independent parts under one output scale."""
-        return cls(sum(p.n for p in parts), np.sum([p.q for p in parts], axis=0), sum(p.log_determinant for p in parts))
-
-    def best_scales(self) -> np.ndarray:
-        """Return the output scales of the largest evidence."""
-        return np.maximum(self.q / self.n, np.finfo(np.float64).tiny)
-
-    def log_evidence(self, scales: np.ndarray) -> float:
-        """Return the log density of all targets at these output scales."""
-        terms = self.n * np.log(2 * math.pi * scales) + self.q / scales + self.log_determinant
-        return -0.5 * float(terms.sum())
 
 
 def evidence_terms(factor: CholeskyFactor, alpha: Tensor, table: Table, ridge: float) -> EvidenceTerms:

@@ -176,7 +176,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
-        self._warn_about_bounds(table.y.square().mean(dim=0).cpu().numpy())
+        self._warn_about_bounds(learned.fits[0])
         return self
 
     def _with_output_scale(self, fit: Fit) -> Fit:
@@ -190,8 +190,6 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
-        if fit.evidence is None:
-            return float(fit.log_evidence_bound or 0.0)
         given = self.noise != "auto"
         return fit.evidence.log_evidence(fit.machine.output_scales if given else fit.evidence.best_scales())
 
@@ -213,11 +211,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
                 f"output_scale={self.output_scale!r}.",
             )
 
-    def _warn_about_bounds(self, spread: np.ndarray) -> None:
-        leader = self.machines_[0]
-        # Where y is smooth the output scale is far above its variance, and so may be the floor: that is no news.
-        without_noise = np.any(leader.ridge * leader.output_scales < 1e-4 * spread) and np.all(spread > 0)
-        if self.noise == "auto" and leader.ridge <= 1.001 * self.noise_floor and without_noise:
+    def _warn_about_bounds(self, fit: Fit) -> None:
+        """Say so where the noise is at its floor and left-out rows are predicted as if there were none."""
+        targets, errors = fit.left_out.y, fit.left_out.y - fit.left_out.mean
+        spread = np.square(targets).mean(axis=0)
+        without_noise = np.all(np.square(errors).mean(axis=0) < 1e-3 * spread)
+        if self.noise == "auto" and fit.machine.ridge <= 1.001 * self.noise_floor and without_noise:
             warnings.warn(
                 f"the noise is at its floor, noise_floor={self.noise_floor} of the output scale: y looks like a "
                 "function of X without noise. If it has noise, look for rows that are copies of others.",

@@ -12,6 +12,7 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features, principal_coefficients
 from mercer.linalg import RidgeSolution, cholesky
+from mercer.tabular_models.evidence import EvidenceTerms
 
 
 class LandmarkSums(NamedTuple):
@@ -138,13 +139,17 @@ def evidence_bound(sums: LandmarkSums, ridge: float) -> float:
     y ~ N(0, s (Phi Phi^T + ridge W^-1)) with s at its best, less tr(W (K - Phi Phi^T)) / (2 ridge): what the landmarks
     leave unexplained counts against a small noise. Terms that do not depend on the ridge (of W) are left out.
     """
-    n = sums.n_rows
-    log_determinant = torch.log(sums.eigenvalues / ridge + 1.0).sum() + n * math.log(ridge)
+    terms = bound_terms(sums, ridge)
+    return -terms.log_evidence(terms.best_scales()) / (terms.n * len(terms.q))
+
+
+def bound_terms(sums: LandmarkSums, ridge: float) -> EvidenceTerms:
+    """Return what the bound is made of; what the landmarks leave unexplained is part of the determinant."""
+    log_determinant = float(torch.log(sums.eigenvalues / ridge + 1.0).sum()) + sums.n_rows * math.log(ridge)
     explained = (sums.targets.square() / (sums.eigenvalues[:, None] + ridge)).sum(dim=0)
     q = ((sums.squares - explained) / ridge).clamp(min=torch.finfo(torch.float64).tiny)
     left_over = max(sums.mass - float(sums.eigenvalues.sum()), 0.0)
-    value = torch.log(2 * math.pi * math.e * q / n).mean() + (log_determinant + left_over / ridge) / n
-    return 0.5 * float(value)
+    return EvidenceTerms(sums.n_rows, q.cpu().numpy(), log_determinant + left_over / ridge)
 
 
 def output_scales(sums: LandmarkSums, ridge: float) -> Tensor:

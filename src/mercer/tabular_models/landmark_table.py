@@ -10,9 +10,10 @@ from torch import Tensor
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel
 from mercer.landmarks import choose_landmarks
+from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import Fitter, LeftOut
 from mercer.tabular_models.landmark_gradients import many_landmarks
-from mercer.tabular_models.landmark_ridge import evidence_bound, landmark_factors, landmark_path, landmark_sums
+from mercer.tabular_models.landmark_ridge import bound_terms, landmark_factors, landmark_path, landmark_sums
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
@@ -45,12 +46,13 @@ class Landmarks(NamedTuple):
 
 
 class LandmarkFit(NamedTuple):
-    """A machine on landmarks, which rows of the table they are, left-out predictions, and the bound on the evidence."""
+    """A machine on landmarks, which rows of the table they are, left-out predictions, and what the bound on the
+    evidence is made of."""
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
-    log_evidence: float
+    evidence: EvidenceTerms
 
 
 def landmark_machine(
@@ -112,8 +114,7 @@ def landmark_machine(
         prior_factor=factors[0],
         gained_factor=factors[1],
     )
-    bound = -len(table) * table.y.shape[1] * evidence_bound(sums, chosen)
-    return LandmarkFit(machine, index, left_out[best], bound)
+    return LandmarkFit(machine, index, left_out[best], bound_terms(sums, chosen))
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:

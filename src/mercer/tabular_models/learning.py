@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mercer.tabular_models.column_warp import WARPS
+from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
     EVIDENCE_ROWS_OF_MANY,
     JUDGED_IN_LEAVES,
@@ -14,7 +15,6 @@ from mercer.tabular_models.finish import (
     METRIC_ROWS,
     MOST_EXACT_ROWS,
     PARTITIONS,
-    EvidenceTerms,
     cut_into_leaves,
     exact_iterate,
     judged_in_leaves,
@@ -72,17 +72,14 @@ class Fit(NamedTuple):
         Which rows of the table the machine stands on.
     left_out : LeftOut
         Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
-    evidence : EvidenceTerms or None
-        What the log evidence of the machine is made of.
-    log_evidence_bound : float or None
-        With landmarks, the lower bound on the log evidence at its best output scale.
+    evidence : EvidenceTerms
+        What the log evidence of the machine is made of; the lower bound on it with landmarks.
     """
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
-    evidence: EvidenceTerms | None = None
-    log_evidence_bound: float | None = None
+    evidence: EvidenceTerms
 
 
 class Learned(NamedTuple):
@@ -192,7 +189,7 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, None, found.log_evidence))
+        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.evidence))
     return fits, trials
 
 

@@ -258,6 +258,9 @@ def splits(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
     if folds is None:
         half = n // 2
         return [(np.arange(half), np.arange(half, n))]
+    if n == 1:
+        return [(np.arange(1), np.arange(1))]
+    folds = min(folds, n)
     place = np.arange(n) % folds
     return [(np.flatnonzero(place != fold), np.flatnonzero(place == fold)) for fold in range(folds)]
 

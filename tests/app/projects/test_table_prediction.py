@@ -21,7 +21,7 @@ from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from tests.examples_of import QUICK
 
 # One kernel in place of the search: quick, and enough where the result is not the point.
-SIMPLE = {"kernel": "gaussian", "metric": "full", "warp": "none", "n_iter": 1}
+SIMPLE = {"kernel": "gaussian", "metric": "full", "warp": "none", "n_iter": 1, "iterate": "last"}
 
 
 def flats(n=150, seed=0):

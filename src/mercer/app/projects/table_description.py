@@ -62,7 +62,7 @@ def describe_combinations(model: TabularModel) -> list[dict[str, Any]]:
 
 
 def describe_importances(model: TabularModel) -> dict[str, float]:
-    """Return the share of each column of the table in the learned metric, the largest first; none without a metric."""
+    """Return the importance of each column of the table, the largest first; nothing where the model has none."""
     if not hasattr(model.estimator_, "feature_importances_"):
         return {}
     return {str(name): float(share) for name, share in model.importances_.items()}

@@ -86,7 +86,7 @@ class TablePrediction(BaseEstimator):
     settings_ : dict
         What was chosen: kernel, bandwidth, ridge, ...
     importances_ : dict
-        The share of each input in the learned metric, the largest first; empty for a discriminant.
+        The importance of each input, the largest first; empty for a discriminant.
     combinations_ : list of dict
         `share` and `terms`, (encoded column, weight), of the leading directions of a full metric.
     """

@@ -147,7 +147,10 @@ def _looks_at(workflow: TablePrediction) -> Section:
         return Section("looks", "What does it look at?", [paragraph(said)])
     top = [f"{name} ({percent(share)})" for name, share in list(shares.items())[:3]]
     parts = [
-        paragraph(f"The shares of the columns in the learned metric. The largest: {listed(top)}."),
+        paragraph(
+            "How far predictions move when a column gets the value of another row, as shares. "
+            f"The largest: {listed(top)}."
+        ),
         importances_figure(shares),
         *metric_figure(workflow.model_),
     ]
