@@ -174,6 +174,14 @@ class Mahalanobis(BaseEstimator):
         A direction is a combination of inputs that the model looks at; its sign is such that the largest entry is
         positive.
         """
+        if self.kind != "full":
+            # The columns are the directions, and no matrix is needed, however many there are.
+            d = self._dimension(n_features) if self.factor is None else len(self._numpy_factor())
+            weights = np.ones(d) if self.factor is None else self._numpy_factor() ** 2
+            order = np.argsort(-weights, kind="stable")[:n_directions]
+            rows = np.zeros((len(order), d))
+            rows[np.arange(len(order)), order] = 1.0
+            return rows, weights[order] / weights.sum() if weights.sum() > 0 else weights[order]
         values, vectors = np.linalg.eigh(self.matrix(n_features))
         values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
         rows = rows * np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])[:, None]

@@ -51,7 +51,7 @@ def test_coefficients_and_variances_are_those_of_the_equations(method, working_m
     expected = 1.0 - np.sum(k.T * np.linalg.solve(K_mm, k.T), axis=0) + np.sum(k.T * np.linalg.solve(B, k.T), axis=0)
     assert_allclose(machine.unit_variance(at), expected, rtol=1e-6)
     assert (machine.kernel, machine.ridge) == (KERNEL, RIDGE)
-    assert_allclose(machine.output_scales, found.left_out.density_scales())
+    assert_allclose(machine.output_scales, found.evidence.best_scales())
 
 
 def test_left_out_predictions_are_those_of_refits_on_the_same_landmarks():
@@ -96,7 +96,7 @@ def test_the_ridge_is_that_of_the_best_scores_of_left_out_rows(name):
     assert found.machine.ridge == max(scores, key=scores.get)
     assert min(scores) < found.machine.ridge < max(scores)
     misses, variances = naive.ridge_leave_one_out(K, table.y.numpy(), found.machine.ridge, np.ones(30))
-    assert_allclose(found.machine.output_scales, np.mean(misses[:, 0] ** 2 / variances), rtol=1e-5)
+    assert_allclose(found.left_out.density_scales(), np.mean(misses[:, 0] ** 2 / variances), rtol=1e-5)
 
 
 def test_no_ridge_is_below_the_noise_floor():

@@ -103,6 +103,7 @@ def landmark_machine(
         many, alpha_of_many = by_conjugate_gradients(kernel, warp, table, pool, landmarks, chosen, random)
         if alpha_of_many is not None:
             index, alpha, factors = many, alpha_of_many, [None, None]
+    evidence = bound_terms(sums, chosen)
     machine = Machine(
         kernel,
         columns,
@@ -110,11 +111,11 @@ def landmark_machine(
         alpha.cpu().numpy(),
         chosen,
         1.0,
-        left_out[best].density_scales(),
+        evidence.best_scales(),
         prior_factor=factors[0],
         gained_factor=factors[1],
     )
-    return LandmarkFit(machine, index, left_out[best], bound_terms(sums, chosen))
+    return LandmarkFit(machine, index, left_out[best], evidence)
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:

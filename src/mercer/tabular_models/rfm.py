@@ -68,9 +68,9 @@ FITTED = """
     columns_ : ColumnWarp
     metric_ : Mahalanobis
     ridge_ : float
-    directions_ : ndarray of shape (d, d)
-        The principal directions of the metric, in rows.
-    direction_shares_ : ndarray of shape (d,)
+    directions_ : ndarray of shape (k, d)
+        The principal directions of the metric, in rows; at most 100.
+    direction_shares_ : ndarray of shape (k,)
         The share of each in the metric.
     feature_importances_ : ndarray of shape (d,)
         The total effect of each column, summing to 1: the mean squared change of the prediction when the column gets

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mercer.kernels import Kernel, check_kernel
+from mercer.kernels import CoordinatewiseKernel, Kernel, check_kernel
 from mercer.tabular_models.table import Table
 
 METRICS = ("identity", "diagonal", "full", "ard")
 # What kernel="auto" tries, the simplest first. A linear function is one of them, so that no search ends below it.
 AUTO_KERNELS = ("linear", "matern32", "laplace", "gaussian", "product_laplace")
 # A full metric has d^2 numbers, a diagonal one by evidence d: beyond these columns rows are too few to learn them.
-MOST_FULL_COLUMNS, MOST_ARD_COLUMNS = 100, 200
+MOST_FULL_COLUMNS, MOST_ARD_COLUMNS, MOST_PRODUCT_COLUMNS = 100, 200, 200
 
 
 class Setting(NamedTuple):
@@ -42,11 +42,16 @@ class Setting(NamedTuple):
         return METRICS.index(self.metric), self.steps
 
 
-def kernels_of(kernel: Any, bandwidth: Any) -> list[Kernel]:
-    """Return the kernels to try, with the bandwidth that was asked for; a search begins at the median."""
+def kernels_of(kernel: Any, bandwidth: Any, n_columns: int = 0) -> list[Kernel]:
+    """Return the kernels to try, with the bandwidth that was asked for; a search begins at the median.
+
+    Products over columns have a gradient term for each of them, and are not tried where these are many.
+    """
     own = "median" if bandwidth == "auto" else bandwidth
-    names = AUTO_KERNELS if isinstance(kernel, str) and kernel == "auto" else [kernel]
-    return [check_kernel(name, own) for name in names]
+    if not (isinstance(kernel, str) and kernel == "auto"):
+        return [check_kernel(kernel, own)]
+    made = [check_kernel(name, own) for name in AUTO_KERNELS]
+    return [k for k in made if n_columns <= MOST_PRODUCT_COLUMNS or not isinstance(k, CoordinatewiseKernel)]
 
 
 def metrics_of(metric: str, kernel: Kernel, table: Table) -> list[str]:

@@ -23,6 +23,9 @@ from mercer.tabular_models.settings import METRICS, kernels_of
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.tuning import Freedom
 
+# Directions of the metric that are published.
+MOST_DIRECTIONS = 100
+
 
 class TableModel(BaseEstimator):
     """The common part; see `RFMRegressor` and `GPRegressor` for the parameters."""
@@ -92,7 +95,7 @@ class TableModel(BaseEstimator):
 
     def _learn(self, table: Table, fitter: Fitter, ridge: float | None) -> Learned:
         """Search, and fit the chosen machines on all rows; a `ridge` that is given stays."""
-        kernels = kernels_of(self.kernel, self.bandwidth)
+        kernels = kernels_of(self.kernel, self.bandwidth, table.X.shape[1])
         if self.metric not in ("auto", "identity"):
             check_metric(kernels[0].single_metric())
         search = Search(
@@ -138,7 +141,8 @@ class TableModel(BaseEstimator):
         effects = total_effects(machines, table.X, np.random.RandomState(0), self.working_memory)
         self.feature_importances_ = shares_of_effects(effects)
         metric = check_metric(self.metric_)
-        self.directions_, self.direction_shares_ = metric.directions(n_features=table.X.shape[1])
+        directions = metric.directions(MOST_DIRECTIONS, n_features=table.X.shape[1])
+        self.directions_, self.direction_shares_ = directions
 
     def _mean(self, X: np.ndarray) -> np.ndarray:
         """Return the average of the machines' values, of shape (n, c)."""

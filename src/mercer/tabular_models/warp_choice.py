@@ -11,8 +11,9 @@ from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
-# Only the columns that count most under the metric are tried.
-MOST_COLUMNS = 20
+# Only the columns that count most under the metric are tried, and none where columns are so many that one alone says
+# little.
+MOST_COLUMNS, MANY_COLUMNS = 20, 200
 
 
 def warp_by_column(iterate: Iterate, warp: str, table: Table, fitter: Fitter) -> tuple[str, ...] | str:
@@ -42,6 +43,8 @@ def warp_by_column(iterate: Iterate, warp: str, table: Table, fitter: Fitter) ->
         return fitter.row_scores(LeftOut.from_solution(solution, table))
 
     d, mass = table.X.shape[1], table.mass.cpu().numpy()
+    if d > MANY_COLUMNS:
+        return warp
     importances = iterate.kernel.single_metric().importances(d)
     chosen = [warp] * d
     best = scores(chosen)
