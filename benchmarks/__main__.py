@@ -5,6 +5,7 @@ import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from benchmarks.harness import (
 )
 from experiments.report import print_table, strict_json, write_atomically
 
+# Benchmarks that compare predictions, not equal answers: they have a command line of their own.
+WITH_OPTIONS_OF_THEIR_OWN = ("tables",)
 COLUMNS = ("contestant", "median s", "min s", "spread", "ratio to first", "peak MB")
 
 
@@ -149,6 +152,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Exit code 0: measured, whether claims hold or not; 1: contestants disagree; 2: wrong call."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and words[0] in WITH_OPTIONS_OF_THEIR_OWN:
+        return import_module(f"benchmarks.{words[0]}").main(words[1:])
     args = parse(argv)
     known = discover(root)
     if args.name is None and not args.all:
