@@ -24,7 +24,7 @@ EVIDENCE_ROWS_OF_MANY = 1200
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
 # Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
-JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 10, 3, 4
+JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 8, 3, 4
 # Partitions that a machine is solved in: their average has smaller jumps at borders.
 PARTITIONS = 2
 

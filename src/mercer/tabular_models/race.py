@@ -23,7 +23,7 @@ from mercer.tabular_models.warp_choice import warp_by_column
 # Rows on which all settings are tried, and rows on which the finalists are judged.
 SCREEN_ROWS, JUDGE_ROWS = 400, 1500
 # Pairs of a kernel and a warp that learn gradient outer products on the screen, and settings that are judged.
-LEADERS, FINALISTS = 3, 7
+LEADERS, FINALISTS = 3, 6
 # Steps that length scales follow the evidence before the best go on.
 FIRST_STEPS = 5
 # Standard errors by which a setting must be behind the best to leave the race.
@@ -177,8 +177,12 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
         first = start.plan.iterates[0]
         followed.append((start, by_evidence(search, first, table, Z, FIRST_STEPS)))
     followed.sort(key=lambda pair: pair[1].cost)
+    # The best of every kernel goes on before the second of any: after few steps kernels do not compare.
+    kinds = [type(start.plan.setting.kernel) for start, _ in followed]
+    is_first = [kind not in kinds[:i] for i, kind in enumerate(kinds)]
+    order = sorted(range(len(followed)), key=lambda i: not is_first[i])
     found = []
-    for start, iterate in followed[: breadth.leaders]:
+    for start, iterate in (followed[i] for i in order[: breadth.leaders]):
         Z = table.warped(start.plan.setting.warp)
         iterate = by_evidence(search, iterate, table, Z, ARD_STEPS - FIRST_STEPS)
         last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)

@@ -102,15 +102,17 @@ def climb(
 ) -> tuple[tuple[int, int], float]:
     """Return the place of a two-dimensional grid where no neighbor is cheaper, and its cost, begun at (0, 0).
 
-    Neighbors are two places away along an axis or along the diagonal on which bandwidth and ridge make up for each
-    other; with `fine`, then one place. The direction that was right last is tried first, and taken as soon as it pays.
+    Neighbors are two places away along an axis; with `fine` also along the diagonal on which bandwidth and ridge make
+    up for each other, and then one place away. The direction that was right last is tried first, and taken as soon as
+    it pays.
     """
     seen = {(0, 0): cost((0, 0))}
     here, last = (0, 0), (0, 2)
     for stride in (2, 1) if fine else (2,):
         for _ in range(MOST_STEPS):
             # Of a smooth kernel, a wider one with less noise fits as well: what no step along one axis gains, both may.
-            directions = [(0, stride), (0, -stride), (stride, 0), (-stride, 0), (stride, -stride), (-stride, stride)]
+            both = [(stride, -stride), (-stride, stride)] if fine else []
+            directions = [(0, stride), (0, -stride), (stride, 0), (-stride, 0), *both]
             directions.sort(key=lambda direction: direction != last)
             better = False
             for direction in directions:
