@@ -17,7 +17,7 @@ from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.table import Table
 
 # A machine with a smaller share of the average is left out of it.
-SMALLEST_SHARE = 0.02
+SMALLEST_SHARE = 0.05
 
 
 class LeftOut(NamedTuple):
