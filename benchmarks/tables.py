@@ -104,9 +104,7 @@ def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
     from catboost import CatBoostRegressor
 
     words = categorical(train)
-    train, test = (
-        part.assign(**{w: part[w].astype(object).fillna("?").astype(str) for w in words}) for part in (train, test)
-    )
+    train, test = (with_words(part, words) for part in (train, test))
     model = CatBoostRegressor(verbose=0, thread_count=1, cat_features=words, allow_writing_files=False, random_seed=0)
     return timed(lambda: model.fit(train, y), lambda: model.predict(test))
 
@@ -116,18 +114,24 @@ def with_words(frame: Any, words: list[str]) -> Any:
     return frame.assign(**{word: frame[word].astype(object).fillna("?").astype(str) for word in words})
 
 
-def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
-    """Fit LightGBM's defaults, with its own treatment of categories."""
+def with_kinds(train: Any, test: Any) -> tuple[Any, Any]:
+    """Return both tables with their categories as pandas' own, as LightGBM wants them, and under plain names."""
     import pandas as pd
-    from lightgbm import LGBMRegressor
 
     for word in categorical(train):
         kind = pd.CategoricalDtype(train[word].astype(object).dropna().astype(str).unique())
         train = train.assign(**{word: train[word].astype(object).map(str, na_action="ignore").astype(kind)})
         test = test.assign(**{word: test[word].astype(object).map(str, na_action="ignore").astype(kind)})
-    model = LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
     plain = {name: f"c{i}" for i, name in enumerate(train)}  # it takes no special characters in names
-    train, test = (part.rename(columns=plain) for part in (train, test))
+    return train.rename(columns=plain), test.rename(columns=plain)
+
+
+def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
+    """Fit LightGBM's defaults, with its own treatment of categories."""
+    from lightgbm import LGBMRegressor
+
+    train, test = with_kinds(train, test)
+    model = LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
     return timed(lambda: model.fit(train, y), lambda: np.asarray(model.predict(test)))
 
 
@@ -175,11 +179,11 @@ CONTESTANTS: dict[str, Callable[..., Outcome]] = {
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def cases(only: list[str], folds: str) -> Iterator[tuple[str, int]]:
-    """Yield (table, fold), fold 0 of every table first."""
+def cases(only: list[str], folds: str, kind: str = "number") -> Iterator[tuple[str, int]]:
+    """Yield (table, fold) of tables with targets of a kind, fold 0 of every table first."""
     import pyarrow.parquet
 
-    names = [path.stem for path in sorted(folder().glob("number_*.parquet")) if not only or path.stem in only]
+    names = [path.stem for path in sorted(folder().glob(f"{kind}_*.parquet")) if not only or path.stem in only]
     sizes = {name: pyarrow.parquet.read_metadata(folder() / f"{name}.parquet").num_rows for name in names}
     yield from ((name, 0) for name in names)
     if folds == "all":
