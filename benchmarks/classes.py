@@ -1,0 +1,234 @@
+"""Classes of tables as people have them: Mercer's defaults beside CatBoost, SVC, LightGBM and xRFM.
+
+Run as `python -m benchmarks classes`, with the options of `python -m benchmarks tables`. Contestants are judged by the
+log loss of their probabilities, by accuracy, and by the expected calibration error, on the same splits.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bounds import keep, load_at_start
+from benchmarks.harness import ROOT
+from benchmarks.tables import (
+    MOST_TRAIN,
+    cases,
+    categorical,
+    folder,
+    journal_of,
+    means,
+    numbers_of,
+    split,
+    timed,
+    with_kinds,
+    with_words,
+)
+from experiments.report import print_table
+from mercer.metrics import mean_ranks
+
+# Of a class with fewer rows than this to learn from, nothing is asked: peers choose by folds, which need some rows.
+FEWEST_OF_A_CLASS = 3
+# No probability counts as smaller than this.
+SMALLEST = 1e-6
+# Bins of the expected calibration error.
+BINS = 10
+
+Outcome = dict[str, Any]
+
+
+# ---- contestants: (train, its classes, test, number of classes) -> seconds, and the probabilities of the test --------
+
+
+def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
+    """Fit an estimator of Mercer by `tabular`, with its defaults."""
+    import warnings
+
+    import mercer
+
+    model = mercer.tabular(getattr(mercer, name)(random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return timed(lambda: model.fit(train, y), lambda: model.predict_proba(test))
+
+
+def fit_catboost(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
+    """Fit CatBoost's defaults, with its own treatment of categories."""
+    from catboost import CatBoostClassifier
+
+    words = categorical(train)
+    train, test = (with_words(part, words) for part in (train, test))
+    model = CatBoostClassifier(verbose=0, thread_count=1, cat_features=words, allow_writing_files=False, random_seed=0)
+    return timed(lambda: model.fit(train, y), lambda: model.predict_proba(test))
+
+
+def fit_lightgbm(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
+    """Fit LightGBM's defaults, with its own treatment of categories."""
+    from lightgbm import LGBMClassifier
+
+    train, test = with_kinds(train, test)
+    model = LGBMClassifier(n_jobs=1, verbose=-1, random_state=0)
+    return timed(lambda: model.fit(train, y), lambda: np.asarray(model.predict_proba(test)))
+
+
+def fit_svc(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
+    """Fit scikit-learn's support vector machine on standardized columns, with probabilities by folds."""
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    X, X_test = numbers_of(train, test)
+    model = CalibratedClassifierCV(make_pipeline(StandardScaler(), SVC(C=10)), ensemble=False, cv=3)
+    return timed(lambda: model.fit(X, y), lambda: model.predict_proba(X_test))
+
+
+def fit_xrfm(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
+    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows to choose by."""
+    import torch
+    from sklearn.model_selection import train_test_split
+    from xrfm import xRFM
+
+    X, X_test = numbers_of(train, test)
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    X, X_test = (((part - mean) / np.where(std > 0, std, 1.0)).astype(np.float32) for part in (X, X_test))
+    targets = np.eye(n_classes, dtype=np.float32)[y]
+    X, X_val, t, t_val = train_test_split(X, targets, test_size=0.2, random_state=0)
+    model = xRFM(device=torch.device("cpu"), tuning_metric="brier", random_state=0, verbose=False)
+    return timed(
+        lambda: model.fit(X, t, X_val, t_val), lambda: np.asarray(model.predict_proba(X_test), dtype=np.float64)
+    )
+
+
+CONTESTANTS: dict[str, Callable[..., Outcome]] = {
+    "RFMClassifier": lambda *parts: fit_mercer("RFMClassifier", *parts),
+    "CatBoost": fit_catboost,
+    "SVC": fit_svc,
+    "LightGBM": fit_lightgbm,
+    "xRFM": fit_xrfm,
+    "KernelDiscriminant": lambda *parts: fit_mercer("KernelDiscriminant", *parts),
+}
+
+
+# ---- scores ---------------------------------------------------------------------------------------------------------
+
+
+def log_loss(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return the mean log loss, with the smallest probabilities bounded below."""
+    bounded = np.clip(probabilities, SMALLEST, None)
+    bounded /= bounded.sum(axis=1, keepdims=True)
+    return float(-np.log(bounded[np.arange(len(y)), y]).mean())
+
+
+def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return the expected calibration error: how far confidence is from accuracy, over bins of confidence."""
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
+    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gaps = [abs(float((right[place == b] - confidence[place == b]).sum())) for b in range(BINS)]
+    return sum(gaps) / len(y)
+
+
+# ---- runs -----------------------------------------------------------------------------------------------------------
+
+
+def run(name: str, fold: int, method: str, most_rows: int) -> dict[str, Any]:
+    """Fit one contestant on one fold of one table."""
+    import pandas as pd
+    from threadpoolctl import threadpool_limits
+
+    train, test = split(pd.read_parquet(folder() / f"{name}.parquet"), fold, most_rows)
+    counts = train.target.value_counts()
+    classes = np.sort(counts.index[counts >= FEWEST_OF_A_CLASS].to_numpy())
+    train, test = (part[part.target.isin(classes)] for part in (train, test))
+    y, truth = (np.searchsorted(classes, part.target.to_numpy()) for part in (train, test))
+    train, test = train.drop(columns="target"), test.drop(columns="target")
+    with threadpool_limits(1):
+        outcome = CONTESTANTS[method](train, y, test, len(classes))
+    p = outcome.pop("prediction")
+    scores = {"log_loss": log_loss(p, truth), "accuracy": float(np.mean(p.argmax(axis=1) == truth))}
+    scores["calibration_error"] = calibration_error(p, truth)
+    return {"table": name, "fold": fold, "method": method, "n": len(y), "classes": len(classes), **scores, **outcome}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run what is asked for and print the comparison."""
+    parser = argparse.ArgumentParser("python -m benchmarks classes")
+    parser.add_argument("--only", default="", help="tables, separated by commas")
+    parser.add_argument("--methods", default=",".join(CONTESTANTS), help="contestants, separated by commas")
+    parser.add_argument("--rows", type=int, default=MOST_TRAIN, help="most rows to learn from (2000)")
+    parser.add_argument("--folds", choices=("one", "all"), default="all")
+    parser.add_argument("--out", type=Path, default=ROOT / "results")
+    parser.add_argument("--label", default="", help="a word for the file's name")
+    args = parser.parse_args(argv)
+    load = load_at_start()
+    name = f"classes-{args.rows}" + (f"-{args.label}" if args.label else "")
+    journal = args.out / f"{name}.jsonl"
+    done, methods = journal_of(journal), args.methods.split(",")
+    args.out.mkdir(parents=True, exist_ok=True)
+    lines, start = [], time.monotonic()
+    for table, fold in cases([each for each in args.only.split(",") if each], args.folds, "class"):
+        for method in methods:
+            key = (table, fold, method)
+            if key not in done:
+                done[key] = run(table, fold, method, args.rows)
+                with journal.open("a") as file:
+                    file.write(json.dumps(done[key]) + "\n")
+                shown = (
+                    "{table:24} {fold} {method:18} log loss {log_loss:.4f}, accuracy {accuracy:.3f} in {seconds:.1f} s"
+                )
+                print(shown.format(**done[key]), f"({time.monotonic() - start:.0f} s so far)", flush=True)
+            lines.append(done[key])
+    found = summary(lines)
+    print_table(f"{name}: {found['tables']} tables", ("method", *found["columns"]), found["rows"])
+    keep(args.out, name, load, runs=lines, summary=found)
+    return 0
+
+
+def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the comparison: ranks, means, and how often a method is not worse, or much worse, than CatBoost."""
+    losses, accuracies = means(lines, "log_loss"), means(lines, "accuracy")
+    errors, seconds = means(lines, "calibration_error"), means(lines, "seconds")
+    ranks = mean_ranks(losses)
+    by_accuracy = mean_ranks({m: {t: -v for t, v in tables.items()} for m, tables in accuracies.items()})
+    base, base_seconds = losses.get("CatBoost", {}), seconds.get("CatBoost", {})
+    rows = []
+    for method in losses:
+        shared = [t for t in losses[method] if t in base]
+        ratios = [seconds[method][t] / base_seconds[t] for t in shared]
+        no_worse = sum(losses[method][t] <= base[t] for t in shared)
+        far_above = [t for t in shared if losses[method][t] > max(2 * base[t], base[t] + 0.05)]
+        rows.append(
+            (
+                method,
+                f"{ranks[method]:.2f}",
+                f"{np.mean(list(losses[method].values())):.3f}",
+                f"{no_worse} of {len(shared)}",
+                str(len(far_above)),
+                f"{by_accuracy[method]:.2f}",
+                f"{np.mean(list(accuracies[method].values())):.3f}",
+                f"{np.mean(list(errors[method].values())):.3f}",
+                f"{np.median(ratios) if ratios else np.nan:.2f}",
+                f"{sum(seconds[method].values()):.0f}",
+            )
+        )
+    columns = (
+        "rank, log loss",
+        "log loss",
+        "no worse than CatBoost",
+        "far above it",
+        "rank, accuracy",
+        "accuracy",
+        "calibration error",
+        "median time ratio",
+        "seconds",
+    )
+    return {"tables": len(next(iter(losses.values()))), "columns": columns, "rows": rows}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
