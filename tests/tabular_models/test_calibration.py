@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.special import log_softmax
 
 from mercer.tabular_models import calibration
-from mercer.tabular_models.calibration import Calibration, fit_calibration
+from mercer.tabular_models.calibration import Calibration, fit_calibration, fit_softmax
 
 
 def labelled_outputs(n=4000, scale=3.0, offsets=(0.5, -0.2, 0.0), seed=0):
@@ -26,19 +26,24 @@ def shared_targets(n, seed=1):
 
 
 def naive_loss(theta, outputs, targets, weights, log_shares):
-    """What is minimized, row by row and class by class."""
-    log_p = log_softmax(math.exp(theta[0]) * outputs + theta[1:], axis=1)
-    penalty = calibration.PRIOR_ROWS / 2 * ((theta[1:] - log_shares) ** 2).sum()
+    """What is minimized, row by row and class by class; outputs of several machines come one after the other."""
+    m = len(outputs)
+    doubt = calibration.ROWS_IN_DOUBT / (sum(weights) + 2 * calibration.ROWS_IN_DOUBT)
+    penalty = calibration.PRIOR_ROWS / 2 * ((theta[m:] - log_shares) ** 2).sum()
     likelihood = 0.0
-    for w, row, target in zip(weights, log_p, targets, strict=True):
-        for value, t in zip(row, target, strict=True):
-            likelihood += w * t * value
+    for i, w in enumerate(weights):
+        logits = sum(theta[j] * outputs[j][i] for j in range(m)) + theta[m:]
+        log_p = logits - math.log(sum(math.exp(value) for value in logits))
+        for value, t, log_share in zip(log_p, targets[i], log_shares, strict=True):
+            likelihood += w * ((1 - doubt) * t + doubt * math.exp(log_share)) * value
     return penalty - likelihood
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_softmax_is_the_naive_minimum_and_its_gradient_that_of_differences(shared, monkeypatch):
-    outputs, labels = labelled_outputs(40)
+@pytest.mark.parametrize("m", [1, 3])
+def test_the_softmax_is_the_naive_minimum_and_its_gradient_that_of_differences(shared, m, monkeypatch):
+    labels = labelled_outputs(40)[1]
+    outputs = np.stack([labelled_outputs(40)[0] + np.random.default_rng(j).normal(size=(40, 3)) for j in range(m)])
     targets = shared_targets(40) if shared else np.eye(3)[labels]
     weights, log_shares = np.linspace(0.5, 2.0, 40), np.log([0.2, 0.3, 0.5])
     asked = []
@@ -48,17 +53,28 @@ def test_the_softmax_is_the_naive_minimum_and_its_gradient_that_of_differences(s
         return minimize(loss, *args, **options)
 
     monkeypatch.setattr(calibration, "minimize", spy)
-    fitted = fit_calibration(outputs, targets, weights, log_shares)
-    theta = np.array([0.3, 0.1, -0.4, 0.9])
+    fitted = fit_softmax(outputs, targets, weights, log_shares)
+    theta = np.append(np.linspace(1.3, 0.4, m), [0.1, -0.4, 0.9])
     value, slope = asked[0](theta)
     given = (outputs, targets, weights, log_shares)
     assert value == pytest.approx(naive_loss(theta, *given))
-    assert_allclose(slope, approx_fprime(theta, naive_loss, 1e-7, *given), rtol=1e-4)
-    expected = minimize(naive_loss, np.zeros(4), args=given, tol=1e-10, bounds=[(-7, 7)] + 3 * [(None, None)])
-    found = [math.log(fitted.scale), *fitted.offsets]
-    assert naive_loss(np.array(found), *given) < expected.fun + 1e-4
+    assert_allclose(slope, approx_fprime(theta, naive_loss, 1e-7, *given), rtol=1e-4, atol=1e-5)
+    bounds = m * [(0, 1000)] + 3 * [(None, None)]
+    expected = minimize(naive_loss, np.append(np.ones(m), np.zeros(3)), args=given, tol=1e-10, bounds=bounds)
+    found = np.concatenate(fitted)
+    assert naive_loss(found, *given) < expected.fun + 1e-4
     if not shared:
         assert_allclose(found, expected.x, atol=2e-2)
+
+
+def test_rows_that_are_all_right_leave_a_doubt_of_one_row():
+    n = 98
+    labels = np.arange(n) % 2
+    targets = np.eye(2)[labels]
+    fitted = fit_calibration(targets - 0.5, targets, np.ones(n), np.log([0.5, 0.5]))
+    p = np.exp(fitted.log_probabilities(targets - 0.5))
+    # A doubt of 1 in n + 2, half of which goes to the class that a row has anyway.
+    assert_allclose(p[labels == 0, 1], 0.5 / (n + 2), rtol=0.02)
 
 
 def test_it_recovers_the_scale_and_the_offsets():

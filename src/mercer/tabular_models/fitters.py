@@ -1,6 +1,6 @@
-"""How a kernel machine is judged: ridge regression by the errors of left-out rows, a Gaussian process by likelihood.
+"""How a kernel machine is judged: by errors of left-out rows, by their likelihood, or by the log loss of classes.
 
-Both answer the same three questions, so that one search serves them: how good are a bandwidth and a ridge on these rows
+All answer the same three questions, so that one search serves them: how good are a bandwidth and a ridge on these rows
 (`cost`), how good are predictions of left-out rows (`row_scores`), and in which shares are several machines averaged
 (`shares`).
 """
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mercer.linalg import RidgeSolution, ridge_leave_one_out
 from mercer.selection import squared_stacking_weights, stacking_weights
+from mercer.tabular_models.calibration import fit_calibration, fit_softmax
 from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.table import Table
 
@@ -113,6 +114,35 @@ class RidgeFitter:
         predictions = np.stack([*(trial.mean for trial in trials), np.zeros_like(y)])
         shares = squared_stacking_weights(predictions, y, trials[0].weights)[:-1]
         return without_small_shares(shares)
+
+
+class ClassFitter(RidgeFitter):
+    """Kernel ridge regression on class indicators: choices are judged by the log loss of left-out rows.
+
+    Bandwidth and ridge are tuned by squared errors, which have a closed form; what depends on probabilities is judged
+    by the likelihood of the classes once a softmax has made probabilities of the outputs.
+
+    Parameters
+    ----------
+    class_shares : ndarray of shape (c,)
+        The shares of the classes, which were taken from the indicators.
+    """
+
+    def __init__(self, class_shares: np.ndarray) -> None:
+        self.class_shares = class_shares
+
+    def row_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return the log probability of the class of each row; see `Fitter`."""
+        truth, log_shares = left_out.y + self.class_shares, np.log(self.class_shares)
+        calibration = fit_calibration(left_out.mean, truth, left_out.weights, log_shares)
+        return (truth * calibration.log_probabilities(left_out.mean)).sum(axis=1)
+
+    def shares(self, trials: list[LeftOut]) -> np.ndarray:
+        """Return the shares of the slopes of a softmax over all machines; see `Fitter`."""
+        truth, outputs = trials[0].y + self.class_shares, np.stack([trial.mean for trial in trials])
+        slopes = fit_softmax(outputs, truth, trials[0].weights, np.log(self.class_shares)).slopes
+        total = slopes.sum()
+        return without_small_shares(slopes / total if total > 0 else np.eye(len(slopes))[0])
 
 
 class ProcessFitter:

@@ -3,15 +3,16 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import PRECISIONS, all_or_nothing, check_number
-from mercer.exceptions import invalid_parameter
 from mercer.tabular_models.calibration import Calibration, fit_calibration
-from mercer.tabular_models.fitters import RidgeFitter
+from mercer.tabular_models.classes import class_indicators, class_weights
+from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learning import Learned
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
@@ -149,8 +150,8 @@ class RecursiveFeatureMachine(TableModel):
         self.working_memory = working_memory
         self.device = device
 
-    def _learn_ridge(self, table: Table) -> Learned:
-        return self._learn(table, RidgeFitter(), None if self.ridge == "auto" else float(self.ridge))
+    def _learn_ridge(self, table: Table, fitter: Fitter) -> Learned:
+        return self._learn(table, fitter, None if self.ridge == "auto" else float(self.ridge))
 
     def _check_parameters(self) -> None:
         self._check_common()
@@ -201,7 +202,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         table, rows = self._table(X, y, sample_weight)
-        learned = self._learn_ridge(table)
+        learned = self._learn_ridge(table, RidgeFitter())
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
         spread = np.average(np.mean(targets**2, axis=1), weights=weights)
         error = np.average(np.mean((targets - prediction) ** 2, axis=1), weights=weights)
@@ -221,8 +222,12 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
 
     One output a class, 1 for its rows and 0 for the others, is fitted as in `RFMRegressor`. Probabilities are a softmax
     of the outputs, whose scale and offsets maximize the likelihood of left-out rows: they are as sure as the machine is
-    right on rows that it has not seen.
-{PARAMETERS}
+    right on rows that it has not seen. Settings are compared, and machines averaged, by the log loss of such rows.
+{PARAMETERS.rstrip()}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by which those of their rows are multiplied; "balanced" lets all classes weigh alike.
+        Probabilities are then those of a population with these weights.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -242,6 +247,47 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
     True
     """
 
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        metric: str = "auto",
+        *,
+        warp: Any = "auto",
+        bandwidth: Any = "auto",
+        ridge: Any = "auto",
+        n_iter: int = 2,
+        average: bool = True,
+        iterate: str = "auto",
+        standardize: bool = True,
+        shared_noise: float = 0.0,
+        n_landmarks: Any = "auto",
+        landmarks: str = "uniform",
+        time_limit: float | None = None,
+        random_state: Any = None,
+        working_memory: float = WORKING_MEMORY,
+        device: Any = None,
+        class_weight: Any = None,
+    ) -> None:
+        super().__init__(
+            kernel,
+            metric,
+            warp=warp,
+            bandwidth=bandwidth,
+            ridge=ridge,
+            n_iter=n_iter,
+            average=average,
+            iterate=iterate,
+            standardize=standardize,
+            shared_noise=shared_noise,
+            n_landmarks=n_landmarks,
+            landmarks=landmarks,
+            time_limit=time_limit,
+            random_state=random_state,
+            working_memory=working_memory,
+            device=device,
+        )
+        self.class_weight = class_weight
+
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMClassifier":
         """Learn from the rows of a table.
@@ -260,41 +306,39 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         """
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
-        # A class without weight is no class: it has no share.
-        used = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True) > 0
-        if not used.any():
-            raise invalid_parameter("sample_weight", sample_weight, "weights with a sum above 0")
-        classes, index = np.unique(y[used], return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y has one class, {classes[0]!r}: a classifier needs two or more.")
-        indicators = np.zeros((len(y), len(classes)))
-        indicators[used] = np.eye(len(classes))[index]
         self._check_parameters()
-        table, rows = self._table(X, indicators, sample_weight)
-        learned = self._learn_ridge(table)
+        labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
+        table, rows = self._table(X, labels.indicators, labels.weights)
+        learned = self._learn_ridge(table, ClassFitter(table.center))
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         truth = targets + table.center
         calibration = fit_calibration(outputs, truth, weights, np.log(table.center))
         predicted = calibration.log_probabilities(outputs).argmax(axis=1)
         right = truth[np.arange(len(outputs)), predicted]
         self._publish(learned, table, rows)
-        self.classes_, self.calibration_ = classes, calibration
+        self.classes_, self.calibration_ = labels.classes, calibration
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the logits of the classes, of shape (n, n_classes); of two classes the second's over the first's."""
+        outputs = self._mean(self._validated(X)) - self.center_
+        calibration: Calibration = self.calibration_
+        logits = calibration.logits(outputs)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
+        logits = self.decision_function(X)
+        return log_softmax(np.column_stack([np.zeros(len(logits)), logits]) if logits.ndim == 1 else logits, axis=1)
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
-        return np.exp(self._log_probabilities(X))
+        return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        most_probable = self._log_probabilities(X).argmax(axis=1)
-        return self.classes_[most_probable]
-
-    def _log_probabilities(self, X: Any) -> np.ndarray:
-        outputs = self._mean(self._validated(X)) - self.center_
-        calibration: Calibration = self.calibration_
-        return calibration.log_probabilities(outputs)
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
 
     def _is_single_output(self) -> bool:
         return False
