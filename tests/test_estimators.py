@@ -31,6 +31,7 @@ ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "rand
 FEW = Recipe(n_epochs=2, keep="last")
 ESTIMATORS = [
     mercer.ColumnWarp(),
+    mercer.GPClassifier(**ONE),
     mercer.GPRegressor(**ONE),
     mercer.KernelDiscriminant(random_state=0),
     mercer.KernelEmbedding(random_state=0),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mercer.tables import TableEncoder, TabularModel, tabular
     from mercer.tabular_models.column_warp import ColumnWarp
     from mercer.tabular_models.gp import GPRegressor
+    from mercer.tabular_models.gp_classifier import GPClassifier
     from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
 
 try:
@@ -44,6 +45,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 # name -> the module that defines it; None for a module of that name
 _HOMES: dict[str, str | None] = {
+    "GPClassifier": "mercer.tabular_models.gp_classifier",
     "GPRegressor": "mercer.tabular_models.gp",
     "ColumnWarp": "mercer.tabular_models.column_warp",
     "KernelDiscriminant": "mercer.discriminant.kernel_discriminant",
@@ -77,6 +79,7 @@ _HOMES: dict[str, str | None] = {
 
 __all__ = [
     "ColumnWarp",
+    "GPClassifier",
     "GPRegressor",
     "KernelDiscriminant",
     "KernelEmbedding",

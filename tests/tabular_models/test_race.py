@@ -300,7 +300,11 @@ def trial(gain, metric, steps, noise=0.0):
     scores = numbers(100, seed=3) + gain + noise * (deviations - deviations.mean())
     empty = np.zeros((100, 1))
     return Trial(
-        plan(0.0, metric=metric, steps=steps), LeftOut(empty, empty, np.ones(100), np.ones(100)), scores, np.arange(100)
+        plan(0.0, metric=metric, steps=steps),
+        LeftOut(empty, empty, np.ones(100), np.ones(100)),
+        scores,
+        np.arange(100),
+        [],
     )
 
 

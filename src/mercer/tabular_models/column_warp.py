@@ -67,7 +67,8 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         keep "none".
     standardize : bool, default=True
         Whether to give each warped column mean 0 and standard deviation 1 over the rows of `fit`; constant columns
-        become 0.
+        become 0. The two values of a column that has no more are put 1 apart, whatever their shares: indicators of
+        categories then make rows that differ equally far apart, a rare category no farther than a frequent one.
 
     Attributes
     ----------
@@ -110,9 +111,11 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if len(asked) != X.shape[1]:
             raise invalid_parameter("warp", self.warp, f"one of {list(WARPS)}, or {X.shape[1]} of them, one a column")
         self.warps_, self.parameters_ = [], []
-        for x, name in zip(X.T.astype(np.float64), asked, strict=True):
+        counts = [len(np.unique(x)) for x in X.T]
+        two_valued = np.array(counts) == 2
+        for x, name, count in zip(X.T.astype(np.float64), asked, counts, strict=True):
             check_choice("warp", name, WARPS)
-            kept = "none" if len(np.unique(x)) <= 2 else name
+            kept = "none" if count <= 2 else name
             self.warps_.append(kept)
             made = log_parameters(x) if kept == "log" else rank_knots(x) if kept == "rank" else ()
             self.parameters_.append(np.array(made, dtype=np.float64))
@@ -124,6 +127,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             spread = np.sqrt(np.average((warped - self.mean_) ** 2, axis=0, weights=weights))
             # A constant column's spread is rounding, not signal.
             self.scale_ = np.where(spread > 1e-13 * np.abs(warped).max(axis=0), spread, 1.0)
+            self.scale_ = np.where(two_valued, np.ptp(X, axis=0), self.scale_)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.partition import Partition, median_cuts
-from mercer.tabular_models.race import SCREEN_ROWS, Plan, Search, Trial
+from mercer.tabular_models.race import SCREEN_ROWS, Judgment, Plan, Search, Trial
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
@@ -118,13 +118,15 @@ def judged_in_leaves(
         parts.append((rows, rows.warped(warp)))
     with threads_for(LEAF_ROWS):
         last = tuned(last.kernel, last.ridge, parts[:1], search.fitter, search.freedom, fine=fine)
-        found = []
+        found, judgments = [], []
         for leaf, (rows, Z) in zip(sampled, parts, strict=True):
             solution = ridge_leave_one_out(last.kernel.matrix(Z), rows.y, last.ridge, rows.weights)
-            found.append(LeftOut.from_solution(solution, rows).rows(fresh[leaves.rows_of(leaf)]))
+            own = leaves.rows_of(leaf)
+            judgments.append(Judgment(last, own, np.flatnonzero(fresh[own])))
+            found.append(LeftOut.from_solution(solution, rows).rows(judgments[-1].judged))
     left_out = LeftOut.joined(found)
-    judged = np.concatenate([leaves.rows_of(leaf)[fresh[leaves.rows_of(leaf)]] for leaf in sampled])
-    return last, Trial(plan, left_out, search.fitter.row_scores(left_out), judged)
+    judged = np.concatenate([each.rows[each.judged] for each in judgments])
+    return last, Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
 
 
 class Solved(NamedTuple):

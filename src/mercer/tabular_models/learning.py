@@ -29,6 +29,7 @@ from mercer.tabular_models.race import (
     OF_MANY_ROWS,
     SCREEN_ROWS,
     USUAL,
+    Judgment,
     Plan,
     Search,
     Trial,
@@ -74,12 +75,15 @@ class Fit(NamedTuple):
         Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
     evidence : EvidenceTerms
         What the log evidence of the machine is made of; the lower bound on it with landmarks.
+    judgments : list of Judgment
+        The machines behind `left_out`, on rows of the table; none with landmarks.
     """
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
+    judgments: list[Judgment]
 
 
 class Learned(NamedTuple):
@@ -176,7 +180,8 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
             # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
             # those of the machine that is kept, whose metric and noise come from more rows.
             left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
-        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence))
+        judgments = [each._replace(rows=rows.place[each.rows]) for each in trial.judgments]
+        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judgments))
     return fits, trials
 
 
@@ -189,7 +194,7 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.evidence))
+        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.evidence, []))
     return fits, trials
 
 
@@ -226,7 +231,7 @@ def fit_in_leaves(
             own = cut_into_leaves(iterate, trial.plan, table, random, direction)
             found = solved(iterate, trial.plan, table, own, variances=False)
             machine = found.machine.changed(share=share / PARTITIONS)
-            fits.append(Fit(machine, everything, trial.left_out, found.evidence))
+            fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.judgments))
     return fits, trials
 
 

@@ -45,6 +45,23 @@ class Plan(NamedTuple):
         return self.iterates[-1].cost
 
 
+class Judgment(NamedTuple):
+    """A kernel and a ridge whose metric has not seen the rows that it is judged on.
+
+    Attributes
+    ----------
+    iterate : Iterate
+    rows : ndarray of shape (m,)
+        The rows of the table that a machine of them stands on.
+    judged : ndarray of int
+        Which of those had no part in the metric.
+    """
+
+    iterate: Iterate
+    rows: np.ndarray
+    judged: np.ndarray
+
+
 class Trial(NamedTuple):
     """A plan and its predictions of rows that had no part in its metric.
 
@@ -56,12 +73,15 @@ class Trial(NamedTuple):
         How good each prediction is.
     rows : ndarray of shape (n,)
         Which rows of the table of the race they are.
+    judgments : list of Judgment
+        The machines that the predictions are of.
     """
 
     plan: Plan
     left_out: LeftOut
     scores: np.ndarray
     rows: np.ndarray
+    judgments: list[Judgment]
 
     @property
     def score(self) -> float:
@@ -269,7 +289,7 @@ def splits(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(np.flatnonzero(place != fold), np.flatnonzero(place == fold)) for fold in range(folds)]
 
 
-def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np.ndarray]) -> LeftOut:
+def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np.ndarray]) -> tuple[LeftOut, Judgment]:
     """Predict rows that had no part in the metric of a plan.
 
     The metric is learned anew on one part of the rows. Under that metric the machine of all rows is solved, and its
@@ -281,7 +301,15 @@ def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np
     if len(learn) > 2 * SCREEN_ROWS:
         last = tuned(last.kernel, last.ridge, [(part, Z[learn])], search.fitter, search.freedom)
     solution = ridge_leave_one_out(last.kernel.matrix(Z), table.y, last.ridge, table.weights)
-    return LeftOut.from_solution(solution, table).rows(judge)
+    return LeftOut.from_solution(solution, table).rows(judge), Judgment(last, np.arange(len(table)), judge)
+
+
+class Running(NamedTuple):
+    """A plan in the race, with its predictions so far."""
+
+    plan: Plan
+    parts: list[LeftOut]
+    judgments: list[Judgment]
 
 
 def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
@@ -289,30 +317,31 @@ def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
 
     After each split, plans that are far behind the best leave: they would have no share in an average.
     """
-    running: list[tuple[Plan, list[LeftOut]]] = [(plan, []) for plan in plans]
+    running: list[Running] = [Running(plan, [], []) for plan in plans]
     judged_rows: list[np.ndarray] = []
     with threads_for(len(table)):
         for split in splits(len(table)):
             if judged_rows and search.deadline.is_over(0.6):
                 break
-            still: list[tuple[Plan, list[LeftOut]]] = []
-            for plan, parts in running:
+            still: list[Running] = []
+            for plan, parts, judgments in running:
                 if still and search.deadline.is_over(0.7):
                     break
-                still.append((plan, [*parts, judged(search, plan, table, split)]))
+                part, judgment = judged(search, plan, table, split)
+                still.append(Running(plan, [*parts, part], [*judgments, judgment]))
             running = near_the_best(search.fitter, still)
             judged_rows.append(split[1])
     rows = np.concatenate(judged_rows)
     trials = []
-    for plan, parts in running:
+    for plan, parts, judgments in running:
         left_out = LeftOut.joined(parts).rows(np.argsort(rows))
-        trials.append(Trial(plan, left_out, search.fitter.row_scores(left_out), np.sort(rows)))
+        trials.append(Trial(plan, left_out, search.fitter.row_scores(left_out), np.sort(rows), judgments))
     return sorted(trials, key=lambda trial: -trial.score)
 
 
-def near_the_best(fitter: Fitter, running: list[tuple[Plan, list[LeftOut]]]) -> list[tuple[Plan, list[LeftOut]]]:
+def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:
     """Return the plans whose scores so far are within some standard errors of the best, paired row by row."""
-    joined = [LeftOut.joined(parts) for _, parts in running]
+    joined = [LeftOut.joined(entry.parts) for entry in running]
     scores = [fitter.row_scores(left_out) for left_out in joined]
     weights = joined[0].weights
     best = scores[int(np.argmax([weights @ score for score in scores]))]

@@ -1,0 +1,219 @@
+"""A kernel machine whose values are the latent functions of a Gaussian process classifier."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from mercer.blocks import WORKING_MEMORY, as_tensor, walk
+from mercer.kernels import Kernel
+from mercer.kernels.base import block_numbers
+from mercer.tabular_models.calibration import ROWS_IN_DOUBT
+from mercer.tabular_models.column_warp import ColumnWarp
+from mercer.tabular_models.laplace import (
+    Curvature,
+    Posterior,
+    curvature,
+    expected_softmax,
+    latent_covariance,
+    left_out_latents,
+    softmax_posterior,
+)
+from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.race import Judgment
+from mercer.tabular_models.table import Table
+
+# The output scale is found on at most this many rows, by steps of this factor.
+SCALE_ROWS, SCALE_STEP, FIRST_SCALE = 400, 3.0, 9.0
+MOST_SCALES = 8
+# Left-out rows are predicted from at most this many of a piece; logarithms of the sharpness and of the spread are
+# sought between these bounds, by an expected softmax of so many points.
+MOST_JUDGED, BOUNDS, FEW_POINTS = 500, ((-2.0, 3.0), (-7.0, 2.0)), 32
+
+
+@dataclass(frozen=True, eq=False)
+class LatentMachine(Machine):
+    """Latent functions f_c(x) = sum_j alpha_jc k(x_j, x) at the mode of Laplace's approximation, and their spread.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (c,)
+        The means of the latent functions.
+    sharpness, spread : float
+        What the means of latent values beside the offsets, and their covariances, are multiplied by before the softmax.
+    """
+
+    offsets: np.ndarray | None = None
+    sharpness: float = 1.0
+    spread: float = 1.0
+
+    def probabilities(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
+        """Return the expected probabilities of the classes at the rows of X, of shape (n, c)."""
+        logits = self.sharpness * self.mean(X, working_memory, device) + self.offsets
+        mean = as_tensor(logits, dtype=torch.float64, device=device)
+        x, result, scale = self._warped(X), np.empty(mean.shape), float(self.output_scales[0])
+        n_classes = mean.shape[1]
+        for rows, own in self._by_leaf(X):
+            Z, curved = self.basis[own].to(device=device), self._curvature(own, device)
+            prepared, part = self.kernel.prepare(Z), []
+            bytes_per_row = (block_numbers(*Z.shape) + 2 * n_classes * len(Z)) * Z.element_size()
+            for place, (block,) in walk(
+                [x[rows]], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=Z.dtype, device=device
+            ):
+                asked = self.kernel.prepare(block, beside=prepared)
+                K, prior = scale * self.kernel.values(asked, prepared).T, scale * self.kernel.prepared_diagonal(asked)
+                covariance = self.spread * latent_covariance(K, prior, curved)
+                part.append(expected_softmax(mean[rows][place], covariance))
+            result[rows] = torch.cat(part).cpu().numpy()
+        return result
+
+    @cached_property
+    def _known_curvatures(self) -> dict[int, Curvature]:
+        return {}
+
+    def _curvature(self, own: Any, device: Any) -> Curvature:
+        """Return the curvature of the posterior in a leaf, worked out once from the mode."""
+        leaf = 0 if self.leaves is None else int(self.leaves[own[0]])
+        if leaf not in self._known_curvatures:
+            K = self.kernel.matrix(self.basis[own].to(device=device))
+            offsets = as_tensor(self.offsets, dtype=K.dtype, device=device)
+            f = K @ as_tensor(self.alpha[own], dtype=K.dtype, device=device) + offsets
+            weights = torch.ones_like(f[:, 0]) if self.weights is None else as_tensor(self.weights[own]).to(f)
+            curved = curvature(float(self.output_scales[0]) * K, torch.log_softmax(f, dim=1), weights)
+            self._known_curvatures[leaf] = curved
+        return self._known_curvatures[leaf]
+
+
+class LeftOutLatents(NamedTuple):
+    """Latent values of rows that had no part in the metric, had they been left out.
+
+    Attributes
+    ----------
+    mean : tensor of shape (n, c)
+        Beside the offsets.
+    covariance : tensor of shape (n, c, c)
+    targets : tensor of shape (n, c)
+    weights : tensor of shape (n,)
+    """
+
+    mean: Tensor
+    covariance: Tensor
+    targets: Tensor
+    weights: Tensor
+
+
+def latent_machine(machine: Machine, table: Table, scale: float) -> LatentMachine:
+    """Return the latent functions under the kernel of a machine, in its leaves if it has some.
+
+    Parameters
+    ----------
+    machine : Machine
+        On all rows of the table.
+    table : Table
+        With class indicators as targets, centered.
+    scale : float
+        The prior variance of the latent functions.
+    """
+    pieces = [np.arange(len(table))]
+    if machine.partition is not None and machine.leaves is not None:
+        pieces = [np.flatnonzero(machine.leaves == leaf) for leaf in range(machine.partition.n_leaves)]
+    alpha = np.empty(table.y.shape)
+    for rows in pieces:
+        K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(rows))
+        alpha[rows] = scale * softmax_posterior(scale * K, targets, weights, offsets).coefficients.cpu().numpy()
+    return LatentMachine(
+        machine.kernel,
+        machine.columns,
+        machine.rows,
+        alpha,
+        machine.ridge,
+        machine.share,
+        np.full(alpha.shape[1], scale),
+        machine.weights,
+        machine.partition,
+        machine.leaves,
+        offsets=np.log(table.center),
+    )
+
+
+def best_scale(machine: Machine, table: Table) -> float:
+    """Return the prior variance of the largest evidence on some rows of a table, by climbing over a grid."""
+    rows = np.flatnonzero(machine.leaves == 0) if machine.leaves is not None else np.arange(len(table))
+    step = -(-len(rows) // SCALE_ROWS)
+    K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(rows[::step]))
+    seen: dict[int, Posterior] = {}
+
+    def evidence(place: int, near: int) -> float:
+        if place not in seen:
+            start = seen[near].coefficients if near in seen else None
+            seen[place] = softmax_posterior(FIRST_SCALE * SCALE_STEP**place * K, targets, weights, offsets, start)
+        return seen[place].log_evidence
+
+    here = 0
+    for direction in (1, -1):
+        while len(seen) < MOST_SCALES and evidence(here + direction, here) > evidence(here, here):
+            here += direction
+    return FIRST_SCALE * SCALE_STEP**here
+
+
+def left_out_of(machine: Machine, judgments: Sequence[Judgment], table: Table, scale: float) -> LeftOutLatents:
+    """Return the latent values of rows left out, by machines whose metric had not seen these rows."""
+    found = []
+    for iterate, rows, judged in judgments:
+        step = -(-len(rows) // MOST_JUDGED)
+        kept = np.arange(len(rows)) % step == 0
+        inside = np.flatnonzero(np.isin(np.flatnonzero(kept), judged))
+        K, targets, weights, offsets = _parts(iterate.kernel, machine.columns, table.take(rows[kept]))
+        posterior = softmax_posterior(scale * K, targets, weights, offsets)
+        mean, covariance = left_out_latents(scale * K, posterior, targets, weights, offsets)
+        found.append([part[inside] for part in (mean, covariance, targets, weights)])
+    return LeftOutLatents(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+
+
+class Sharpness(NamedTuple):
+    """What the means of latent values, and their covariances, are multiplied by before the softmax."""
+
+    sharpness: float
+    spread: float
+
+
+def best_sharpness(latents: Sequence[LeftOutLatents], shares: Sequence[float], offsets: Tensor) -> Sharpness:
+    """Return the factors of the smallest log loss of the average on left-out rows.
+
+    Laplace's Gaussian sits at the mode of a skewed posterior and is wider than it, so that its probabilities are less
+    sure than they could be; a metric that has learned much may make them too sure.
+    """
+    targets, weights = latents[0].targets, latents[0].weights
+    doubt = ROWS_IN_DOUBT / (float(weights.sum()) + 2.0 * ROWS_IN_DOUBT)
+    targets = (1.0 - doubt) * targets + doubt * torch.softmax(offsets, dim=0)
+
+    def loss(logs: np.ndarray) -> float:
+        sharpness, spread = np.exp(logs)
+        average = torch.zeros_like(targets)
+        for share, each in zip(shares, latents, strict=True):
+            average += share * expected_softmax(sharpness * each.mean + offsets, spread * each.covariance, FEW_POINTS)
+        return -float((weights[:, None] * targets * average.clamp(min=1e-12).log()).sum())
+
+    begin = [[0.0, 0.0], [1.0, 0.0], [0.5, -2.0]]
+    options = {"xatol": 0.05, "fatol": 0.05, "initial_simplex": begin}
+    found = minimize(loss, begin[0], method="Nelder-Mead", bounds=BOUNDS, options=options)
+    return Sharpness(*(float(factor) for factor in np.exp(found.x)))
+
+
+def _parts(kernel: Kernel, columns: ColumnWarp, table: Table) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the kernel matrix, the class shares and the weights of the rows of a table, and the latent means."""
+    center = as_tensor(table.center).to(table.y)
+    K = kernel.matrix(as_tensor(columns.transform(table.X.astype(np.float64))).to(table.y))
+    return K, table.y + center, table.mass, center.log()
+
+
+def average_probabilities(
+    machines: Sequence[LatentMachine], X: np.ndarray, working_memory: float, device: Any
+) -> np.ndarray:
+    """Return the probabilities of several machines by their shares, which sum to 1."""
+    return np.sum([m.share * m.probabilities(X, working_memory, device) for m in machines], axis=0)
