@@ -234,9 +234,10 @@ OF_TABLES = {
     "shared_noise": 0.5,
     "n_landmarks": 30,
     "landmarks": "kmeans++",
-    "time_limit": beside(1e-9, n_iter=2),
+    "time_limit": beside(1e-9, n_iter=2, iterate="last"),
     "random_state": 7,
 }
+LANDMARKS = ("n_landmarks", "landmarks")
 CHANGES = {
     "ColumnWarp": ({}, {"warp": "log", "standardize": False}),
     "GPRegressor": (
@@ -259,6 +260,17 @@ CHANGES = {
             "ridge": 5.0,
             "average": beside(False, kernel="auto", metric="diagonal", n_landmarks=None),
             "iterate": beside("last", n_iter=6, metric="diagonal", bandwidth=2.0),
+            "class_weight": {0: 5.0},
+        },
+    ),
+    "GPClassifier": (
+        {},
+        {
+            **{name: value for name, value in OF_TABLES.items() if name not in ("shared_noise", *LANDMARKS)},
+            "output_scale": 2.0,
+            "average": beside(False, kernel="auto", metric="diagonal"),
+            "iterate": beside("last", n_iter=6, metric="diagonal", bandwidth=2.0),
+            "class_weight": {0: 5.0},
         },
     ),
     "RFMRegressor": (

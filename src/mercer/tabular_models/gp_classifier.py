@@ -163,7 +163,8 @@ class GPClassifier(ClassifierMixin, TableModel):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
-        return average_probabilities(self.machines_, self._validated(X), self.working_memory, self.device)
+        X = self._validated(X)
+        return average_probabilities(self.machines_, X, self.working_memory, self.device)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
@@ -176,7 +177,8 @@ class GPClassifier(ClassifierMixin, TableModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def _is_single_output(self) -> bool:
         return False

@@ -338,7 +338,8 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        most_probable = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
     def _is_single_output(self) -> bool:
         return False
