@@ -29,7 +29,7 @@ from benchmarks.harness import (
 from experiments.report import print_table, strict_json, write_atomically
 
 # Benchmarks that compare predictions, not equal answers: they have a command line of their own.
-WITH_OPTIONS_OF_THEIR_OWN = ("tables", "classes")
+WITH_OPTIONS_OF_THEIR_OWN = ("tables", "classes", "categories")
 COLUMNS = ("contestant", "median s", "min s", "spread", "ratio to first", "peak MB")
 
 

@@ -31,6 +31,7 @@ RESULTS: dict[str, str] = {
     "mercer.tables.Numbers": "mercer.tables.readers:Numbers",
     "mercer.tables.Dates": "mercer.tables.readers:Dates",
     "mercer.tables.Categories": "mercer.tables.readers:Categories",
+    "mercer.tables.LevelMeans": "mercer.tables.level_means:LevelMeans",
     "mercer.tables.Texts": "mercer.tables.text:Texts",
     "mercer.training.Recipe": "mercer.training.recipe:Recipe",
 }

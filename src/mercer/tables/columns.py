@@ -5,18 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from mercer.tables.level_means import LevelMeans
 from mercer.tables.readers import Categories, Dates, Numbers
 from mercer.tables.text import Texts
 
 # A spread below this, relative to the numbers, is rounding: 0.1 + 0.2 is not 0.3.
 ROUNDING = 100 * np.finfo(np.float64).eps
+# Missing values get a column that marks them if there are this many, or if this share of a small table has them: of
+# fewer rows nothing can be learned.
+FEWEST_MARKED, SHARE_MARKED = 5, 0.1
 
-Reader = Numbers | Dates | Categories | Texts
+Reader = Numbers | Dates | Categories | LevelMeans | Texts
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
-    """One column of the user's table and how it becomes numbers; plain values only.
+    """One column of the user's table and how a reader makes numbers of it; plain values only.
 
     Every column weighs alike, however many numbers it becomes: where it is scaled, its variances sum to 1, so that the
     mean squared distance of two rows along it is 2. Categories stay 0 and 1, for which it is 2 at most.
@@ -24,13 +28,13 @@ class EncodedColumn:
     Attributes
     ----------
     name : str
-    reader : Numbers, Dates, Categories or Texts
+    reader : Numbers, Dates, Categories, LevelMeans or Texts
     kept : ndarray of int
         Which of the reader's numbers vary over the rows of the fit; the others say nothing.
     fill, center, factor : ndarray of shape (len(kept),)
         A missing number becomes `fill`; then numbers are (number - center) * factor.
     marked : bool
-        Whether one more column marks the missing values: the fit saw some.
+        Whether one more column marks the missing values: the fit saw enough of them.
     """
 
     name: str
@@ -60,7 +64,8 @@ class EncodedColumn:
             factor = np.full(len(kept), 1.0 / np.sqrt((spread**2).sum()) if len(kept) else 1.0)
         else:
             factor = 1.0 / (spread * np.sqrt(len(kept)))
-        return cls(name, reader, kept, fill[kept], center, factor, bool(missing.any()))
+        fewest = max(1.0, min(FEWEST_MARKED, SHARE_MARKED * len(raw)))
+        return cls(name, reader, kept, fill[kept], center, factor, bool(missing.sum() >= fewest))
 
     def encode(self, raw: np.ndarray) -> np.ndarray:
         """Return the columns that the estimator sees, from the reader's raw numbers."""

@@ -9,22 +9,28 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.checks import check_count, check_flag
+from mercer.checks import all_or_nothing, check_choice, check_count, check_flag
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.tables.columns import EncodedColumn, unreadable_values
+from mercer.tables.choice import find_readers
+from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
 from mercer.tables.frames import as_frame, column_names, listed, optional, positions
-from mercer.tables.kinds import KINDS, find_readers
-from mercer.tables.readers import Numbers, without_null_strings
+from mercer.tables.kinds import KINDS
+from mercer.tables.level_means import LevelMeans, Target
+from mercer.tables.readers import Numbers, Reading, without_null_strings
+from mercer.tables.target import check_target
+
+TARGETS = ("auto", "numbers", "classes")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn numbers, categories, dates and text with missing values into a matrix that kernels can measure distances in.
 
     The dtype of a column tells its kind, or skrub finds it in the values. Numbers stay numbers, in strings too.
-    Categories get a column a value. Dates become year, month, day, weekday, time of day and the seconds since 1970,
-    with months, weekdays and the time of day on a circle. Text becomes coordinates along the leading singular
-    directions of its character n-grams. Missing numbers become the median, and where the fit saw some, one more column
-    marks them; a missing category is a category. Each column of the table weighs alike at the start: see `scale`.
+    Categories get a column a level, or, if they have many and there is a target, the target's mean at each level. Dates
+    become year, month, day, weekday, time of day and the seconds since 1970, with months, weekdays and the time of day
+    on a circle. Text becomes coordinates along the leading singular directions of its character n-grams. Missing
+    numbers become the median, and where the fit saw more than a few, one more column marks them; a missing category is
+    a category. Each column of the table weighs alike at the start: see `scale`.
 
     Parameters
     ----------
@@ -32,7 +38,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The kind of columns for which it should not be found: "number", "date", "category" or "text". Post codes are
         categories, for instance, and look like numbers.
     cardinality_threshold : int, default=40
-        Strings with fewer different values are categories, others are text.
+        Strings with fewer different values are categories with a column a level. Others are text, unless there is a
+        target and most rows have a value that comes again: ids, post codes and cities are then categories of many
+        levels, and so are those that `kinds` names.
     n_components : int, default=30
         How many numbers a text becomes, at most.
     scale : bool, default=True
@@ -40,10 +48,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         marks of missing values stay 0 and 1: two rows that differ are then sqrt(2) apart. False leaves numbers in their
         units, for estimators that scale themselves.
 
+    target_type : {"auto", "numbers", "classes"}, default="auto"
+        What y is, for the means of categories of many levels. "auto" takes floats and whole numbers of more than 20
+        values for numbers, all else for classes; `tabular` knows it from its estimator.
+
     Attributes
     ----------
     columns_ : list of EncodedColumn
-        What became of each column of the table, but for those that were dropped.
+        What became of each column of the table, but for those that were dropped. A category of many levels has one for
+        its means, and one for its frequent levels or for its text, where these say more.
     kinds_ : dict of str
         The kind of each column of the table; "constant" and "missing" ones were dropped.
     origins_ : ndarray of shape (n_encoded,)
@@ -55,6 +68,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
+    The mean of a level is drawn to the mean of all rows, the more the fewer rows have it, and `fit_transform` gives each
+    row a mean in which its own target has no part; `transform` has the means of all rows of the fit, so that the two
+    differ on the rows of the fit. Levels that at least 2 % of the rows have get a column of their own beside. The
+    categories of most levels get means, however few they have, where the table would have more than 3 d + 50 columns.
+
     Columns are found by name, in any order, and columns that the fit did not see are ignored. A value that the fit did
     not see is in no category. Strings such as "N/A" and "?" are missing values, and so, with a warning, is what cannot
     be read as the column's kind. Once fitted, only pandas is needed; arrays of numbers need neither pandas nor skrub.
@@ -80,11 +98,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         cardinality_threshold: int = 40,
         n_components: int = 30,
         scale: bool = True,
+        target_type: str = "auto",
     ) -> None:
         self.kinds = kinds
         self.cardinality_threshold = cardinality_threshold
         self.n_components = n_components
         self.scale = scale
+        self.target_type = target_type
 
     def fit(self, X: Any, y: Any = None) -> "TableEncoder":
         """Find out what each column is and how it becomes numbers.
@@ -92,24 +112,26 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame or array-like of shape (n, d)
-        y : ignored
+        y : array-like of shape (n,) or (n, n_outputs), optional
+            What is to be predicted. Without it, many levels become text, or a column each.
 
         Returns
         -------
         self
         """
-        self._fit(X)
+        self._fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit and return the encoded rows, reading the table once.
+        """Fit and return the encoded rows, reading the table once; means of levels without the row's own target.
 
         Parameters
         ----------
         X : data frame or array-like of shape (n, d)
-        y : ignored
+        y : array-like of shape (n,) or (n, n_outputs), optional
+            What is to be predicted.
         """
-        return self._fit(X)
+        return self._fit(X, y)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded rows, of shape (n, n_encoded).
@@ -156,25 +178,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     # ---- fit ---------------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any) -> np.ndarray:
+    @all_or_nothing
+    def _fit(self, X: Any, y: Any) -> np.ndarray:
         columns = self._columns(X, reset=True)
         given = self._check_parameters(columns)
+        target = self._target(y, n_rows=len(next(iter(columns.values()))))
         present = {name: column for name, column in columns.items() if _has_values(column)}
-        readers = find_readers(present, given, self.cardinality_threshold, self.n_components)
+        readers = find_readers(present, given, self.cardinality_threshold, self.n_components, target)
         fitted, blocks, unreadable = [], [], []
         kinds = dict.fromkeys(columns, "missing")
-        for name, reader in readers.items():
-            raw, lost = reader.read(columns[name])
+        for name, reader in ((name, reader) for name, own in readers.items() for reader in own):
+            raw, lost = _read_in_fit(reader, columns[name], target)
             if lost.any():
                 unreadable.append(unreadable_values(columns[name], lost))
             if np.isnan(raw).all():
                 continue
             encoded = EncodedColumn.fit(name, reader, raw, self.scale)
-            varies = len(encoded.kept) > 0 or encoded.marked
-            kinds[name] = reader.kind if varies else "constant"
-            if varies:
+            if len(encoded.kept) > 0 or encoded.marked:
+                kinds[name] = reader.kind if kinds[name] in ("missing", "constant") else kinds[name]
                 fitted.append(encoded)
                 blocks.append(encoded.encode(raw))
+            elif kinds[name] == "missing":
+                kinds[name] = "constant"
         self._check_outcome(kinds, fitted, unreadable, n_rows=len(next(iter(columns.values()))))
         self.columns_, self.kinds_ = fitted, kinds
         place = {name: i for i, name in enumerate(columns)}
@@ -183,6 +208,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         values = np.hstack(blocks)
         self.variances_ = values.var(axis=0)
         return values
+
+    def _target(self, y: Any, n_rows: int) -> Target | None:
+        check_choice("target_type", self.target_type, TARGETS)
+        values = check_target(y)
+        if values is None:
+            return None
+        if values.ndim == 0 or len(values) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and y has the shape {values.shape}: y must have a value a row.")
+        make = {"auto": Target.guessed, "numbers": Target.numbers, "classes": Target.classes}[self.target_type]
+        return make(values)
 
     def _check_parameters(self, columns: Mapping[str, Any]) -> Mapping[str, str]:
         check_count("cardinality_threshold", self.cardinality_threshold)
@@ -207,10 +242,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"no column of X varies (n_samples={n_rows}): all are constant or missing, so nothing can be learned."
             )
-        _warn_unreadable(unreadable, stacklevel=5)
+        _warn_unreadable(unreadable, stacklevel=6)
         missing = [name for name, kind in kinds.items() if kind == "missing"]
         if missing:
-            warnings.warn(f"X has no value in {listed(missing)}: dropped.", DataWarning, stacklevel=4)
+            warnings.warn(f"X has no value in {listed(missing)}: dropped.", DataWarning, stacklevel=5)
 
     # ---- the table ---------------------------------------------------------------------------------------------
 
@@ -249,6 +284,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _names(self) -> list[str]:
         known = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if known is None else list(known)
+
+
+def _read_in_fit(reader: Reader, column: Any, target: Target | None) -> Reading:
+    if isinstance(reader, LevelMeans) and target is not None:
+        return reader.read_left_out(column, target)
+    return reader.read(column)
 
 
 def _has_values(column: Any) -> bool:

@@ -1,25 +1,28 @@
 """What kind of column each is: numbers, dates, categories or text. The dtype tells, or skrub looks at the values."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.exceptions import invalid_parameter
-from mercer.tables.columns import Reader
 from mercer.tables.frames import optional
-from mercer.tables.readers import Categories, Dates, Numbers, as_texts, without_null_strings
-from mercer.tables.text import Texts
+from mercer.tables.readers import as_texts, without_null_strings
 
 KINDS = ("number", "date", "category", "text")
 # skrub's names -> ours
 SKRUB_KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "category", "high_cardinality": "text"}
 
 
-def find_readers(
-    columns: Mapping[str, Any], given: Mapping[str, str], cardinality_threshold: int, n_components: int
-) -> dict[str, Reader]:
-    """Return a reader for each column that has values.
+class Found(NamedTuple):
+    """The kind of a column, and the format of dates in strings."""
+
+    kind: str
+    form: str | None
+
+
+def find_kinds(columns: Mapping[str, Any], given: Mapping[str, str], cardinality_threshold: int) -> dict[str, Found]:
+    """Return the kind of each column that has values.
 
     Parameters
     ----------
@@ -28,8 +31,6 @@ def find_readers(
         The user's own word on some columns.
     cardinality_threshold : int
         From how many different values on strings are text.
-    n_components : int
-        How many numbers a text becomes.
     """
     told = {name: kind_of_dtype(column, cardinality_threshold) for name, column in columns.items()}
     unknown = {}
@@ -39,21 +40,14 @@ def find_readers(
         elif name not in given and told[name] is None:
             unknown[name] = without_null_strings(column)
     found = look_at(unknown, cardinality_threshold)
-    readers: dict[str, Reader] = {}
-    for name, column in columns.items():
-        seen, form = found.get(name, (told[name], None))
-        kind = given.get(name, seen)
-        if kind == "number":
-            readers[name] = Numbers()
-        elif kind == "date" != seen:
+    kinds: dict[str, Found] = {}
+    for name in columns:
+        seen = found.get(name, Found(told[name] or "text", None))
+        kind = given.get(name, seen.kind)
+        if kind == "date" != seen.kind:
             raise invalid_parameter(f"kinds[{name!r}]", kind, [k for k in KINDS if k != "date"], "It holds no dates.")
-        elif kind == "date":
-            readers[name] = Dates.fit(column, form)
-        elif kind == "category":
-            readers[name] = Categories.fit(column)
-        else:
-            readers[name] = Texts.fit(column, n_components)
-    return readers
+        kinds[name] = Found(kind, seen.form)
+    return kinds
 
 
 def kind_of_dtype(column: Any, cardinality_threshold: int) -> str | None:
@@ -67,7 +61,7 @@ def kind_of_dtype(column: Any, cardinality_threshold: int) -> str | None:
     return None
 
 
-def look_at(columns: Mapping[str, Any], cardinality_threshold: int) -> dict[str, tuple[str, str | None]]:
+def look_at(columns: Mapping[str, Any], cardinality_threshold: int) -> dict[str, Found]:
     """Return the kind that skrub finds for each column, and the format of dates in strings.
 
     Only what is found is taken over, not skrub's fitted objects, which need pickle. The values are then read by the
@@ -83,4 +77,4 @@ def look_at(columns: Mapping[str, Any], cardinality_threshold: int) -> dict[str,
         name: next((step.format_ for step in steps if isinstance(step, skrub.ToDatetime)), None)
         for name, steps in vectorizer.all_processing_steps_.items()
     }
-    return {name: (SKRUB_KINDS[kind], formats[name]) for name, kind in vectorizer.column_to_kind_.items()}
+    return {name: Found(SKRUB_KINDS[kind], formats[name]) for name, kind in vectorizer.column_to_kind_.items()}

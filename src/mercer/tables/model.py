@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import Tags, TransformerTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.checks import all_or_nothing
 from mercer.exceptions import invalid_parameter
 from mercer.mahalanobis import Mahalanobis
 from mercer.tables.encoder import TableEncoder
@@ -24,7 +25,7 @@ def tabular(estimator: Any, **options: Any) -> "TabularModel":
     estimator : estimator
         Of Mercer or of scikit-learn; it is cloned, not changed.
     **options : of TableEncoder
-        `kinds`, `cardinality_threshold`, `n_components` and `scale`.
+        `kinds`, `cardinality_threshold`, `n_components`, `scale` and `target_type`.
 
     Returns
     -------
@@ -86,6 +87,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     # ---- fit and use ---------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> "TabularModel":
         """Fit the encoder on X, then the estimator on the encoded rows.
 
@@ -104,9 +106,13 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         target = check_target(y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
+        kind = self._target_type()
+        if kind is not None and encoder.target_type == "auto":
+            encoder.set_params(target_type=kind)
         # The estimator gets a data frame if the table had names: it then knows the encoded names, and rows their index.
         encoder.set_output(transform="default" if as_frame(X) is None else "pandas")
-        encoded = encoder.fit_transform(X)
+        # What learns without y, or may, is not told of it by the means of levels.
+        encoded = encoder.fit_transform(X, None if kind is None else target)
         self.estimator_ = clone(self.estimator).fit(encoded, target, **fit_params)
         self.encoder_ = encoder
         self.n_features_in_ = encoder.n_features_in_
@@ -231,6 +237,12 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             raise invalid_parameter("estimator", self.estimator, "an estimator, such as mercer.KernelDiscriminant()")
         if self.encoder is not None and not isinstance(self.encoder, TableEncoder):
             raise invalid_parameter("encoder", self.encoder, "a TableEncoder or None")
+
+    def _target_type(self) -> str | None:
+        """Return what the estimator takes y for; None if it is neither a classifier nor a regressor."""
+        if not hasattr(self.estimator, "__sklearn_tags__"):
+            return None
+        return "classes" if is_classifier(self.estimator) else "numbers" if is_regressor(self.estimator) else None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -57,6 +57,20 @@ def as_texts(column: Any) -> np.ndarray:
     return np.array([None if missing else as_text(v) for v, missing in zip(values, values.isna(), strict=True)], object)
 
 
+def levels_of(texts: np.ndarray) -> tuple[list[str], bool]:
+    """Return the different texts in order, and whether there are missing ones besides."""
+    seen = {text for text in texts if text is not None}
+    return sorted(seen), any(text is None for text in texts)
+
+
+def level_codes(texts: np.ndarray, levels: list[str], missing: bool) -> np.ndarray:
+    """Return the number of each text's level, -1 for one that is none; `missing` makes a level of it, the last one."""
+    place: dict[str | None, int] = {level: i for i, level in enumerate(levels)}
+    if missing:
+        place[None] = len(place)
+    return np.array([place.get(text, -1) for text in texts], dtype=int)
+
+
 # ---- the readers -----------------------------------------------------------------------------------------------
 
 
@@ -209,17 +223,12 @@ class Categories:
     @classmethod
     def fit(cls, column: Any) -> "Categories":
         """Find the levels."""
-        texts = as_texts(column)
-        seen = {text for text in texts if text is not None}
-        return cls(sorted(seen), any(text is None for text in texts))
+        return cls(*levels_of(as_texts(column)))
 
     def read(self, column: Any) -> Reading:
         """Return which level each value is, of shape (n, number of levels)."""
-        place: dict[str | None, int] = {level: i for i, level in enumerate(self.levels)}
-        if self.missing:
-            place[None] = len(place)
-        codes = np.array([place.get(text, -1) for text in as_texts(column)])
-        raw = (codes[:, None] == np.arange(len(place))).astype(np.float64)
+        codes = level_codes(as_texts(column), self.levels, self.missing)
+        raw = (codes[:, None] == np.arange(len(self.levels) + self.missing)).astype(np.float64)
         return Reading(raw, np.zeros(len(raw), dtype=bool))
 
     def names(self, column: str) -> list[str]:

@@ -1,0 +1,116 @@
+"""How each column becomes numbers: which reader, or readers, it gets."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import RidgeCV
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from mercer.tables.columns import Reader
+from mercer.tables.frames import optional
+from mercer.tables.kinds import find_kinds
+from mercer.tables.level_means import FOLDS, LevelMeans, Target
+from mercer.tables.readers import Categories, Dates, Numbers, as_texts
+from mercer.tables.text import Texts
+
+# Strings are levels, not text, if at least this share of the rows has a value that comes again.
+SHARE_OF_REPEATED = 0.5
+# Beside the means of many levels, those that at least this share of the rows has get a column each, up to so many.
+SHARE_OF_FREQUENT, MOST_FREQUENT = 0.02, 10
+# Like texts have like targets if their n-grams explain this share of the means of levels that had no part in it.
+SHARE_EXPLAINED = 0.05
+# A table of p columns becomes at most this many, text aside: WIDTH * p + WIDTH_OF_ALL.
+WIDTH, WIDTH_OF_ALL = 3, 50
+
+
+def find_readers(
+    columns: Mapping[str, Any],
+    given: Mapping[str, str],
+    cardinality_threshold: int,
+    n_components: int,
+    target: Target | None = None,
+) -> dict[str, list[Reader]]:
+    """Return the readers of each column that has values.
+
+    Categories of few levels get a column a level. Where there is a target, many levels that come again get its means;
+    so do the categories of most levels while the table would be too wide without.
+
+    Parameters
+    ----------
+    columns : dict of names and pandas Series or ndarray
+    given : dict of names and kinds
+        The user's own word on some columns.
+    cardinality_threshold : int
+        From how many different values on strings are no categories of few levels.
+    n_components : int
+        How many numbers a text becomes.
+    target : Target or None
+    """
+    readers: dict[str, list[Reader]] = {}
+    for name, (kind, form) in find_kinds(columns, given, cardinality_threshold).items():
+        column = columns[name]
+        if kind == "number":
+            readers[name] = [Numbers()]
+        elif kind == "date":
+            readers[name] = [Dates.fit(column, form)]
+        elif kind == "category":
+            categories = Categories.fit(column)
+            if target is None or len(categories.levels) < cardinality_threshold:
+                readers[name] = [categories]
+            else:
+                readers[name] = [*frequent_levels(column), LevelMeans.fit(column, target)]
+        elif target is not None and name not in given and comes_again(as_texts(column)):
+            texts, means = Texts.fit(column, n_components), LevelMeans.fit(column, target)
+            readers[name] = [*frequent_levels(column), means, *([texts] if explains(texts, means) else [])]
+        else:
+            readers[name] = [Texts.fit(column, n_components)]
+    return readers if target is None else narrowed(readers, columns, target)
+
+
+def frequent_levels(column: Any) -> list[Categories]:
+    """Return the reader of the few levels that many rows have, or nothing if no level is frequent."""
+    counts = Counter(text for text in as_texts(column) if text is not None)
+    fewest = SHARE_OF_FREQUENT * len(column)
+    frequent = sorted(level for level, count in counts.most_common(MOST_FREQUENT) if count >= fewest)
+    return [Categories(frequent, False)] if frequent else []
+
+
+def comes_again(texts: np.ndarray) -> bool:
+    """Whether most rows have a value that others have too, as ids, post codes and cities do and free text does not."""
+    counts = np.array(list(Counter(text for text in texts if text is not None).values()))
+    return bool(counts[counts > 1].sum() >= SHARE_OF_REPEATED * counts.sum())
+
+
+def explains(texts: Texts, means: LevelMeans) -> bool:
+    """Whether the n-grams of levels tell the means of levels that had no part in learning it, by ridge regression."""
+    Z = texts.read(optional("pandas", "a table").Series(means.levels, dtype=object)).raw
+    M = means.means[: len(Z)]
+    folds = PredefinedSplit(np.arange(len(Z)) % FOLDS)
+    predicted = cross_val_predict(RidgeCV(np.logspace(-3, 3, 7)), Z, M, cv=folds).reshape(M.shape)
+    return bool(((M - predicted) ** 2).sum() < (1.0 - SHARE_EXPLAINED) * ((M - M.mean(axis=0)) ** 2).sum())
+
+
+def narrowed(
+    readers: Mapping[str, list[Reader]], columns: Mapping[str, Any], target: Target
+) -> dict[str, list[Reader]]:
+    """Return the readers with means in place of a column a level, most levels first, until the table is not too wide.
+
+    A distance adds up all columns: hundreds of levels of little weight each drown a few numbers that count.
+    """
+    narrow = dict(readers)
+    widths = {name: width_of(name, own) for name, own in readers.items()}
+    one_a_level = [name for name, own in readers.items() if isinstance(own[-1], Categories)]
+    for name in sorted(one_a_level, key=lambda name: -widths[name]):
+        if sum(widths.values()) <= WIDTH * len(columns) + WIDTH_OF_ALL:
+            break
+        instead: list[Reader] = [*frequent_levels(columns[name]), LevelMeans.fit(columns[name], target)]
+        if width_of(name, instead) < widths[name]:
+            narrow[name], widths[name] = instead, width_of(name, instead)
+    return narrow
+
+
+def width_of(name: str, readers: list[Reader]) -> int:
+    """Return how many columns the readers make of one, text aside."""
+    return sum(len(reader.names(name)) for reader in readers if not isinstance(reader, Texts))

@@ -1,0 +1,171 @@
+"""The reader for categories of many levels: what the target is on average where a level comes, shrunken to its mean."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from mercer.tables.readers import Reading, as_text, as_texts, level_codes, levels_of
+
+# Parts into which the rows of the fit are cut, so that no row's mean has its own target in it.
+FOLDS = 5
+# Whole numbers with more different values than this are numbers, where nobody has said what they are.
+MOST_CLASSES = 20
+# The mean of all rows counts for something even where levels say everything: a new level has no other.
+SMALLEST_WEIGHT = 1e-6
+
+
+class Target(NamedTuple):
+    """What is to be predicted, as numbers whose means say something: the numbers, or which class each row has.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, c)
+    names : list of str
+        What the mean of each column is: "mean of y", or "share of yes".
+    """
+
+    values: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def numbers(cls, y: np.ndarray) -> "Target":
+        """Return numbers of shape (n,) or (n, c) as a target."""
+        values = y.reshape(len(y), -1).astype(np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError("Input y contains infinity.")
+        several = values.shape[1] > 1
+        return cls(values, [f"mean of y{i}" if several else "mean of y" for i in range(values.shape[1])])
+
+    @classmethod
+    def classes(cls, y: np.ndarray) -> "Target":
+        """Return classes as a target: a column a class, or one alone if there are two; several outputs in turn."""
+        if y.ndim > 1 and y.shape[1] > 1:
+            parts = [cls.classes(column) for column in y.T]
+            names = [f"{name} (y{i})" for i, part in enumerate(parts) for name in part.names]
+            return cls(np.hstack([part.values for part in parts]), names)
+        levels, codes = np.unique([as_text(label) for label in y.ravel().tolist()], return_inverse=True)
+        shown = range(1, 2) if len(levels) == 2 else range(len(levels))
+        return cls(
+            np.stack([codes == k for k in shown], axis=1).astype(np.float64), [f"share of {levels[k]}" for k in shown]
+        )
+
+    @classmethod
+    def guessed(cls, y: np.ndarray) -> "Target":
+        """Return a target of which nobody has said whether it is numbers: floats, and whole numbers of many values."""
+        several = y.ndim > 1 and y.shape[1] > 1
+        if several or y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES):
+            return cls.numbers(y)
+        return cls.classes(y)
+
+
+# ---- the maths -------------------------------------------------------------------------------------------------
+
+
+def level_sums(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return how often each level comes, of shape (n_levels, 1), and the sums of the targets there."""
+    counts = np.bincount(codes, minlength=n_levels)[:, None]
+    return counts, np.stack([np.bincount(codes, weights=y, minlength=n_levels) for y in Y.T], axis=1)
+
+
+def shrinkage(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> float:
+    """Return how many rows the mean of all counts for, beside the rows of a level: sigma^2 / tau^2.
+
+    Targets are taken as the effect of their level, of variance tau^2 among the levels, plus noise of variance sigma^2
+    within them. Both come from the analysis of variance, pooled over the columns of Y: where levels have few rows each,
+    the scatter of one level alone says nothing. At most n, where the levels do not differ.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        The level of each row; each level comes.
+    Y : ndarray of shape (n, c)
+    n_levels : int
+    """
+    n = len(codes)
+    if not 1 < n_levels < n:
+        return float(n)
+    counts, sums = level_sums(codes, Y, n_levels)
+    means = sums / counts
+    within = ((Y - means[codes]) ** 2).sum() / (n - n_levels)
+    among = (counts * (means - Y.mean(axis=0)) ** 2).sum() / (n_levels - 1)
+    rows_of_a_level = (n - (counts**2).sum() / n) / (n_levels - 1)
+    between = (among - within) / rows_of_a_level
+    return float(np.clip(within / between, SMALLEST_WEIGHT, n)) if between > 0 else float(n)
+
+
+def shrunken_means(sums: np.ndarray, counts: np.ndarray, mean: np.ndarray, weight: float) -> np.ndarray:
+    """Return (sum + weight * mean) / (count + weight) for each level, which is `mean` where it does not come."""
+    return (sums + weight * mean) / (counts + weight)
+
+
+def dealt_folds(codes: np.ndarray) -> np.ndarray:
+    """Return a fold for each row, dealt in turn to the rows of a level: of a level with two rows, each has the other."""
+    folds = np.empty(len(codes), dtype=int)
+    folds[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % FOLDS
+    return folds
+
+
+# ---- the reader ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LevelMeans:
+    """Many levels that come again: the target's shrunken mean where a level comes, and for a new level that of all.
+
+    A missing value is a level too, if the fit saw some. This is scikit-learn's TargetEncoder, but for the weight of the
+    mean of all rows, which is one for all levels (`shrinkage`), the folds, which are dealt within the levels, and the
+    prior, which is the mean of all rows in each fold.
+
+    Attributes
+    ----------
+    levels : list of str
+    missing : bool
+        Whether a missing value is a level too, the last one.
+    means : ndarray of shape (number of levels, c)
+    mean : ndarray of shape (c,)
+    weight : float
+        How many rows `mean` counts for.
+    titles : list of str
+        What each column is.
+    """
+
+    levels: list[str]
+    missing: bool
+    means: np.ndarray
+    mean: np.ndarray
+    weight: float
+    titles: list[str]
+
+    kind: ClassVar[str] = "category"
+    scaling: ClassVar[str] = "share"
+
+    @classmethod
+    def fit(cls, column: Any, target: Target) -> "LevelMeans":
+        """Find the levels and their means over all rows."""
+        texts = as_texts(column)
+        seen, missing = levels_of(texts)
+        codes = level_codes(texts, seen, missing)
+        n_levels = len(seen) + missing
+        counts, sums = level_sums(codes, target.values, n_levels)
+        mean, weight = target.values.mean(axis=0), shrinkage(codes, target.values, n_levels)
+        return cls(seen, missing, shrunken_means(sums, counts, mean, weight), mean, weight, target.names)
+
+    def read(self, column: Any) -> Reading:
+        """Return the means of each value's level, of shape (n, c)."""
+        codes = level_codes(as_texts(column), self.levels, self.missing)
+        return Reading(np.vstack([self.means, self.mean])[codes], np.zeros(len(codes), dtype=bool))
+
+    def read_left_out(self, column: Any, target: Target) -> Reading:
+        """Return for the rows of the fit the means over the other folds, in which their own targets have no part."""
+        codes = level_codes(as_texts(column), self.levels, self.missing)
+        folds, raw = dealt_folds(codes), np.empty(target.values.shape)
+        for fold in range(FOLDS):
+            own = folds == fold
+            counts, sums = level_sums(codes[~own], target.values[~own], len(self.means))
+            raw[own] = shrunken_means(sums, counts, self.mean, self.weight)[codes[own]]
+        return Reading(raw, np.zeros(len(codes), dtype=bool))
+
+    def names(self, column: str) -> list[str]:
+        """Return the names of what `read` gives."""
+        return [f"{column}: {title}" for title in self.titles]
