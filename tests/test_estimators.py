@@ -159,7 +159,7 @@ BAD_INPUT = {
     "no columns": (np.zeros((20, 0)), r"0 feature|at least one", None),
     "one dimension": (np.zeros(20), "Expected 2D array", None),
     "strings": (np.array([["a", "b"], ["c", "d"]]), "could not convert|numeric", "string"),
-    "sparse": (sparse.csr_matrix(np.eye(20)), "[Ss]parse", "sparse"),
+    "sparse": (sparse.csr_matrix(np.eye(20)), "Sparse data .* shape .20, 20.*TruncatedSVD", "sparse"),
 }
 
 

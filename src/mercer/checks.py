@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 
 from mercer.exceptions import invalid_parameter
 
@@ -31,6 +32,17 @@ def all_or_nothing(fit: Fit) -> Fit:
             raise
 
     return guarded  # type: ignore[return-value]
+
+
+def refuse_sparse(estimator: Any, X: Any) -> None:
+    """Raise if X is a sparse matrix, with what to do: words that are a column each say little by their distances."""
+    if issparse(X):
+        name = type(estimator).__name__
+        raise TypeError(
+            f"Sparse data was passed for X, of shape {X.shape}, and {name} needs dense rows. Put a step that makes few "
+            f"dense columns of it before {name} in a pipeline: sklearn.decomposition.TruncatedSVD(100), or the "
+            "landmarks of sklearn.kernel_approximation.Nystroem. X.toarray() will do where the columns are few."
+        )
 
 
 def check_number(

@@ -80,6 +80,15 @@ def test_missing_numbers_are_the_median_and_marked():
     assert out["x is missing"].tolist() == [0, 1, 0, 0, 1]
 
 
+def test_a_few_missing_numbers_are_not_marked():
+    """Of four rows nothing can be learned, unless the table has few rows besides."""
+    for n, holes, marked in ((200, 4, False), (200, 5, True), (30, 2, False), (30, 3, True), (1000, 5, True)):
+        values = pd.Series(np.arange(float(n))).mask(np.arange(n) < holes)
+        out = one(values, scale=False)
+        assert list(out) == (["x", "x is missing"] if marked else ["x"])
+        assert out["x"][0] == values.median()
+
+
 def test_a_first_missing_value_at_prediction_is_the_median_too():
     encoder = TableEncoder(scale=False).fit(pd.DataFrame({"x": [1.0, 2.0, 30.0]}))
     assert list(encoder.get_feature_names_out()) == ["x"]
@@ -356,6 +365,16 @@ def test_missing_columns_are_named_with_the_nearest():
         encoder.transform(table.rename(columns={"age": "Age"}).drop(columns="city"))
     with pytest.raises(ValueError, match="'rooms', .*'sold' and 3 more; it has 'other'"):
         encoder.transform(pd.DataFrame({"other": [1.0]}))
+
+
+def test_a_fit_that_fails_leaves_the_old_one():
+    table, _ = houses()
+    encoder = TableEncoder().fit(table)
+    before = encoder.transform(table)
+    with pytest.raises(ValueError, match="no column of X varies"):
+        encoder.fit(pd.DataFrame({"other": [1.0, 1.0]}))
+    assert list(encoder.feature_names_in_) == list(table)
+    assert same(encoder.transform(table), before)
 
 
 def test_names_that_repeat_are_refused_and_others_are_made_unique():

@@ -6,11 +6,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, clone, is_classifier, is_regressor
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 
 import mercer
@@ -108,6 +111,69 @@ def test_options_and_weights_reach_the_estimator():
     assert same(std, np.abs(mean))
     unweighted, weighted = model.score(table, y), model.score(table, y, sample_weight=weight)
     assert weighted != unweighted
+
+
+def test_a_fit_that_fails_leaves_the_old_model():
+    table, y = houses()
+    model = tabular(KernelDiscriminant(random_state=0)).fit(table, y)
+    before = model.predict_proba(table)
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(pd.DataFrame({"x": [1.0, 2.0, np.inf, 4.0]}), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="missing values in 1 of 150 rows"):
+        model.fit(table, [None, *y[1:]])
+    model.estimator = KernelDiscriminant(ridge=-1.0)
+    with pytest.raises(InvalidParameterError, match="ridge=-1"):
+        model.fit(table[["age"]].fillna(0.0), y)
+    assert list(model.feature_names_in_) == list(table)
+    assert same(model.predict_proba(table), before)
+
+
+@pytest.mark.parametrize("name", ["RFMRegressor", "RFMClassifier", "GPRegressor"])
+def test_weights_are_routed_in_a_pipeline(name):
+    random = np.random.default_rng(0)
+    X, weight = random.normal(size=(60, 2)), np.repeat([1.0, 0.0], 30)
+    y = (X[:, 0] + np.repeat([0.0, 5.0], 30) * X[:, 1] > 0).astype(float)
+    estimator = getattr(mercer, name)("gaussian", "identity", warp="none", random_state=0)
+    with config_context(enable_metadata_routing=True):
+        asking = clone(estimator).set_fit_request(sample_weight=True)
+        answers = []
+        for model in (asking, tabular(asking)):
+            pipeline = make_pipeline(FunctionTransformer(), model).fit(X, y, sample_weight=weight)
+            answers.append(pipeline.predict(X))
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            tabular(estimator).fit(X, y, sample_weight=weight)
+        scored = tabular(clone(asking).set_score_request(sample_weight=True)).fit(X, y, sample_weight=weight)
+        assert scored.score(X, y, sample_weight=weight) != scored.score(X, y)
+    np.testing.assert_array_equal(answers[0], clone(estimator).fit(X, y, sample_weight=weight).predict(X))
+    np.testing.assert_array_equal(answers[1], tabular(estimator).fit(X, y, sample_weight=weight).predict(X))
+    assert (answers[1] != tabular(estimator).fit(X, y).predict(X)).any()
+
+
+# ---- tables as people have them --------------------------------------------------------------------------------
+
+
+def test_dates_with_a_weekly_pattern_and_a_trend():
+    random = np.random.default_rng(0)
+    day = pd.date_range("2021-01-04", periods=700, freq="D")
+    rows = random.permutation(700)
+    weekly = np.array([2.0, 1.0, 0.0, 0.5, 3.0, -2.0, -3.0])[day.day_of_week]
+    y = weekly + 0.005 * np.arange(700) + 0.3 * random.normal(size=700)
+    table = pd.DataFrame({"day": day.strftime("%Y-%m-%d"), "noise": random.normal(size=700)})
+    train, test = rows[:400], rows[400:]
+    model = tabular(mercer.RFMRegressor(random_state=0)).fit(table.iloc[train], y[train])
+    assert model.score(table.iloc[test], y[test]) > 0.9
+    assert model.importances_.index[0] == "day"
+
+
+def test_intervals_are_wider_where_a_column_that_counts_is_missing():
+    random = np.random.default_rng(0)
+    table = pd.DataFrame(random.normal(size=(700, 3)), columns=list("abc"))
+    y = 2.0 * table["a"] + np.sin(2.0 * table["b"]) + 0.3 * random.normal(size=700)
+    hole = random.random(700) < 0.05
+    table.loc[hole, "a"] = None
+    model = tabular(mercer.GPRegressor("matern32", "ard", warp="none", random_state=0)).fit(table[:400], y[:400])
+    _, std = model.predict(table[400:], return_std=True)
+    assert std[hole[400:]].mean() > 1.2 * std[~hole[400:]].mean()
 
 
 def test_importances_come_back_under_the_names_of_the_table():

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, check_choice, check_count, check_number
+from mercer.checks import PRECISIONS, check_choice, check_count, check_number, refuse_sparse
 from mercer.discriminant.choice import (
     BANDWIDTHS,
     candidate_ridges,
@@ -168,6 +168,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         -------
         self
         """
+        refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, check_count
+from mercer.checks import PRECISIONS, check_count, refuse_sparse
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import check_kernel
@@ -106,6 +106,7 @@ class Nystrom(LandmarkMap):
         -------
         self
         """
+        refuse_sparse(self, X)
         X = validate_data(self, X, dtype=PRECISIONS)
         self._check_parameters(X)
         random = check_random_state(self.random_state)

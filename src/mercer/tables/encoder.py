@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.checks import all_or_nothing, check_choice, check_count, check_flag
+from mercer.checks import all_or_nothing, check_choice, check_count, check_flag, refuse_sparse
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tables.choice import find_readers
 from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
@@ -68,10 +68,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    The mean of a level is drawn to the mean of all rows, the more the fewer rows have it, and `fit_transform` gives each
-    row a mean in which its own target has no part; `transform` has the means of all rows of the fit, so that the two
-    differ on the rows of the fit. Levels that at least 2 % of the rows have get a column of their own beside. The
-    categories of most levels get means, however few they have, where the table would have more than 3 d + 50 columns.
+    The mean of a level is drawn to the mean of all rows, the more the fewer rows have it. `fit_transform` gives each
+    row a mean in which its own target has no part, and `transform` the mean over all rows of the fit, so that the two
+    differ on these. Levels that at least 2 % of the rows have get a column of their own beside. The categories of most
+    levels get means, however few they have, where the table would have more than 3 d + 50 columns.
 
     Columns are found by name, in any order, and columns that the fit did not see are ignored. A value that the fit did
     not see is in no category. Strings such as "N/A" and "?" are missing values, and so, with a warning, is what cannot
@@ -254,6 +254,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame = as_frame(X)
         if frame is not None:
             return self._columns_of_frame(frame, reset)
+        refuse_sparse(self, X)
         array = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
         names = [f"x{i}" for i in range(array.shape[1])] if reset else self._names()
         plain = array.dtype.kind in "biuf"

@@ -100,7 +100,7 @@ def shrunken_means(sums: np.ndarray, counts: np.ndarray, mean: np.ndarray, weigh
 
 
 def dealt_folds(codes: np.ndarray) -> np.ndarray:
-    """Return a fold for each row, dealt in turn to the rows of a level: of a level with two rows, each has the other."""
+    """Return a fold for each row, dealt in turn within the levels: of a level with two rows, each has the other."""
     folds = np.empty(len(codes), dtype=int)
     folds[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % FOLDS
     return folds

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.utils import Tags, TransformerTags, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -113,7 +115,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         encoder.set_output(transform="default" if as_frame(X) is None else "pandas")
         # What learns without y, or may, is not told of it by the means of levels.
         encoded = encoder.fit_transform(X, None if kind is None else target)
-        self.estimator_ = clone(self.estimator).fit(encoded, target, **fit_params)
+        self.estimator_ = clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params))
         self.encoder_ = encoder
         self.n_features_in_ = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
@@ -149,7 +151,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     @available_if(_has("score"))
     def score(self, X: Any, y: Any = None, **options: Any) -> float:
         """Return the estimator's score: accuracy, R^2, or whatever it has."""
-        return self._ask("score", X, check_target(y), **options)
+        return self._ask("score", X, check_target(y), **self._routed("score", options))
 
     @available_if(_has("transform"))
     def transform(self, X: Any, **options: Any) -> Any:
@@ -237,6 +239,17 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             raise invalid_parameter("estimator", self.estimator, "an estimator, such as mercer.KernelDiscriminant()")
         if self.encoder is not None and not isinstance(self.encoder, TableEncoder):
             raise invalid_parameter("encoder", self.encoder, "a TableEncoder or None")
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return what goes to the estimator where scikit-learn's metadata routing is on, such as weights of rows."""
+        mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="score", callee="score")
+        return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def _routed(self, method: str, options: dict[str, Any]) -> dict[str, Any]:
+        """Return what a method of the estimator gets: all, or with metadata routing on what it has asked for."""
+        if not options or not get_config()["enable_metadata_routing"]:
+            return options
+        return process_routing(self, method, **options)["estimator"][method]
 
     def _target_type(self) -> str | None:
         """Return what the estimator takes y for; None if it is neither a classifier nor a regressor."""

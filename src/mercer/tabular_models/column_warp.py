@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer.checks import check_choice
+from mercer.checks import check_choice, refuse_sparse
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
@@ -106,6 +106,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
+        refuse_sparse(self, X)
         X = validate_data(self, X, dtype=(np.float64, np.float32))
         asked = [self.warp] * X.shape[1] if isinstance(self.warp, str) else list(self.warp)
         if len(asked) != X.shape[1]:

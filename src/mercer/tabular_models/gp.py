@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_choice, check_count, check_flag, check_number
+from mercer.checks import PRECISIONS, all_or_nothing, check_choice, check_count, check_flag, check_number, refuse_sparse
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.learning import Fit
@@ -163,6 +163,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         -------
         self
         """
+        refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         table, rows = self._table(X, y, sample_weight)

@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number
+from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
@@ -145,6 +145,7 @@ class GPClassifier(ClassifierMixin, TableModel):
         -------
         self
         """
+        refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self._check_common()

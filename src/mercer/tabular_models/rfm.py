@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number
+from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
@@ -199,6 +199,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         -------
         self
         """
+        refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         table, rows = self._table(X, y, sample_weight)
@@ -304,6 +305,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         -------
         self
         """
+        refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self._check_parameters()

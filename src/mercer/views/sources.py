@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.checks import PRECISIONS
+from mercer.checks import PRECISIONS, refuse_sparse
 from mercer.exceptions import invalid_parameter
 from mercer.views import check_view
 from mercer.views.chain import check_image_shape
@@ -34,6 +34,7 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.n
     if not reset:
         rows = as_rows(X, estimator.sample_shape_)  # type: ignore[attr-defined]
         return validate_data(estimator, rows, dtype=PRECISIONS, reset=False)
+    refuse_sparse(estimator, X)
     own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
     given = estimator.image_shape  # type: ignore[attr-defined]
     shape = own if given is None else check_image_shape(given)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_choice, check_count, check_number, refuse_sparse
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
@@ -231,6 +231,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         -------
         self
         """
+        refuse_sparse(self, X)
         X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
         if not X.any():
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
