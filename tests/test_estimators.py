@@ -403,7 +403,13 @@ CHANGES = {
     ),
     "TableEncoder": (
         {},
-        {"kinds": {"pixel": "category"}, "cardinality_threshold": 101, "n_components": 3, "scale": False},
+        {
+            "kinds": {"pixel": "category"},
+            "cardinality_threshold": 101,
+            "n_components": 3,
+            "scale": False,
+            "target_type": beside("numbers", kinds={"text": "category"}),
+        },
     ),
     "TabularModel": (
         {},
