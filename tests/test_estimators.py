@@ -411,7 +411,7 @@ CHANGES = {
     ),
 }
 # These change where and how the work is done, not what comes out.
-MEANS = {"working_memory", "device", "checkpoint"}
+MEANS = {"working_memory", "device", "checkpoint", "n_jobs"}
 
 
 def outcome(estimator):

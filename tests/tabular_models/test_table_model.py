@@ -8,7 +8,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from mercer import GPRegressor, RFMClassifier, RFMRegressor
+from mercer import GPClassifier, GPRegressor, RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel, Laplace
 from mercer.mahalanobis import Mahalanobis
@@ -347,3 +347,17 @@ def test_a_kernel_that_comes_with_a_full_metric_may_learn_length_scales(model):
     X, y = data_for(model)
     kernel = Laplace(1.3, metric=Mahalanobis(numbers(3, 2)))
     assert np.isfinite(answers(model(kernel, "ard", warp="none", random_state=0).fit(X, y), X)).all()
+
+
+@pytest.mark.parametrize("model", [*MODELS, GPClassifier])
+def test_threads_side_by_side_change_nothing(model):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(90, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+    y = (y > 0.5).astype(int) if "Classifier" in model.__name__ else y
+    alone = model(random_state=0).fit(X, y)
+    beside = model(random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.predict(X), beside.predict(X))
+    assert [entry["score"] for entry in alone.history_] == [entry["score"] for entry in beside.history_]
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        model(n_jobs=0).fit(X, y)

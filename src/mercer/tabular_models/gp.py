@@ -70,6 +70,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         (`mercer.landmarks.choose_landmarks`).
     time_limit : float or None, default=None
         Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+    n_jobs : int or None, default=None
+        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search, and landmarks.
     working_memory : float, default=64.0
@@ -123,6 +125,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -144,6 +147,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device

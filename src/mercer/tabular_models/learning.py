@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.linalg import in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
@@ -170,9 +171,11 @@ def learn(
 
 def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
     """Judge settings on rows that had no part in their metrics, and solve those that count on all rows."""
-    trials, fits = race(search, rows.judged, plans), []
+    trials = race(search, rows.judged, plans)
     everything = np.arange(len(rows.table))
-    for trial, share in averaged(search, space, trials):
+
+    def on_all_rows(chosen: tuple[Trial, float]) -> Fit:
+        trial, share = chosen
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = solved(iterate, trial.plan, rows.table, None, variances=search.fitter.needs_variances)
         left_out = trial.left_out
@@ -181,8 +184,9 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
             # those of the machine that is kept, whose metric and noise come from more rows.
             left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
         judgments = [each._replace(rows=rows.place[each.rows]) for each in trial.judgments]
-        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judgments))
-    return fits, trials
+        return Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judgments)
+
+    return in_parallel(on_all_rows, averaged(search, space, trials), search.n_jobs), trials
 
 
 def fit_on_landmarks(

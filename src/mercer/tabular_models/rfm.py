@@ -54,6 +54,8 @@ PARAMETERS = """
         (`mercer.landmarks.choose_landmarks`).
     time_limit : float or None, default=None
         Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+    n_jobs : int or None, default=None
+        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search, and landmarks.
     working_memory : float, default=64.0
@@ -129,6 +131,7 @@ class RecursiveFeatureMachine(TableModel):
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -146,6 +149,7 @@ class RecursiveFeatureMachine(TableModel):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device
@@ -263,6 +267,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -282,6 +287,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
             n_landmarks=n_landmarks,
             landmarks=landmarks,
             time_limit=time_limit,
+            n_jobs=n_jobs,
             random_state=random_state,
             working_memory=working_memory,
             device=device,
