@@ -8,6 +8,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
+import mercer
 from mercer import GPClassifier, GPRegressor, RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel, Laplace
@@ -209,6 +210,25 @@ def test_what_is_worked_out_for_predictions_is_not_saved(model, leaves, request)
     again = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(answers(again, X), before)
     assert len(pickle.dumps(fitted)) < 8 * 150 * 20 + 20_000
+
+
+@models
+@pytest.mark.parametrize("kind", ["one piece", "leaves", "landmarks"])
+def test_files_are_small_and_give_the_same_answers(model, kind, request, tmp_path):
+    """A file holds rows and coefficients; of landmarks with variances, a triangle in single precision as well."""
+    if kind == "leaves":
+        request.getfixturevalue("few_rows")
+    n, m = 300, 120
+    X, y = data_for(model, n)
+    options = {"n_landmarks": m} if kind == "landmarks" else {}
+    fitted = model("matern32", **options, **QUICK).fit(X, y)
+    before = answers(fitted, X)
+    mercer.save(fitted, tmp_path / "model.mercer")
+    assert_array_equal(answers(mercer.load(tmp_path / "model.mercer"), X), before)
+    triangle = 4 * m * (m + 1) // 2 if kind == "landmarks" and model is GPRegressor else 0
+    size = (tmp_path / "model.mercer").stat().st_size
+    # Beside rows, coefficients, leaves and their positions stand some thousand bytes of settings and history.
+    assert triangle < size < triangle + 8 * n * 20 + 20_000 < 8 * n**2
 
 
 # ---- leaves ------------------------------------------------------------------------------------------------

@@ -197,7 +197,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """How much each column of the table counts, in its order, of shape (n_features_in_,); they sum to 1.
 
-        A column counts what its encoded columns count together; dropped columns count 0.
+        A column counts what its encoded columns count together; dropped columns count 0. How much worse new rows are
+        predicted without each column, `mercer.explain.permutation_importances` says, with intervals.
         """
         encoded = np.asarray(self._fitted().feature_importances_, dtype=np.float64)
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)

@@ -24,6 +24,9 @@ def total_effects(
     of a recursive feature machine is made, say how steep the prediction is; a column that is nearly constant may be
     steep and count for little.
 
+    They need no targets. With E(y | x) = f(x), twice the total effect is the growth of the squared error when the
+    column is permuted, which `mercer.explain.permutation_importances` takes from rows that were left out.
+
     Parameters
     ----------
     machines : sequence of Machine

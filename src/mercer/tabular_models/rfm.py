@@ -77,7 +77,9 @@ FITTED = """
         The share of each in the metric.
     feature_importances_ : ndarray of shape (d,)
         The total effect of each column, summing to 1: the mean squared change of the prediction when the column gets
-        the value of another row.
+        the value of another row. They say what the model uses; `mercer.explain.permutation_importances` says, with
+        intervals, what rows that were left out bear out. Where errors have no pattern left, the growth of the squared
+        error there is twice the total effect, and both are in one order.
     machines_ : list of Machine
         The machines that are averaged, the largest share first.
     history_ : list of dict
