@@ -58,7 +58,7 @@ def print_claims(claims: list[dict[str, Any]]) -> None:
             each["claim"],
             text(each["value"]),
             f"at most {each['at_most']:g}" if "at_most" in each else f"at least {each['at_least']:g}",
-            *([text(each.get("exponent"))] if growing else []),
+            *([f"{each['exponent']:.2f}" if "exponent" in each else ""] if growing else []),
             each["status"],
         )
         for each in claims

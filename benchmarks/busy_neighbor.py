@@ -1,9 +1,9 @@
 """Threads: a fit with default threads beside a busy process, and the threads of a grid search's workers.
 
-Run as `python -m benchmarks busy_neighbor [--repeats 3] [--quick] [--out DIR]`. A default fit runs alone on one core,
-and with default threads beside a process that spins; both in fresh processes, in turn. Then a grid search runs on two
-workers: the threads that torch and BLAS are set to in a worker, times the workers, must not exceed the cores. The
-threads of the workers that are running are counted while it goes on, from Linux's /proc.
+Run as `python -m benchmarks busy_neighbor [--repeats 3] [--rows 1000] [--quick] [--out DIR]`. A default fit runs
+alone on one core, and with default threads beside a process that spins; both in fresh processes, in turn. Then a grid
+search runs on two workers: the threads that torch and BLAS are set to in a worker, times the workers, must not exceed
+the cores. The threads of the workers that are running are counted while it goes on, from Linux's /proc.
 """
 
 import os
@@ -153,10 +153,11 @@ def main(argv: list[str] | None = None) -> int:
     """Fit alone and beside a busy process, search on two workers, and judge."""
     parser = options("busy_neighbor", f"{QUICK_ROWS} rows, once")
     parser.add_argument("--repeats", type=int, help="rounds (3)")
+    parser.add_argument("--rows", type=int, help=f"rows of the fits ({ROWS})")
     args = parser.parse_args(argv)
     if not hasattr(os, "sched_setaffinity"):
         raise SystemExit("busy_neighbor needs Linux: it binds a process to a core and reads /proc")
-    load, n = load_at_start(), QUICK_ROWS if args.quick else ROWS
+    load, n = load_at_start(), args.rows or (QUICK_ROWS if args.quick else ROWS)
     fits = []
     for _ in range(args.repeats or (1 if args.quick else 3)):
         for method in OURS:

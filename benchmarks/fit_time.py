@@ -80,6 +80,8 @@ def shown(found: dict[tuple[str, int, int], dict[str, Any]]) -> list[tuple[str, 
 def draw(found: dict[tuple[str, int, int], dict[str, Any]], path: Path, d: int = 10) -> None:
     """Draw seconds and memory against the rows of tables of d columns, each curve with its name at its end."""
     plt = pyplot()
+    from matplotlib.ticker import LogLocator, NullLocator
+
     figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
     for ax, (of, title) in zip(axes, PANELS.items(), strict=True):
         ends = {}
@@ -93,6 +95,11 @@ def draw(found: dict[tuple[str, int, int], dict[str, Any]], path: Path, d: int =
                 ax.plot(*zip(*known, strict=True), **style, markersize=4, linewidth=1.5)
                 ends[method] = (*known[-1], style["color"])
         ax.set(xscale="log", yscale="log", xlabel="rows")
+        ax.set_xticks(sorted({n for _, n, columns in found if columns == d}))
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
         ax.set_title(title, fontsize=10)
         name_ends(ax, ends)
         tidy(ax)
