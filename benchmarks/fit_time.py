@@ -29,7 +29,7 @@ class Size(NamedTuple):
 
 
 SIZES = (Size(200, 10, 1.0), Size(1000, 10, 2.0), Size(2000, 10, 3.0), Size(10_000, 10, 5.0), Size(2000, 100, 1.0))
-QUICK_SIZES = (Size(60, 10, 1.0), Size(80, 10, 2.0))
+QUICK_SIZES = (Size(30, 10, 1.0), Size(40, 10, 2.0))
 CONTESTANTS = (*OURS, "CatBoost")
 PANELS = {"seconds": "seconds of a fit", "peak_mb": "peak memory of a fit, MB"}
 
@@ -122,7 +122,7 @@ def name_ends(ax: Any, ends: dict[str, tuple[float, float, str]], gap: float = 1
 
 def main(argv: list[str] | None = None) -> int:
     """Fit all contestants on all tables, and compare."""
-    parser = options("fit_time", "60 and 80 rows, once")
+    parser = options("fit_time", "30 and 40 rows, once")
     parser.add_argument("--repeats", type=int, help="rounds of each size (3)")
     args = parser.parse_args(argv)
     load, sizes = load_at_start(), QUICK_SIZES if args.quick else SIZES

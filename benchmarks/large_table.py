@@ -14,7 +14,7 @@ from benchmarks.bounds import file_name, keep, load_at_start, options, print_cla
 from benchmarks.contestants import OURS, installed
 from experiments.report import print_table
 
-ROWS, QUICK_ROWS, COLUMNS, FRESH_ROWS = 1_000_000, 60, 30, 10_000
+ROWS, QUICK_ROWS, COLUMNS, FRESH_ROWS = 1_000_000, 40, 30, 10_000
 METHODS = ("RFMRegressor", "CatBoost", "LightGBM")
 MOST_TIME, MOST_ERROR, MOST_MB = 5.0, 1.0, 4000.0
 

@@ -22,7 +22,7 @@ from experiments.report import print_table
 
 COLUMNS = 10
 # Rows of a model, and rows that it predicts.
-SMALL, QUICK_SMALL, LARGE, QUICK_LARGE = (4000, 1000), (60, 20), (20_000, 10_000), (80, 100)
+SMALL, QUICK_SMALL, LARGE, QUICK_LARGE = (4000, 1000), (30, 20), (20_000, 10_000), (40, 100)
 MOST_FILE_MB, MOST_SECONDS, MOST_MB = 5.0, 1.0, 500.0
 
 

@@ -19,7 +19,7 @@ from benchmarks.contestants import OURS, one_thread, regressor
 from benchmarks.made_tables import rmse, uniform_rows
 from experiments.report import print_table
 
-SIZES, QUICK_SIZES = (500, 5000, 50_000), (60,)
+SIZES, QUICK_SIZES = (500, 5000, 50_000), (40,)
 LIMITS, QUICK_LIMITS = (5.0, 20.0, 60.0), (0.2,)
 COLUMNS, FRESH_ROWS, COMPARED_ROWS = 10, 2000, 500
 
@@ -63,7 +63,7 @@ def judge(limited: Sequence[dict[str, Any]], repeated: Sequence[dict[str, Any]])
 
 def main(argv: list[str] | None = None) -> int:
     """Fit under all limits, then twice without one, and compare."""
-    args = options("time_limits", "60 rows, a limit of 0.2 s").parse_args(argv)
+    args = options("time_limits", "40 rows, a limit of 0.2 s").parse_args(argv)
     load = load_at_start()
     sizes, limits = (QUICK_SIZES, QUICK_LIMITS) if args.quick else (SIZES, LIMITS)
     limited, repeated = [], []

@@ -18,7 +18,7 @@ from benchmarks.journal import Journal
 from benchmarks.made_tables import TOY_ROWS, TOYS, rmse, toy_rows
 from experiments.report import print_table
 
-SEEDS, QUICK_SEEDS, QUICK_ROWS = 20, 1, 40
+SEEDS, QUICK_SEEDS, QUICK_ROWS = 20, 1, 25
 SINGLE_METRICS = ("identity", "diagonal", "full", "ard")
 DEFAULT = "default"
 SETTINGS = (DEFAULT, *SINGLE_METRICS)
