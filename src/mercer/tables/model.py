@@ -125,6 +125,21 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         """Return the estimator's predictions; options, such as `return_std=True`, are its own."""
         return self._ask("predict", X, **options)
 
+    @available_if(_has("predict_quantiles"))
+    def predict_quantiles(self, X: Any, q: Any) -> Any:
+        """Return quantiles of an observation, as the estimator's `predict_quantiles` does."""
+        return self._ask("predict_quantiles", X, q)
+
+    @available_if(_has("predict_interval"))
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+        """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
+        return self._ask("predict_interval", X, coverage)
+
+    @available_if(_has("log_density"))
+    def log_density(self, X: Any, y: Any) -> Any:
+        """Return the log density of y at each row, of shape (n,)."""
+        return self._ask("log_density", X, y)
+
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any, **options: Any) -> Any:
         """Return the probability of each class, of shape (n, n_classes)."""

@@ -1,23 +1,30 @@
 """Gaussian process regression whose kernel, warp, metric and noise are learned from the table."""
 
-import math
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_choice, check_count, check_flag, check_number
+from mercer.checks import (
+    PRECISIONS,
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    check_probability,
+)
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tabular_models.fitters import ProcessFitter
-from mercer.tabular_models.learning import Fit
-from mercer.tabular_models.mixture import covariance_of, draw, log_density_of, means_of, variance_of
+from mercer.tabular_models.learning import Fit, Learned
+from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
+from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED
+from mercer.tabular_models.spread import Spread, fit_spread, left_out_predictive
 from mercer.tabular_models.table_model import TableModel
 
 
@@ -41,7 +48,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         Whether to average the best machines; False takes the simplest of those that are not clearly worse than the
         best.
     calibrate : bool, default=True
-        Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own.
+        Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own, and let
+        their errors say how wide and how heavy-tailed the predictive distribution is (`spread_`).
     criterion : {{"left_out", "evidence"}}, default="left_out"
         By what the length scale and the noise under a metric are learned: by the errors of left-out rows, or by the
         evidence (maximum likelihood), as in the paper.
@@ -87,6 +95,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         lower bound on it.
     loo_log_density_ : float
         The mean log density of left-out rows.
+    spread_ : Spread
+        How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
+        standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     {FITTED.strip()}
@@ -172,7 +183,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         leader = learned.machines[0]
         self._publish(learned, table, rows)
         self._single = y.ndim == 1
-        self.loo_log_density_ = average_log_density(learned.fits)
+        self._publish_distribution(learned)
         self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
@@ -187,6 +198,18 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         elif self.calibrate:
             machine = machine.changed(output_scales=fit.left_out.density_scales())
         return fit._replace(machine=machine)
+
+    def _publish_distribution(self, learned: Learned) -> None:
+        """Learn from left-out rows how the predictive distribution is to be corrected, and keep what it needs."""
+        parts = [fit.left_out for fit in learned.fits]
+        raw, y, weights = left_out_predictive(learned.machines, parts), parts[0].y, parts[0].weights
+        if self.noise == "auto" and self.calibrate:
+            # Of each machine a bandwidth, a ridge and a share were chosen by these rows, and the spread has three.
+            self.spread_ = fit_spread(raw, y, weights, n_chosen=3 * len(parts) + 2)
+        else:
+            self.spread_ = Spread.none(len(parts), y.shape[1])
+        densities = self.spread_.corrected(raw).log_densities(y).mean(axis=1)
+        self.loo_log_density_ = float(np.average(densities, weights=weights))
 
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
@@ -245,12 +268,76 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if return_std and return_cov:
             raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
         X = self._validated(X)
+        if return_std:
+            predictive = self._predictive(X)
+            return self._like_y(predictive.mean()), self._like_y(np.sqrt(predictive.variance()))
         mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
         answer = self._like_y(mean + self.center_)
-        if return_std:
-            variance = variance_of(self.machines_, X, self.working_memory, self.device)
-            return answer, self._like_y(np.sqrt(variance))
-        return (answer, self._like_y(covariance_of(self.machines_, X, self.device))) if return_cov else answer
+        if not return_cov:
+            return answer
+        return answer, self._like_y(covariance_of(self.machines_, X, self._factors(X), self.device))
+
+    def latent_std(self, X: Any) -> np.ndarray:
+        """Return the standard deviation of the function, without the noise of an observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, c)
+        """
+        X = self._validated(X)
+        of_each = function_variance(self.machines_, X, self.working_memory, self.device) * self._factors(X) ** 2
+        function = self._predictive(X)._replace(deviations=np.sqrt(of_each))
+        return self._like_y(np.sqrt(function.variance()))
+
+    def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
+        """Return quantiles of an observation: where the probability of a smaller one is q.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        q : float or sequence of float
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, c); with an axis of the length of q at the end if q is a sequence
+        """
+        X = self._validated(X)
+        predictive = self._predictive(X)
+        if np.ndim(q) == 0:
+            return self._like_y(predictive.quantiles(check_probability("q", q)))
+        found = [predictive.quantiles(check_probability("q", each)) for each in q]
+        return np.stack([self._like_y(each) for each in found], axis=-1)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Return the central interval that holds an observation with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or (n, c, 2)
+            The lower and the upper end.
+        """
+        outside = 1.0 - check_probability("coverage", coverage)
+        return self.predict_quantiles(X, (0.5 * outside, 1.0 - 0.5 * outside))
+
+    def _predictive(self, X: np.ndarray) -> Predictive:
+        """Return the distribution of observations at validated rows."""
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        corrected = self.spread_.corrected(raw)
+        return corrected._replace(means=corrected.means + self.center_)
+
+    def _factors(self, X: np.ndarray) -> np.ndarray:
+        """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
+        return self.spread_.factors(predictive_of(self.machines_, X, self.working_memory, self.device).deviations)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.
@@ -267,7 +354,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """
         X = self._validated(X)
         n_samples = check_count("n_samples", n_samples)
-        drawn = draw(self.machines_, X, n_samples, check_random_state(random_state), self.device)
+        random = check_random_state(random_state)
+        drawn = draw(self.machines_, X, n_samples, random, self._factors(X), self.spread_.tails, self.device)
         return self.center_[0] + drawn[:, 0] if self._single else self.center_[:, None] + drawn
 
     def log_density(self, X: Any, y: Any) -> np.ndarray:
@@ -280,21 +368,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             Of several targets the densities are multiplied.
         """
         X = self._validated(X)
-        y = np.asarray(y, dtype=np.float64).reshape(len(X), -1) - self.center_
-        return log_density_of(self.machines_, X, y, self.working_memory, self.device)
+        return self._predictive(X).joint_log_densities(np.asarray(y, dtype=np.float64).reshape(len(X), -1))
 
     def _like_y(self, values: np.ndarray) -> Any:
         """Return values with the outputs as y had them: without that axis if y had one dimension."""
         if not self._single:
             return values
         return float(values[0]) if values.ndim == 1 else values[..., 0]
-
-
-def average_log_density(fits: Sequence[Fit]) -> float:
-    """Return the mean log density of left-out rows under the average of the machines."""
-    terms = []
-    for machine, part in ((fit.machine, fit.left_out) for fit in fits):
-        variance = machine.output_scales * part.unit_variance[:, None]
-        squares = (part.y - part.mean) ** 2 / variance
-        terms.append(math.log(machine.share) - 0.5 * (np.log(2 * math.pi * variance) + squares).mean(axis=1))
-    return float(np.average(logsumexp(terms, axis=0), weights=fits[0].left_out.weights))
