@@ -135,6 +135,11 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
         return self._ask("predict_interval", X, coverage)
 
+    @available_if(_has("support"))
+    def support(self, X: Any) -> Any:
+        """Return how well the training rows support the prediction of each row, near 0 where they do not, (n,)."""
+        return self._ask("support", X)
+
     @available_if(_has("log_density"))
     def log_density(self, X: Any, y: Any) -> Any:
         """Return the log density of y at each row, of shape (n,)."""

@@ -25,6 +25,7 @@ from mercer.tabular_models.mixture import covariance_of, draw, function_variance
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.spread import Spread, fit_spread, left_out_predictive
+from mercer.tabular_models.support import seen_variances, support_of
 from mercer.tabular_models.table_model import TableModel
 
 
@@ -98,6 +99,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     spread_ : Spread
         How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
         standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
+    seen_variances_ : list of ndarray
+        Of each machine, the variance of the function at left-out rows for an output scale of 1, ascending.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     {FITTED.strip()}
@@ -208,6 +211,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             self.spread_ = fit_spread(raw, y, weights, n_chosen=3 * len(parts) + 2)
         else:
             self.spread_ = Spread.none(len(parts), y.shape[1])
+        self.seen_variances_ = [seen_variances(fit.machine, fit.left_out) for fit in learned.fits]
         densities = self.spread_.corrected(raw).log_densities(y).mean(axis=1)
         self.loo_log_density_ = float(np.average(densities, weights=weights))
 
@@ -328,6 +332,25 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """
         outside = 1.0 - check_probability("coverage", coverage)
         return self.predict_quantiles(X, (0.5 * outside, 1.0 - 0.5 * outside))
+
+    def support(self, X: Any) -> np.ndarray:
+        """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
+
+        The share of left-out training rows at which the function was known no better. A row drawn as the training rows
+        were has a support below u with probability about u, so that a value below .01 is a reason to look. Columns that
+        do not count for the prediction do not count here either.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), between 0 and 1
+        """
+        X = self._validated(X)
+        variances = [machine.unit_variance(X, self.working_memory, self.device) for machine in self.machines_]
+        return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
 
     def _predictive(self, X: np.ndarray) -> Predictive:
         """Return the distribution of observations at validated rows."""

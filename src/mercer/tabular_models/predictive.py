@@ -1,4 +1,4 @@
-"""The predictive distribution of targets: a mixture of bells, Gaussian or Student-t; its moments, density, quantiles."""
+"""The predictive distribution of targets: a mixture of bells, its moments, density and quantiles."""
 
 import math
 from typing import NamedTuple
