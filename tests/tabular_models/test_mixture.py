@@ -52,7 +52,7 @@ def test_moments_are_those_of_the_sum_written_out(processes):
 def test_the_variance_of_the_function_is_without_noise(processes):
     given, moments = processes
     expected = [unit.diagonal()[:, None] * m.output_scales for m, (_, unit) in zip(given, moments, strict=True)]
-    assert_allclose(function_variance(given, AT), expected, atol=1e-10)
+    assert_allclose(function_variance(given, predictive_of(given, AT).deviations), expected, atol=1e-10)
 
 
 def test_the_density_is_the_weighted_sum_of_densities(processes):

@@ -26,6 +26,7 @@ RESULTS: dict[str, str] = {
     "mercer.tabular_models.Calibration": "mercer.tabular_models.calibration:Calibration",
     "mercer.tabular_models.Machine": "mercer.tabular_models.machine:Machine",
     "mercer.tabular_models.Partition": "mercer.tabular_models.partition:Partition",
+    "mercer.tabular_models.NoiseLevel": "mercer.tabular_models.noise_level:NoiseLevel",
     "mercer.tabular_models.Spread": "mercer.tabular_models.spread:Spread",
     "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
     "mercer.tables.Numbers": "mercer.tables.readers:Numbers",

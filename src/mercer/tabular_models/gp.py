@@ -19,13 +19,14 @@ from mercer.checks import (
     check_probability,
 )
 from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.learning import Fit, Learned
 from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED
-from mercer.tabular_models.spread import Spread, fit_spread, left_out_predictive
 from mercer.tabular_models.support import seen_variances, support_of
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
 
 
@@ -50,7 +51,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         best.
     calibrate : bool, default=True
         Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own, and let
-        their errors say how wide and how heavy-tailed the predictive distribution is (`spread_`).
+        their errors say how wide and how heavy-tailed the predictive distribution is (`spread_`), and whether the noise
+        depends on x (`noise_levels_`).
     criterion : {{"left_out", "evidence"}}, default="left_out"
         By what the length scale and the noise under a metric are learned: by the errors of left-out rows, or by the
         evidence (maximum likelihood), as in the paper.
@@ -99,6 +101,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     spread_ : Spread
         How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
         standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
+    noise_levels_ : list of (NoiseLevel or None)
+        How the noise depends on x, one a target; None where left-out rows do not clearly say so.
     seen_variances_ : list of ndarray
         Of each machine, the variance of the function at left-out rows for an output scale of 1, ascending.
     center_ : ndarray of shape (c,)
@@ -186,7 +190,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         leader = learned.machines[0]
         self._publish(learned, table, rows)
         self._single = y.ndim == 1
-        self._publish_distribution(learned)
+        self._publish_distribution(learned, table)
         self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
@@ -202,18 +206,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             machine = machine.changed(output_scales=fit.left_out.density_scales())
         return fit._replace(machine=machine)
 
-    def _publish_distribution(self, learned: Learned) -> None:
+    def _publish_distribution(self, learned: Learned, table: Table) -> None:
         """Learn from left-out rows how the predictive distribution is to be corrected, and keep what it needs."""
-        parts = [fit.left_out for fit in learned.fits]
-        raw, y, weights = left_out_predictive(learned.machines, parts), parts[0].y, parts[0].weights
-        if self.noise == "auto" and self.calibrate:
-            # Of each machine a bandwidth, a ridge and a share were chosen by these rows, and the spread has three.
-            self.spread_ = fit_spread(raw, y, weights, n_chosen=3 * len(parts) + 2)
-        else:
-            self.spread_ = Spread.none(len(parts), y.shape[1])
+        found = learn_distribution(learned.fits, table.X, calibrate=self.calibrate and self.noise == "auto")
+        self.spread_, self.noise_levels_ = found.distribution.spread, list(found.distribution.noise_levels)
         self.seen_variances_ = [seen_variances(fit.machine, fit.left_out) for fit in learned.fits]
-        densities = self.spread_.corrected(raw).log_densities(y).mean(axis=1)
-        self.loo_log_density_ = float(np.average(densities, weights=weights))
+        self.loo_log_density_ = found.log_density
 
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
@@ -293,8 +291,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         ndarray of shape (n,) or (n, c)
         """
         X = self._validated(X)
-        of_each = function_variance(self.machines_, X, self.working_memory, self.device) * self._factors(X) ** 2
-        function = self._predictive(X)._replace(deviations=np.sqrt(of_each))
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
+        function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
         return self._like_y(np.sqrt(function.variance()))
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
@@ -355,12 +354,13 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     def _predictive(self, X: np.ndarray) -> Predictive:
         """Return the distribution of observations at validated rows."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        corrected = self.spread_.corrected(raw)
+        corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
         return corrected._replace(means=corrected.means + self.center_)
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
         """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
-        return self.spread_.factors(predictive_of(self.machines_, X, self.working_memory, self.device).deviations)
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        return Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.

@@ -74,12 +74,15 @@ class Fit(NamedTuple):
         Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
     evidence : EvidenceTerms
         What the log evidence of the machine is made of; the lower bound on it with landmarks.
+    judged : ndarray of shape (n,)
+        Which rows of the table `left_out` predicts.
     """
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
+    judged: np.ndarray
 
 
 class Learned(NamedTuple):
@@ -171,12 +174,12 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = solved(iterate, trial.plan, rows.table, None, variances=search.fitter.needs_variances)
-        left_out = trial.left_out
+        left_out, judged = trial.left_out, rows.place[trial.rows]
         if found.left_out_variances is not None:
             # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
             # those of the machine that is kept, whose metric and noise come from more rows.
-            left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
-        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence))
+            left_out = left_out._replace(unit_variance=found.left_out_variances[judged])
+        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judged))
     return fits, trials
 
 
@@ -189,7 +192,8 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.evidence))
+        machine = found.machine.changed(share=share)
+        fits.append(Fit(machine, found.row_index, found.left_out, found.evidence, found.judged))
     return fits, trials
 
 
@@ -226,7 +230,7 @@ def fit_in_leaves(
             own = cut_into_leaves(iterate, trial.plan, table, random, direction)
             found = solved(iterate, trial.plan, table, own, variances=False)
             machine = found.machine.changed(share=share / PARTITIONS)
-            fits.append(Fit(machine, everything, trial.left_out, found.evidence))
+            fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows))
     return fits, trials
 
 

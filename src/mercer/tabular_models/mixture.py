@@ -35,11 +35,10 @@ def predictive_of(
     )
 
 
-def function_variance(
-    processes: Processes, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None
-) -> np.ndarray:
-    """Return the variance of the function, without the noise of an observation, under each process: (k, n, c)."""
-    return np.stack([c.unit_variance(X, working_memory, device)[:, None] * c.output_scales for c in processes])
+def function_variance(processes: Processes, deviations: np.ndarray) -> np.ndarray:
+    """Return the variance of the function under each process, from the deviations of observations: (k, n, c)."""
+    noise = np.stack([c.ridge * c.output_scales for c in processes])
+    return np.maximum(deviations**2 - noise[:, None], 0.0)
 
 
 def covariance_of(processes: Processes, X: np.ndarray, factors: np.ndarray, device: Any = None) -> np.ndarray:

@@ -82,6 +82,11 @@ class Predictive(NamedTuple):
         """Return the distribution at some of the rows."""
         return self._replace(means=self.means[:, index], deviations=self.deviations[:, index])
 
+    def of_target(self, j: int) -> "Predictive":
+        """Return the distribution of one target alone."""
+        means, deviations = self.means[:, :, j : j + 1], self.deviations[:, :, j : j + 1]
+        return self._replace(means=means, deviations=deviations, tails=self.tails[j : j + 1])
+
 
 def unit_factor(tails: np.ndarray) -> np.ndarray:
     """Return what a Student-t is multiplied by to have variance 1: sqrt((nu - 2) / nu)."""

@@ -51,6 +51,11 @@ class Spread(NamedTuple):
         ones, zeros = np.ones(n_outputs), np.zeros((n_components, n_outputs))
         return cls(ones, ones, np.full(n_outputs, np.inf), 1.0 + zeros, zeros, zeros)
 
+    @classmethod
+    def joined(cls, parts: Sequence["Spread"]) -> "Spread":
+        """Return the corrections of several targets as one."""
+        return cls(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
+
     def factors(self, deviations: np.ndarray) -> np.ndarray:
         """Return what deviations of shape (k, n, c) are multiplied by."""
         relative = np.log(deviations / self.reference[:, None])
