@@ -417,6 +417,7 @@ WRONG = {
     "standardize": ("yes", "standardize='yes' "),
     "n_landmarks": (0, "n_landmarks=0 .*at least 1"),
     "landmarks": ("random", "landmarks='random' "),
+    "interval_folds": (1, "interval_folds=1 .*at least 2"),
     "time_limit": (-1, "time_limit=-1 .*above 0"),
     "working_memory": (0, "working_memory=0 "),
 }

@@ -24,6 +24,7 @@ RESULTS: dict[str, str] = {
     "mercer.embedding.Augmented": "mercer.views.sources:Augmented",
     "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
     "mercer.tabular_models.Calibration": "mercer.tabular_models.calibration:Calibration",
+    "mercer.tabular_models.FoldScores": "mercer.tabular_models.cv_plus:FoldScores",
     "mercer.tabular_models.Machine": "mercer.tabular_models.machine:Machine",
     "mercer.tabular_models.Partition": "mercer.tabular_models.partition:Partition",
     "mercer.tabular_models.NoiseLevel": "mercer.tabular_models.noise_level:NoiseLevel",

@@ -116,7 +116,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def _ask(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
+    def _ask(self, method: str, X: Any, /, *args: Any, **options: Any) -> Any:
         check_is_fitted(self)
         return getattr(self.estimator_, method)(self.encoder_.transform(X), *args, **options)
 
@@ -131,9 +131,9 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         return self._ask("predict_quantiles", X, q)
 
     @available_if(_has("predict_interval"))
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(self, X: Any, coverage: float = 0.9, **options: Any) -> Any:
         """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
-        return self._ask("predict_interval", X, coverage)
+        return self._ask("predict_interval", X, coverage, **options)
 
     @available_if(_has("support"))
     def support(self, X: Any) -> Any:

@@ -4,7 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -18,7 +18,8 @@ from mercer.checks import (
     check_number,
     check_probability,
 )
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, MercerWarning, invalid_parameter
+from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
 from mercer.tabular_models.learning import Fit, Learned
@@ -79,8 +80,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     landmarks : {{"uniform", "kmeans++", "leverage", "leverage_hutchinson"}}, default="uniform"
         How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
         (`mercer.landmarks.choose_landmarks`).
+    interval_folds : int or None, default=None
+        With a number K, everything is learned K times more, each time without one of K folds, for intervals whose
+        coverage is guaranteed: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
     time_limit : float or None, default=None
-        Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+        Seconds that a fit may take, about; with `interval_folds`, each of the fits. The limit is checked between steps,
+        so a running step is completed first.
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search, and landmarks.
     working_memory : float, default=64.0
@@ -105,6 +110,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         How the noise depends on x, one a target; None where left-out rows do not clearly say so.
     seen_variances_ : list of ndarray
         Of each machine, the variance of the function at left-out rows for an output scale of 1, ascending.
+    fold_models_ : list of GPRegressor
+        With `interval_folds`: fitted without a fold each. Otherwise empty.
+    fold_scores_ : FoldScores or None
+        With `interval_folds`: the fold of each row, and its error under the model without that fold.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     {FITTED.strip()}
@@ -140,6 +149,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         shared_noise: float = 0.0,
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
+        interval_folds: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
@@ -161,6 +171,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.shared_noise = shared_noise
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
+        self.interval_folds = interval_folds
         self.time_limit = time_limit
         self.random_state = random_state
         self.working_memory = working_memory
@@ -195,7 +206,32 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
         self._warn_about_bounds(learned.fits[0])
+        self._publish_folds(X, y, sample_weight)
         return self
+
+    def _publish_folds(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> None:
+        """Learn everything anew without each fold, and keep how far its rows were from their predictions."""
+        self.fold_models_: list[GPRegressor] = []
+        self.fold_scores_: FoldScores | None = None
+        if self.interval_folds is None:
+            return
+        random = check_random_state(self.random_state)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        used = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0)
+        fold = balanced_folds(len(used), self.interval_folds, random)
+        targets = y.reshape(len(y), -1)
+        score = np.empty((len(used), targets.shape[1]))
+        for k in range(fold.max() + 1):
+            inside, outside = used[fold == k], used[fold != k]
+            model = clone(self).set_params(interval_folds=None, random_state=int(random.randint(2**31 - 1)))
+            with warnings.catch_warnings():
+                # What there is to warn about, the fit of all rows has said.
+                warnings.simplefilter("ignore", MercerWarning)
+                model.fit(X[outside], y[outside], None if weights is None else weights[outside])
+            mean, std = (part.reshape(len(inside), -1) for part in model.predict(X[inside], return_std=True))
+            score[fold == k] = np.abs(targets[inside] - mean) / std
+            self.fold_models_.append(model)
+        self.fold_scores_ = FoldScores(fold, score)
 
     def _with_output_scale(self, fit: Fit) -> Fit:
         """Return the machine with the output scale of left-out rows, of the evidence, or the one that was given."""
@@ -224,6 +260,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self._check_common()
         check_choice("criterion", self.criterion, ("left_out", "evidence"))
         check_flag("calibrate", self.calibrate)
+        if self.interval_folds is not None:
+            check_count("interval_folds", self.interval_folds, at_least=2)
         check_number("noise_floor", self.noise_floor, above=0.0, at_most=1.0)
         for name in ("noise", "output_scale"):
             if getattr(self, name) != "auto":
@@ -316,13 +354,17 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         found = [predictive.quantiles(check_probability("q", each)) for each in q]
         return np.stack([self._like_y(each) for each in found], axis=-1)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
         """Return the central interval that holds an observation with a given probability.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         coverage : float, default=0.9
+        method : {"model", "cv+"}, default="model"
+            "model" takes quantiles of the predictive distribution. "cv+" takes the errors of rows in folds that had no
+            part in a model, and needs a fit with `interval_folds`: if rows are exchangeable, their probability to hold
+            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution, and about `coverage`.
 
         Returns
         -------
@@ -330,7 +372,19 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             The lower and the upper end.
         """
         outside = 1.0 - check_probability("coverage", coverage)
+        if check_choice("method", method, ("model", "cv+")) == "cv+":
+            return self._cv_plus_interval(self._validated(X), coverage)
         return self.predict_quantiles(X, (0.5 * outside, 1.0 - 0.5 * outside))
+
+    def _cv_plus_interval(self, X: np.ndarray, coverage: float) -> np.ndarray:
+        if self.fold_scores_ is None:
+            raise invalid_parameter("method", "cv+", "'model' unless the model was fitted with interval_folds=K")
+        predicted = [model.predict(X, return_std=True) for model in self.fold_models_]
+        means, deviations = (
+            np.stack([part.reshape(len(X), -1) for part in parts]) for parts in zip(*predicted, strict=True)
+        )
+        found = cv_plus_interval(means, deviations, self.fold_scores_, coverage, self.working_memory)
+        return found[:, 0] if self._single else found
 
     def support(self, X: Any) -> np.ndarray:
         """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
