@@ -408,6 +408,7 @@ WRONG = {
     "noise": (0.1, "noise=0.1 .*output_scale='auto'"),
     "output_scale": (-2.0, "output_scale=-2.0 .*above 0"),
     "noise_floor": (0.0, "noise_floor=0.0 "),
+    "target_warp": ("sqrt", "target_warp='sqrt' .*'yeo-johnson'"),
     "criterion": ("likelihood", "criterion='likelihood' .*'left_out', 'evidence'"),
     "calibrate": ("yes", "calibrate='yes' "),
     "n_iter": (-1, "n_iter=-1 "),

@@ -29,6 +29,7 @@ RESULTS: dict[str, str] = {
     "mercer.tabular_models.Partition": "mercer.tabular_models.partition:Partition",
     "mercer.tabular_models.NoiseLevel": "mercer.tabular_models.noise_level:NoiseLevel",
     "mercer.tabular_models.Spread": "mercer.tabular_models.spread:Spread",
+    "mercer.tabular_models.TargetWarp": "mercer.tabular_models.target_warp:TargetWarp",
     "mercer.tables.EncodedColumn": "mercer.tables.columns:EncodedColumn",
     "mercer.tables.Numbers": "mercer.tables.readers:Numbers",
     "mercer.tables.Dates": "mercer.tables.readers:Dates",

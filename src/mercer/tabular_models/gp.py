@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
@@ -29,6 +29,8 @@ from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.support import seen_variances, support_of
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
+from mercer.tabular_models.target_warp_choice import chosen_warps
 
 
 class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
@@ -47,6 +49,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         How the metric is learned; "auto" tries all of them.
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
         How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
+    target_warp : {{"none", "auto", "log", "yeo-johnson"}}, default="none"
+        How targets are bent before they are predicted: log(y), or log(y + half the smallest positive target) where some
+        are 0, whose predictions are never negative; a power of Yeo and Johnson. "auto" takes a warp if left-out rows
+        are clearly likelier under it, and no further from their predictions. Quantiles, intervals, densities and draws
+        are of y; the mean and its deviation are found by quadrature. What speaks of the machines (`contributions`,
+        `gradients`, `noise_`, `output_scale_`, `center_`) is in units of the warped target.
     average : bool, default=True
         Whether to average the best machines; False takes the simplest of those that are not clearly worse than the
         best.
@@ -106,6 +114,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     spread_ : Spread
         How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
         standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
+    target_warps_ : list of TargetWarp
+        One a target.
     noise_levels_ : list of (NoiseLevel or None)
         How the noise depends on x, one a target; None where left-out rows do not clearly say so.
     seen_variances_ : list of ndarray
@@ -136,6 +146,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         metric: str = "auto",
         *,
         warp: Any = "auto",
+        target_warp: str = "none",
         average: bool = True,
         calibrate: bool = True,
         criterion: str = "left_out",
@@ -158,6 +169,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.kernel = kernel
         self.metric = metric
         self.warp = warp
+        self.target_warp = target_warp
         self.average = average
         self.calibrate = calibrate
         self.criterion = criterion
@@ -194,13 +206,17 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """
         X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
-        table, rows = self._table(X, y, sample_weight)
+        targets = y.reshape(len(y), -1).astype(np.float64)
+        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
+        warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
+        table, rows = self._table(X, forward_of(warps, targets), sample_weight)
         given = None if self.noise == "auto" else self.noise / self.output_scale
         learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
         self._publish(learned, table, rows)
         self._single = y.ndim == 1
+        self.target_warps_ = warps
         self._publish_distribution(learned, table)
         self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
@@ -247,7 +263,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         found = learn_distribution(learned.fits, table.X, calibrate=self.calibrate and self.noise == "auto")
         self.spread_, self.noise_levels_ = found.distribution.spread, list(found.distribution.noise_levels)
         self.seen_variances_ = [seen_variances(fit.machine, fit.left_out) for fit in learned.fits]
-        self.loo_log_density_ = found.log_density
+        left_out = learned.fits[0].left_out
+        slopes = log_slopes_of(self.target_warps_, inverse_of(self.target_warps_, left_out.y + table.center))
+        self.loo_log_density_ = found.log_density + float(np.average(slopes.mean(axis=1), weights=left_out.weights))
 
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
@@ -258,6 +276,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _check_parameters(self) -> None:
         self._check_common()
+        check_choice("target_warp", self.target_warp, ("none", "auto", "log", "yeo-johnson"))
         check_choice("criterion", self.criterion, ("left_out", "evidence"))
         check_flag("calibrate", self.calibrate)
         if self.interval_folds is not None:
@@ -308,14 +327,23 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if return_std and return_cov:
             raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
         X = self._validated(X)
+        is_plain = all(warp.name == "none" for warp in self.target_warps_)
+        if is_plain and not return_std:
+            mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
+            mean += self.center_
+        else:
+            mean, std = moments_of(self._predictive(X), self.target_warps_)
+        answer = self._like_y(mean)
         if return_std:
-            predictive = self._predictive(X)
-            return self._like_y(predictive.mean()), self._like_y(np.sqrt(predictive.variance()))
-        mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
-        answer = self._like_y(mean + self.center_)
+            return answer, self._like_y(std)
         if not return_cov:
             return answer
-        return answer, self._like_y(covariance_of(self.machines_, X, self._factors(X), self.device))
+        covariance = covariance_of(self.machines_, X, self._factors(X), self.device)
+        if not is_plain:
+            # The correlations of the warped targets, with the deviations of the targets themselves.
+            own = std / np.sqrt(np.einsum("iic->ic", covariance))
+            covariance *= own[:, None] * own[None, :]
+        return answer, self._like_y(covariance)
 
     def latent_std(self, X: Any) -> np.ndarray:
         """Return the standard deviation of the function, without the noise of an observation.
@@ -332,7 +360,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
         function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
-        return self._like_y(np.sqrt(function.variance()))
+        function = function._replace(means=function.means + self.center_)
+        return self._like_y(moments_of(function, self.target_warps_)[1])
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Return quantiles of an observation: where the probability of a smaller one is q.
@@ -350,9 +379,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         X = self._validated(X)
         predictive = self._predictive(X)
         if np.ndim(q) == 0:
-            return self._like_y(predictive.quantiles(check_probability("q", q)))
+            return self._like_y(inverse_of(self.target_warps_, predictive.quantiles(check_probability("q", q))))
         found = [predictive.quantiles(check_probability("q", each)) for each in q]
-        return np.stack([self._like_y(each) for each in found], axis=-1)
+        return np.stack([self._like_y(inverse_of(self.target_warps_, each)) for each in found], axis=-1)
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
         """Return the central interval that holds an observation with a given probability.
@@ -406,7 +435,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
 
     def _predictive(self, X: np.ndarray) -> Predictive:
-        """Return the distribution of observations at validated rows."""
+        """Return the distribution of observations at validated rows, of the warped targets."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
         return corrected._replace(means=corrected.means + self.center_)
@@ -433,7 +462,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         n_samples = check_count("n_samples", n_samples)
         random = check_random_state(random_state)
         drawn = draw(self.machines_, X, n_samples, random, self._factors(X), self.spread_.tails, self.device)
-        return self.center_[0] + drawn[:, 0] if self._single else self.center_[:, None] + drawn
+        drawn = inverse_of(self.target_warps_, self.center_[:, None] + drawn)
+        return drawn[:, 0] if self._single else drawn
 
     def log_density(self, X: Any, y: Any) -> np.ndarray:
         """Return the log density of y at each row under the average of the processes, of shape (n,).
@@ -445,7 +475,11 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             Of several targets the densities are multiplied.
         """
         X = self._validated(X)
-        return self._predictive(X).joint_log_densities(np.asarray(y, dtype=np.float64).reshape(len(X), -1))
+        y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        bent, slopes = forward_of(self.target_warps_, y), log_slopes_of(self.target_warps_, y).sum(axis=1)
+        possible = np.isfinite(bent).all(axis=1)
+        densities = self._predictive(X).joint_log_densities(np.where(possible[:, None], bent, 0.0))
+        return np.where(possible, densities + np.where(possible, slopes, 0.0), -np.inf)
 
     def _like_y(self, values: np.ndarray) -> Any:
         """Return values with the outputs as y had them: without that axis if y had one dimension."""
