@@ -44,9 +44,9 @@ def cv_plus_interval(
     ceil((1 - alpha) (m + 1))-th smallest of the upper ends; without end where there are too few rows for that. With
     deviations of 1 this is the paper's CV+ (its equation 11). Deviations that depend on x are those of nested sets
     (Gupta, Kuchibhotla and Ramdas, 2022), for which the same holds: intervals are wide where errors are large. In
-    practice it is rather more than 1 - alpha where rows are few (.93 for .90 on 200 made tables of 60 rows in five folds,
-    with Student-t noise of 2 degrees of freedom); 1 - 2 alpha is what no distribution of exchangeable rows can break,
-    but for a term of the order of sqrt(2 / m).
+    practice it is rather more than 1 - alpha where rows are few (.93 for .90 on 200 made tables of 60 rows in five
+    folds, with Student-t noise of 2 degrees of freedom); 1 - 2 alpha is what no distribution of exchangeable rows can
+    break, but for a term of the order of sqrt(2 / m).
 
     Parameters
     ----------

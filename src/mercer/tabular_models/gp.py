@@ -393,7 +393,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         method : {"model", "cv+"}, default="model"
             "model" takes quantiles of the predictive distribution. "cv+" takes the errors of rows in folds that had no
             part in a model, and needs a fit with `interval_folds`: if rows are exchangeable, their probability to hold
-            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution. In practice it is `coverage` or somewhat more.
+            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution, and in practice
+            `coverage` or somewhat more.
 
         Returns
         -------
