@@ -94,11 +94,9 @@ def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndar
     mean = model.predict(test)
     outcome = {"seconds": seconds, "predict_seconds": time.perf_counter() - start, "prediction": mean}
     if name.startswith("GP"):
-        mean, std = model.predict(test, return_std=True)
-        half = 1.6448536269514722 * std
-        outcome["coverage"] = float(np.mean(np.abs(targets - mean) <= half))
-        squares = ((targets - mean) / std) ** 2
-        outcome["nll"] = float(np.mean(0.5 * (np.log(2 * np.pi * std**2) + squares)))
+        lower, upper = model.predict_interval(test, LEVEL).T
+        outcome["coverage"] = float(np.mean((lower <= targets) & (targets <= upper)))
+        outcome["nll"] = -float(np.mean(model.log_density(test, targets)))
     return outcome
 
 

@@ -46,13 +46,14 @@ class Landmarks(NamedTuple):
 
 
 class LandmarkFit(NamedTuple):
-    """A machine on landmarks, which rows of the table they are, left-out predictions, and what the bound on the
-    evidence is made of."""
+    """A machine on landmarks, which rows of the table they are, left-out predictions, what the bound on the evidence is
+    made of, and which rows of the table were left out."""
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
+    judged: np.ndarray
 
 
 def landmark_machine(
@@ -69,7 +70,8 @@ def landmark_machine(
     kernel, columns = iterate.kernel, table.columns(warp)
     random = np.random.RandomState(landmarks.seed)
     pool = drawn_rows(len(table), max(MOST_SAMPLED, 2 * landmarks.n_landmarks), random)
-    seen = table.take(drawn_rows(len(table), MOST_SAMPLED, random, among=pool))
+    judged = drawn_rows(len(table), MOST_SAMPLED, random, among=pool)
+    seen = table.take(judged)
     # Variances need the sums over all landmarks, however many these are.
     is_summed = fitter.needs_variances or landmarks.n_landmarks <= MOST_SUMMED
     few = landmarks if is_summed else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
@@ -114,7 +116,7 @@ def landmark_machine(
         evidence.best_scales(),
         posterior_root=None if root is None else packed_triangle(root.to(torch.float32).cpu().numpy()),
     )
-    return LandmarkFit(machine, index, left_out[best], evidence)
+    return LandmarkFit(machine, index, left_out[best], evidence, judged)
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:

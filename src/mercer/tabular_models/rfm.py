@@ -22,7 +22,8 @@ PARAMETERS = """
     ----------
     kernel : str, Kernel or callable, default="auto"
         "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
-        object, or "auto" to choose among "linear", "matern32", "laplace" and "gaussian".
+        object, or "auto" to choose among "linear", "matern32", "laplace",
+        "product_matern32" and "product_laplace".
     metric : {"auto", "identity", "diagonal", "full", "ard"}, default="auto"
         How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
         a column by maximum likelihood. The identity is the start of each, and a candidate.
