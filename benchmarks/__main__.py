@@ -34,6 +34,7 @@ from experiments.runner import first_line
 WITH_OPTIONS_OF_THEIR_OWN = (
     "busy_neighbor",
     "classes",
+    "discriminant",
     "fit_time",
     "importances",
     "large_table",

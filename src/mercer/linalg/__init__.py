@@ -3,7 +3,14 @@
 from mercer.linalg.cholesky import CholeskyFactor, cholesky, inverted, solve_refined
 from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients
 from mercer.linalg.distances import squared_distances, squared_norms
-from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, lanczos_eigenpairs, top_eigenpairs
+from mercer.linalg.eigen import (
+    EigenPairs,
+    block_krylov_eigenpairs,
+    generalized_eigenpairs,
+    inverse_root,
+    lanczos_eigenpairs,
+    top_eigenpairs,
+)
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
 from mercer.linalg.threads import in_parallel, one_thread, threads_for
 
@@ -12,6 +19,7 @@ __all__ = [
     "EigenPairs",
     "RidgeSolution",
     "Solution",
+    "block_krylov_eigenpairs",
     "cholesky",
     "conjugate_gradients",
     "generalized_eigenpairs",
