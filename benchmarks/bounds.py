@@ -1,16 +1,45 @@
-"""For benchmarks with a bound and no peer, which run by themselves: verdicts, their table, and the file they leave."""
+"""For benchmarks with a bound, which run by themselves: their options, verdicts, table, and the file they leave."""
 
+import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import BUSY, load_average, machine_facts
+from benchmarks.harness import BUSY, ROOT, load_average, machine_facts
 from experiments.report import print_table, strict_json, write_atomically
 
 
-def verdict(claim: str, value: float, at_most: float) -> dict[str, Any]:
-    """Return whether a value is within its bound."""
-    return {"claim": claim, "value": value, "at_most": at_most, "status": "held" if value <= at_most else "not held"}
+def verdict(
+    claim: str, value: float | None, at_most: float | None = None, *, at_least: float | None = None
+) -> dict[str, Any]:
+    """Return whether a value is within its bound, which is one of the two; None is a value that is not known."""
+    held = value is not None and (value <= at_most if at_most is not None else value >= at_least)  # type: ignore[operator]
+    status = "not measured" if value is None else "held" if held else "not held"
+    bound = {"at_most": at_most} if at_most is not None else {"at_least": at_least}
+    return {"claim": claim, "value": value, **bound, "status": status}
+
+
+def ratio(value: float | None, base: float | None) -> float | None:
+    """Return a ratio, or None where one side was not measured."""
+    return None if value is None or base is None else value / base
+
+
+def text(value: float | None, digits: int = 3) -> str:
+    """Return a number as a cell of a table, empty where it was not measured."""
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def options(name: str, quick: str) -> argparse.ArgumentParser:
+    """Return the options that all share; `quick` says what the small version is."""
+    parser = argparse.ArgumentParser(f"python -m benchmarks {name}")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--out", type=Path, default=ROOT / "results", metavar="DIR", help="where the JSON goes")
+    return parser
+
+
+def file_name(name: str, args: argparse.Namespace) -> str:
+    """Return the name of the file that a run leaves; quick results get a file of their own."""
+    return f"{name}-quick" if args.quick else name
 
 
 def load_at_start() -> float | None:
@@ -23,17 +52,18 @@ def load_at_start() -> float | None:
 
 def print_claims(claims: list[dict[str, Any]]) -> None:
     """Print the verdicts, with the exponent of growth where there is one."""
+    growing = any("exponent" in each for each in claims)
     rows = [
         (
             each["claim"],
-            f"{each['value']:.3g}",
-            f"{each['at_most']:g}",
-            f"{each['exponent']:.2f}" if "exponent" in each else "",
+            text(each["value"]),
+            f"at most {each['at_most']:g}" if "at_most" in each else f"at least {each['at_least']:g}",
+            *([f"{each['exponent']:.2f}" if "exponent" in each else ""] if growing else []),
             each["status"],
         )
         for each in claims
     ]
-    print_table("Claims", ("claim", "value", "at most", "exponent", "status"), rows)
+    print_table("Claims", ("claim", "value", "bound", *(["exponent"] if growing else []), "status"), rows)
 
 
 def keep(folder: Path, name: str, load: float | None, **found: Any) -> None:

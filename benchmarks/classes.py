@@ -4,24 +4,17 @@ Run as `python -m benchmarks classes`, with the options of `python -m benchmarks
 log loss of their probabilities, by accuracy, and by the expected calibration error, on the same splits.
 """
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.bounds import keep, load_at_start
-from benchmarks.harness import ROOT
+from benchmarks.contestants import one_thread
 from benchmarks.tables import (
-    MOST_TRAIN,
-    cases,
     categorical,
+    compare,
     folder,
-    journal_of,
     means,
     numbers_of,
     split,
@@ -29,7 +22,6 @@ from benchmarks.tables import (
     with_kinds,
     with_words,
 )
-from experiments.report import print_table
 from mercer.metrics import mean_ranks
 
 # Of a class with fewer rows than this to learn from, nothing is asked: peers choose by folds, which need some rows.
@@ -111,6 +103,7 @@ CONTESTANTS: dict[str, Callable[..., Outcome]] = {
     "SVC": fit_svc,
     "LightGBM": fit_lightgbm,
     "xRFM": fit_xrfm,
+    "GPClassifier": lambda *parts: fit_mercer("GPClassifier", *parts),
     "KernelDiscriminant": lambda *parts: fit_mercer("KernelDiscriminant", *parts),
 }
 
@@ -136,57 +129,28 @@ def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def run(name: str, fold: int, method: str, most_rows: int) -> dict[str, Any]:
+def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
     """Fit one contestant on one fold of one table."""
     import pandas as pd
-    from threadpoolctl import threadpool_limits
 
-    train, test = split(pd.read_parquet(folder() / f"{name}.parquet"), fold, most_rows)
+    train, test = split(pd.read_parquet(folder() / f"{table}.parquet"), fold, most_rows)
     counts = train.target.value_counts()
     classes = np.sort(counts.index[counts >= FEWEST_OF_A_CLASS].to_numpy())
     train, test = (part[part.target.isin(classes)] for part in (train, test))
     y, truth = (np.searchsorted(classes, part.target.to_numpy()) for part in (train, test))
     train, test = train.drop(columns="target"), test.drop(columns="target")
-    with threadpool_limits(1):
+    with one_thread():
         outcome = CONTESTANTS[method](train, y, test, len(classes))
     p = outcome.pop("prediction")
     scores = {"log_loss": log_loss(p, truth), "accuracy": float(np.mean(p.argmax(axis=1) == truth))}
     scores["calibration_error"] = calibration_error(p, truth)
-    return {"table": name, "fold": fold, "method": method, "n": len(y), "classes": len(classes), **scores, **outcome}
+    return {"n": len(y), "classes": len(classes), **scores, **outcome}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run what is asked for and print the comparison."""
-    parser = argparse.ArgumentParser("python -m benchmarks classes")
-    parser.add_argument("--only", default="", help="tables, separated by commas")
-    parser.add_argument("--methods", default=",".join(CONTESTANTS), help="contestants, separated by commas")
-    parser.add_argument("--rows", type=int, default=MOST_TRAIN, help="most rows to learn from (2000)")
-    parser.add_argument("--folds", choices=("one", "all"), default="all")
-    parser.add_argument("--out", type=Path, default=ROOT / "results")
-    parser.add_argument("--label", default="", help="a word for the file's name")
-    args = parser.parse_args(argv)
-    load = load_at_start()
-    name = f"classes-{args.rows}" + (f"-{args.label}" if args.label else "")
-    journal = args.out / f"{name}.jsonl"
-    done, methods = journal_of(journal), args.methods.split(",")
-    args.out.mkdir(parents=True, exist_ok=True)
-    lines, start = [], time.monotonic()
-    for table, fold in cases([each for each in args.only.split(",") if each], args.folds, "class"):
-        for method in methods:
-            key = (table, fold, method)
-            if key not in done:
-                done[key] = run(table, fold, method, args.rows)
-                with journal.open("a") as file:
-                    file.write(json.dumps(done[key]) + "\n")
-                shown = (
-                    "{table:24} {fold} {method:18} log loss {log_loss:.4f}, accuracy {accuracy:.3f} in {seconds:.1f} s"
-                )
-                print(shown.format(**done[key]), f"({time.monotonic() - start:.0f} s so far)", flush=True)
-            lines.append(done[key])
-    found = summary(lines)
-    print_table(f"{name}: {found['tables']} tables", ("method", *found["columns"]), found["rows"])
-    keep(args.out, name, load, runs=lines, summary=found)
-    return 0
+    line = "{table:24} {fold} {method:18} log loss {log_loss:.4f}, accuracy {accuracy:.3f} in {seconds:.1f} s"
+    return compare("classes", "class", CONTESTANTS, run, line, summary, argv)
 
 
 def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -85,6 +85,11 @@ class Memory:
     def exact(self) -> bool:
         return self.method == "VmHWM"
 
+    @property
+    def megabytes(self) -> float | None:
+        """The peak in MB where it is exact."""
+        return self.peak / MB if self.exact and self.peak is not None else None
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -176,7 +181,12 @@ def _memory_of_call(name: str, contestant: str, quick: bool, root: Path) -> Memo
 
 
 def peak_memory(call: Callable[[], Any]) -> Memory:
-    """Run `call` and give its peak of resident memory above that just before it.
+    """Run `call` and give its peak of resident memory above that just before it."""
+    return with_peak_memory(call)[1]
+
+
+def with_peak_memory(call: Callable[[], Any]) -> tuple[Any, Memory]:
+    """Run `call` and give its answer, and its peak of resident memory above that just before it.
 
     Linux resets its high-water mark on request: that is exact. Elsewhere the mark only ever rises, and its
     rise is a lower bound; without a rise nothing is known.
@@ -184,14 +194,14 @@ def peak_memory(call: Callable[[], Any]) -> Memory:
     give_back_freed_memory()
     if reset_high_water_mark():
         before = status_bytes("VmRSS")
-        call()
-        return Memory(float(max(status_bytes("VmHWM") - before, 0)), "VmHWM")
+        answer = call()
+        return answer, Memory(float(max(status_bytes("VmHWM") - before, 0)), "VmHWM")
     if resource is None:
-        return Memory(None, "not measured")
+        return call(), Memory(None, "not measured")
     before = highest_ever()
-    call()
+    answer = call()
     rise = highest_ever() - before
-    return Memory(float(rise), "ru_maxrss") if rise > 0 else Memory(None, "not measured")
+    return answer, Memory(float(rise), "ru_maxrss") if rise > 0 else Memory(None, "not measured")
 
 
 def give_back_freed_memory() -> None:

@@ -8,16 +8,14 @@ process, and claims there are ratios only.
 """
 
 import argparse
-import json
 import math
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import fresh_process
 from benchmarks.bounds import keep, load_at_start, print_claims, verdict
 from benchmarks.harness import ROOT, highest_ever
 from experiments.report import print_table
@@ -53,14 +51,12 @@ def fit(model: str, n: int, d: int, m: int) -> dict[str, Any]:
     made = estimator(model, d, m)
     before, start = highest_ever(), time.perf_counter()
     made.fit(X, y)
-    seconds = time.perf_counter() - start
-    return {"model": model, "rows": n, "columns": d, "seconds": seconds, "gb_before": before / 1e9}
+    seconds, gigabytes = time.perf_counter() - start, {"gb_before": before / 1e9, "peak_gb": highest_ever() / 1e9}
+    return {"model": model, "rows": n, "columns": d, "seconds": seconds, **gigabytes}
 
 
-def in_fresh_process(model: str, *sizes: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.many_rows", "--fit", model, *map(str, sizes)]
-    done = subprocess.run(command, cwd=ROOT.parent, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+def in_fresh_process(model: str, n: int, d: int, m: int) -> dict[str, Any]:
+    return fresh_process.call("many_rows", "fit", model=model, n=n, d=d, m=m)
 
 
 def judge(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -88,12 +84,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_SIZES} rows, {QUICK_LANDMARKS} landmarks")
     parser.add_argument("--only", choices=MODELS, metavar="MODEL", help="one of the models; a file of its own")
     parser.add_argument("--out", type=Path, default=ROOT / "results", metavar="DIR")
-    parser.add_argument("--fit", nargs=4, metavar=("MODEL", "N", "D", "M"), help="one fit, in this process")
     args = parser.parse_args()
-    if args.fit:
-        result = fit(args.fit[0], *map(int, args.fit[1:]))
-        print(json.dumps({**result, "peak_gb": highest_ever() / 1e9}))
-        return
     load = load_at_start()
     sizes = QUICK_SIZES if args.quick else SIZES
     m = QUICK_LANDMARKS if args.quick else N_LANDMARKS

@@ -7,18 +7,21 @@ so that a run that is stopped goes on where it was.
 """
 
 import argparse
-import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.bounds import keep, load_at_start
+from benchmarks.contestants import one_thread, regressor
 from benchmarks.harness import ROOT
+from benchmarks.journal import Journal
+from benchmarks.made_tables import rmse
 from experiments.report import print_table
 from mercer.metrics import mean_ranks
 
@@ -81,7 +84,7 @@ def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndar
 
     import mercer
 
-    model = mercer.tabular(getattr(mercer, name)(random_state=0))
+    model = mercer.tabular(regressor(name))
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -91,21 +94,17 @@ def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndar
     mean = model.predict(test)
     outcome = {"seconds": seconds, "predict_seconds": time.perf_counter() - start, "prediction": mean}
     if name.startswith("GP"):
-        mean, std = model.predict(test, return_std=True)
-        half = 1.6448536269514722 * std
-        outcome["coverage"] = float(np.mean(np.abs(targets - mean) <= half))
-        squares = ((targets - mean) / std) ** 2
-        outcome["nll"] = float(np.mean(0.5 * (np.log(2 * np.pi * std**2) + squares)))
+        lower, upper = model.predict_interval(test, LEVEL).T
+        outcome["coverage"] = float(np.mean((lower <= targets) & (targets <= upper)))
+        outcome["nll"] = -float(np.mean(model.log_density(test, targets)))
     return outcome
 
 
 def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
     """Fit CatBoost's defaults, with its own treatment of categories."""
-    from catboost import CatBoostRegressor
-
     words = categorical(train)
-    train, test = (with_words(part, words) for part in (train, test))
-    model = CatBoostRegressor(verbose=0, thread_count=1, cat_features=words, allow_writing_files=False, random_seed=0)
+    train, test = with_words(train, words), with_words(test, words)
+    model = regressor("CatBoost", cat_features=words)
     return timed(lambda: model.fit(train, y), lambda: model.predict(test))
 
 
@@ -128,10 +127,8 @@ def with_kinds(train: Any, test: Any) -> tuple[Any, Any]:
 
 def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
     """Fit LightGBM's defaults, with its own treatment of categories."""
-    from lightgbm import LGBMRegressor
-
     train, test = with_kinds(train, test)
-    model = LGBMRegressor(n_jobs=1, verbose=-1, random_state=0)
+    model = regressor("LightGBM")
     return timed(lambda: model.fit(train, y), lambda: np.asarray(model.predict(test)))
 
 
@@ -191,53 +188,82 @@ def cases(only: list[str], folds: str, kind: str = "number") -> Iterator[tuple[s
         yield from ((name, fold) for fold in range(1, 10) for name in small)
 
 
-def run(name: str, fold: int, method: str, most_rows: int) -> dict[str, Any]:
-    """Fit one contestant on one fold of one table."""
+class Fold(NamedTuple):
+    """The rows to learn from and those to predict, with their targets."""
+
+    train: Any
+    y: np.ndarray
+    test: Any
+    targets: np.ndarray
+
+
+def fold_of(table: str, fold: int, most_rows: int) -> Fold:
+    """Read one fold of one table."""
     import pandas as pd
-    from threadpoolctl import threadpool_limits
 
-    train, test = split(pd.read_parquet(folder() / f"{name}.parquet"), fold, most_rows)
+    train, test = split(pd.read_parquet(folder() / f"{table}.parquet"), fold, most_rows)
     y, targets = (part.target.to_numpy(float) for part in (train, test))
-    train, test = train.drop(columns="target"), test.drop(columns="target")
-    with threadpool_limits(1):
-        outcome = CONTESTANTS[method](train, y, test, targets)
-    outcome["rmse"] = float(np.sqrt(np.mean((outcome.pop("prediction") - targets) ** 2)))
-    return {"table": name, "fold": fold, "method": method, "n": len(y), **outcome}
+    return Fold(train.drop(columns="target"), y, test.drop(columns="target"), targets)
 
 
-def journal_of(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
-    """Return what was measured before."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return {(line["table"], line["fold"], line["method"]): line for line in lines}
+def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
+    """Fit one contestant on one fold of one table."""
+    rows = fold_of(table, fold, most_rows)
+    with one_thread():
+        outcome = CONTESTANTS[method](*rows)
+    prediction = outcome.pop("prediction")
+    return {"n": len(rows.y), **outcome, "rmse": rmse(prediction, rows.targets)}
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run what is asked for and print the comparison."""
-    parser = argparse.ArgumentParser("python -m benchmarks tables")
+    line = "{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s"
+    return compare("tables", "number", CONTESTANTS, run, line, summary, argv)
+
+
+def compare(
+    benchmark: str,
+    kind: str,
+    contestants: Mapping[str, Any],
+    run: Callable[..., Outcome],
+    line: str,
+    summary: Callable[[list[Outcome]], dict[str, Any]],
+    argv: list[str] | None,
+) -> int:
+    """Run contestants on the folds of tables, as the command line asks, and print the comparison.
+
+    Parameters
+    ----------
+    benchmark : str
+        Its name on the command line.
+    kind : {"number", "class"}
+        Of the tables' targets.
+    contestants : mapping
+        Their names.
+    run : callable
+        Takes table, fold, method and most_rows, and returns what was measured.
+    line : str
+        How a measurement is shown.
+    summary : callable
+        Takes all measurements, and returns the number of tables, the columns and the rows of the comparison.
+    argv : list of str or None
+    """
+    parser = argparse.ArgumentParser(f"python -m benchmarks {benchmark}")
     parser.add_argument("--only", default="", help="tables, separated by commas")
-    parser.add_argument("--methods", default=",".join(CONTESTANTS), help="contestants, separated by commas")
+    parser.add_argument("--methods", default=",".join(contestants), help="contestants, separated by commas")
     parser.add_argument("--rows", type=int, default=MOST_TRAIN, help="most rows to learn from (2000)")
     parser.add_argument("--folds", choices=("one", "all"), default="all")
     parser.add_argument("--out", type=Path, default=ROOT / "results")
     parser.add_argument("--label", default="", help="a word for the file's name")
     args = parser.parse_args(argv)
     load = load_at_start()
-    name = f"tables-{args.rows}" + (f"-{args.label}" if args.label else "")
-    journal = args.out / f"{name}.jsonl"
-    done, methods = journal_of(journal), args.methods.split(",")
-    args.out.mkdir(parents=True, exist_ok=True)
-    lines = []
-    for table, fold in cases([each for each in args.only.split(",") if each], args.folds):
-        for method in methods:
-            key = (table, fold, method)
-            if key not in done:
-                done[key] = run(table, fold, method, args.rows)
-                with journal.open("a") as file:
-                    file.write(json.dumps(done[key]) + "\n")
-                print(
-                    "{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s".format(**done[key]), flush=True
-                )
-            lines.append(done[key])
+    name = f"{benchmark}-{args.rows}" + (f"-{args.label}" if args.label else "")
+    journal = Journal(args.out / f"{name}.jsonl", "table", "fold", "method")
+    lines = [
+        journal.entry(partial(run, most_rows=args.rows), line, table=table, fold=fold, method=method)
+        for table, fold in cases([each for each in args.only.split(",") if each], args.folds, kind)
+        for method in args.methods.split(",")
+    ]
     found = summary(lines)
     print_table(f"{name}: {found['tables']} tables", ("method", *found["columns"]), found["rows"])
     keep(args.out, name, load, runs=lines, summary=found)

@@ -16,7 +16,7 @@ scaler = StandardScaler().fit(X)
 # Three classes give two discriminants. Ridge and bandwidth are chosen by leave-one-out.
 from mercer import KernelDiscriminant
 
-model = KernelDiscriminant(bandwidth="auto", random_state=0).fit(scaler.transform(X), y)
+model = KernelDiscriminant(random_state=0).fit(scaler.transform(X), y)
 print(f"{model.score(scaler.transform(X_test), y_test):.1%} of the wines that the fit has not seen are told apart")
 
 # Which measurements do it? A recursive feature machine for the same classes answers that.

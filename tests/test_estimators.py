@@ -250,6 +250,8 @@ CHANGES = {
             "output_scale": beside(2.0, noise=0.1, n_landmarks=None),
             "noise_floor": 0.9,
             "criterion": "evidence",
+            "target_warp": "yeo-johnson",
+            "interval_folds": 2,
             "iterate": beside("last", n_iter=6, metric="diagonal", bandwidth=2.0),
         },
     ),
@@ -288,10 +290,11 @@ CHANGES = {
             "kernel": "laplace",
             "n_components": 3,
             "ridge": 5.0,
-            "regularizer": "rkhs",
+            "regularizer": "identity",
             "center": False,
             "n_landmarks": 30,
             "priors": np.arange(1.0, 11.0),
+            "class_weight": {0: 9.0},
             "bandwidth": 0.5,
             "landmarks": "kmeans++",
             "random_state": 7,
@@ -417,7 +420,7 @@ CHANGES = {
     ),
 }
 # These change where and how the work is done, not what comes out.
-MEANS = {"working_memory", "device", "checkpoint"}
+MEANS = {"working_memory", "device", "checkpoint", "n_jobs"}
 
 
 def outcome(estimator):
@@ -428,7 +431,10 @@ def outcome(estimator):
         X, y = np.concatenate([X, X[:20]]), np.concatenate([y, y[20:40]])
     fitted = estimator.fit(X, y)
     if hasattr(fitted, "sample_y"):
-        return np.column_stack(fitted.predict(X, return_std=True))
+        predicted = np.column_stack(fitted.predict(X, return_std=True))
+        return (
+            np.column_stack([predicted, fitted.predict_interval(X, method="cv+")]) if fitted.fold_models_ else predicted
+        )
     if hasattr(fitted, "modularity_"):
         return np.r_[fitted.modularity_, abs(fitted.coef_).sum(), fitted.dimensions_.sum(), fitted.eigenvalues_]
     if hasattr(fitted, "membership"):

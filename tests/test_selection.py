@@ -1,4 +1,4 @@
-"""Leave-one-out scores against n refits, and the choice at a bounded cost."""
+"""Leave-one-out scores against n refits, the choice at a bounded cost, and the climb over a grid."""
 
 import math
 
@@ -9,7 +9,17 @@ from numpy.testing import assert_allclose
 
 from mercer import selection
 from mercer.kernels import Gaussian, Laplace
-from mercer.selection import CRITERIA, Candidate, best, evaluate, evaluate_matrix, select, squared_stacking_weights
+from mercer.selection import (
+    CRITERIA,
+    MOST_STEPS,
+    Candidate,
+    best,
+    climb,
+    evaluate,
+    evaluate_matrix,
+    select,
+    squared_stacking_weights,
+)
 from tests.examples_of import numbers
 
 
@@ -186,3 +196,77 @@ def test_a_prediction_that_helps_nothing_has_no_share():
     y = numbers(40, 1)
     good = y + 0.01 * numbers(40, 1, seed=1)
     assert_allclose(squared_stacking_weights(np.stack([good, np.full_like(y, 50.0)]), y), [1.0, 0.0], atol=1e-3)
+
+
+# ---- the climb ---------------------------------------------------------------------------------------------
+
+
+GAIN = 1e-3
+
+
+def bowl(i, j):
+    """A cost with its bottom at (i, j), steeper along one axis, that remembers where it was asked."""
+    asked = []
+
+    def cost(place):
+        asked.append(place)
+        return 0.3 * (place[0] - i) ** 2 + 0.1 * (place[1] - j) ** 2
+
+    return cost, asked
+
+
+def everywhere(place):
+    return True
+
+
+@pytest.mark.parametrize("bottom", [(0, 0), (4, 0), (0, -6), (-2, 4), (6, 8)])
+def test_it_finds_the_bottom_of_a_bowl_and_asks_nothing_twice(bottom):
+    cost, asked = bowl(*bottom)
+    assert climb(cost, everywhere, smallest_gain=GAIN, fine=False) == (bottom, 0.0)
+    assert len(set(asked)) == len(asked)
+    assert asked[0] == (0, 0)
+    # Coarse steps are even.
+    assert all(i % 2 == j % 2 == 0 for i, j in asked)
+
+
+@pytest.mark.parametrize("bottom", [(0, 0), (3, 0), (1, -5), (-2, 3)])
+def test_fine_steps_end_between_the_coarse_ones(bottom):
+    cost, asked = bowl(*bottom)
+    assert climb(cost, everywhere, smallest_gain=GAIN, fine=True) == (bottom, 0.0)
+    assert len(set(asked)) == len(asked)
+
+
+def test_it_stays_where_it_is_allowed():
+    cost, asked = bowl(4, 6)
+    place, lowest = climb(cost, lambda place: place[0] == 0 and place[1] <= 3, smallest_gain=GAIN, fine=True)
+    assert place == (0, 3)
+    assert lowest == cost(place)
+    assert all(i == 0 and j <= 3 for i, j in asked)
+
+
+def test_a_plain_is_left_after_its_neighbors_and_small_gains_are_none():
+    asked = []
+
+    def flat(place):
+        asked.append(place)
+        return 0.9 * GAIN * (place != (0, 0)) * -1.0
+
+    assert climb(flat, everywhere, smallest_gain=GAIN, fine=False) == ((0, 0), 0.0)
+    assert {(-2, 0), (0, -2), (0, 0), (0, 2), (2, 0)} <= set(asked)
+    assert np.abs(asked).max() == 2
+
+
+def test_a_slope_without_an_end_is_left_after_some_steps():
+    place, lowest = climb(lambda place: -float(place[1]), everywhere, smallest_gain=GAIN, fine=False)
+    assert place[1] == 2 * MOST_STEPS
+    assert lowest == -2.0 * MOST_STEPS
+
+
+def test_places_of_infinite_cost_are_not_taken():
+    place, lowest = climb(
+        lambda place: math.inf if place[1] > 0 else place[1] ** 2 + 1.0, everywhere, smallest_gain=GAIN, fine=True
+    )
+    assert (place, lowest) == ((0, 0), 1.0)
+    # A start that cannot be used is left for a neighbor that can.
+    place, _ = climb(lambda place: math.inf if place == (0, 0) else 1.0, everywhere, smallest_gain=GAIN, fine=False)
+    assert place != (0, 0)

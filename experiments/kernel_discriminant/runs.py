@@ -18,7 +18,7 @@ from mercer import KernelDiscriminant
 def contestant(name: str, settings: dict[str, Any], seed: int) -> Any:
     """Return the estimator, on its defaults where the settings do not say otherwise."""
     if name == "KernelDiscriminant":
-        return KernelDiscriminant(bandwidth="auto", random_state=seed, **settings)
+        return KernelDiscriminant(random_state=seed, **settings)
     if name == "LDA":
         return LinearDiscriminantAnalysis()
     if name == "QDA":

@@ -72,6 +72,13 @@ def check_number(
     return number
 
 
+def check_probability(name: str, value: Any) -> float:
+    """Return `value` as a float if it is a number between 0 and 1, neither of them."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
+        raise invalid_parameter(name, value, "a number above 0 and below 1")
+    return float(value)
+
+
 def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int | None = None, why: str = "") -> int:
     """Return `value` as an int if it is a whole number within the bounds; `why` explains the upper one."""
     allowed = f"a whole number, at least {at_least}"

@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from mercer import KernelDiscriminant
+from mercer.discriminant import directions
 from mercer.discriminant.directions import (
     Groups,
     double_centred,
@@ -25,9 +26,10 @@ both_regularizers = pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
 centred_or_not = pytest.mark.parametrize("center", [True, False])
 
 
-def matrices(center, n=60, classes=3):
+def matrices(center, n=60, classes=3, apart=0.0):
     """K, and T, W and C of the note."""
     X, y = labelled(n, classes)
+    X = X + apart * np.eye(classes, 3)[y]
     C = np.eye(n) - 1 / n
     K = Gaussian(1.5).matrix(X)
     K = C @ K @ C if center else K
@@ -134,7 +136,7 @@ def test_centring_on_new_points():
     """(14), written out."""
     X, y = labelled()
     new = np.random.default_rng(5).normal(size=(7, 3))
-    model = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X, y)
+    model = KernelDiscriminant(Gaussian(1.5), ridge=0.1, regularizer="identity").fit(X, y)
     K, C = Gaussian(1.5).matrix(X), np.eye(60) - 1 / 60
     A = solve(C @ K @ C, y, 0.1, "identity", 2).alpha.T
     K_new = Gaussian(1.5).matrix(new, X)
@@ -187,29 +189,63 @@ def test_all_rows_as_landmarks_are_exact(regularizer, center):
 
 @both_regularizers
 @centred_or_not
-def test_landmark_errors_equal_n_refits(regularizer, center):
-    """The errors by which landmarks choose the ridge are those of refits of the indicators with an intercept."""
+def test_landmark_left_out_values_are_those_of_refits(regularizer, center):
+    """A landmark component regresses its class means with its effective ridge; without row i it predicts row i."""
     X, y = labelled(30)
+    X = X + 2 * np.eye(3)[y]
     groups, Z = groups_of(y), X[:8]
     rows = LandmarkRows(X, Z, Gaussian(1.5), center, 1.0, None)
     basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(regularizer))
-    errors, leverages = rows.compare(basis, groups, [0.1, 1.0])
+    tried = rows.discriminants(basis, groups, [0.1, 1.0], 2)
     k = Gaussian(1.5).matrix(X, Z)
     R = Gaussian(1.5).matrix(Z)
     if center:
         k, R = k - k.mean(axis=1, keepdims=True), double_centred(torch.from_numpy(R)).numpy()
     R = np.eye(8) if regularizer == "identity" else R
-    Y = np.eye(3)[y] - np.bincount(y) / 30
-    for j, ridge in enumerate([0.1, 1.0]):
-        naive = 0.0
-        for i in range(30):
-            rest = np.arange(30) != i
-            mean, target = k[rest].mean(axis=0), Y[rest].mean(axis=0)
-            centred = k[rest] - mean
-            w = np.linalg.pinv(centred.T @ centred + ridge * R) @ centred.T @ (Y[rest] - target)
-            naive += ((Y[i] - target - (k[i] - mean) @ w) ** 2).sum() / 30
-        assert float(errors[j]) == pytest.approx(naive, rel=1e-6)
-    assert ((leverages > 0) & (leverages < 1)).all()
+    for found, ridge in zip(tried, [0.1, 1.0], strict=True):
+        values, mu = found.values.numpy(), found.ratios.numpy()
+        assert (mu > 1).all()
+        means = np.stack([values[y == c].mean(axis=0) for c in range(3)])[y]
+        for c, s in enumerate(mu / (mu - 1)):
+            naive = []
+            for i in range(30):
+                rest = np.arange(30) != i
+                mean, target = k[rest].mean(axis=0), means[rest, c].mean()
+                gram = (k[rest] - mean).T @ (k[rest] - mean)
+                w = np.linalg.pinv(gram + s * ridge * R) @ (k[rest] - mean).T @ (means[rest, c] - target)
+                naive.append(s * (target + (k[i] - mean) @ w))
+            np.testing.assert_allclose(found.left_out[:, c], naive, atol=1e-6 * np.abs(naive).max())
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.3, 3.0])
+def test_components_of_landmarks_are_those_of_the_dense_eigenproblem(ridge):
+    """Roots of one variable against scipy's eigenproblem of size r; there are as many above 1 as it says."""
+    X, y = labelled(90)
+    groups = groups_of(y)
+    rows = LandmarkRows(X, X[:30], Gaussian(1.5), True, 1.0, None)
+    basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer("rkhs"))
+    G = (groups.counts.sqrt()[:, None] * basis.group_means).T.numpy()
+    D = np.diag(basis.spread.numpy() + ridge) - G @ G.T
+    ratios, vectors = scipy.linalg.eigh(np.diag(basis.spread.numpy()), D)
+    above = directions.n_class_components(basis, groups.counts, ridge)
+    assert above == (ratios > 1).sum()
+    for n_components in (1, 2, 5):
+        beta, mu = directions.landmark_discriminants(basis, groups.counts, ridge, n_components)
+        np.testing.assert_allclose(mu, ratios[::-1][:n_components], rtol=1e-7)
+        beta = beta.numpy()
+        np.testing.assert_allclose(beta.T @ D @ beta / 90, np.eye(n_components), atol=1e-6)
+        for ours, theirs in zip(beta.T, vectors.T[::-1], strict=False):
+            assert abs(ours @ D @ theirs) == pytest.approx(90**0.5, rel=1e-5)
+
+
+def test_classes_with_equal_roots_keep_orthogonal_components():
+    """Means at the corners of a regular triangle: both components have one ratio."""
+    spread = torch.tensor([4.0, 4.0, 1.0], dtype=torch.float64)
+    angles = torch.arange(3, dtype=torch.float64) * 2 * np.pi / 3
+    G = torch.stack([angles.cos(), angles.sin(), torch.zeros_like(angles)])
+    beta, mu = directions.class_components(spread, G, 0.5, 2)
+    assert float(mu[0]) == pytest.approx(float(mu[1]), rel=1e-9)
+    assert float(beta[:, 0] @ beta[:, 1]) == pytest.approx(0.0, abs=1e-9)
 
 
 def test_working_memory_changes_nothing():
@@ -221,24 +257,67 @@ def test_working_memory_changes_nothing():
     assert small.ridge_ == large.ridge_
 
 
+def refit_without(gram, targets, ridge, i, intercept):
+    """The prediction at row i of the ridge regression of targets on the other rows."""
+    rest = np.arange(len(gram)) != i
+    border = np.ones((len(gram) - 1, 1)) if intercept else np.zeros((len(gram) - 1, 0))
+    k = border.shape[1]
+    A = np.block([[gram[np.ix_(rest, rest)] + ridge * np.eye(len(border)), border], [border.T, np.zeros((k, k))]])
+    solution = np.linalg.solve(A, np.concatenate([targets[rest], np.zeros(k)]))
+    return gram[i, rest] @ solution[: len(border)] + (solution[-1] if intercept else 0.0)
+
+
 @both_regularizers
 @centred_or_not
-def test_left_out_values_are_those_of_refits(regularizer, center):
-    """Each component regresses a score on the rows; without row i, that regression predicts its left-out value."""
-    K, _, _, y = matrices(center=False, n=40)
-    C = np.eye(40) - 1 / 40
-    K_used = C @ K @ C if center else K
-    ridge = 0.2
-    found = solve(K_used, y, ridge, regularizer, 2, center)
+@pytest.mark.parametrize("ridge", [0.2, 2.0])
+def test_left_out_values_are_those_of_refits(regularizer, ridge, center):
+    """A component regresses its class means with its effective ridge; without row i that predicts row i."""
+    K, _, _, y = matrices(center, n=40, apart=2.0)
+    found = solve(K, y, ridge, regularizer, 2, center)
+    gram = K if regularizer == "rkhs" else K @ K
+    for c, mu in enumerate(found.ratios):
+        assert mu > 1
+        s, u = mu / (mu - 1), found.values[:, c]
+        means = np.array([u[y == of].mean() for of in range(3)])[y] - u.mean() / mu
+        smoothed = s * gram @ np.linalg.solve(gram + s * ridge * np.eye(40), means)
+        np.testing.assert_allclose(u, smoothed, atol=1e-6 * np.abs(u).max())
+        naive = [s * refit_without(gram, means, s * ridge, i, intercept=center) for i in range(40)]
+        np.testing.assert_allclose(found.left_out[:, c], naive, atol=1e-6 * np.abs(naive).max())
+
+
+@both_regularizers
+@centred_or_not
+def test_left_out_values_of_a_component_without_classes_hold_its_score(regularizer, center):
+    K, _, _, y = matrices(center, n=40)
+    found = solve(K, y, 5.0, regularizer, 4, center)
     P = np.eye(3)[y] / np.bincount(y) @ np.eye(3)[y].T
     scores = (found.values - found.values.mean(0)) / found.ratios + P @ found.values
-    gram = K_used if regularizer == "rkhs" else K_used @ K_used
-    naive = np.zeros((40, 2))
-    for i in range(40):
-        rest = np.arange(40) != i
-        border = np.ones((39, 1)) if center else np.zeros((39, 0))
-        k = border.shape[1]
-        A = np.block([[gram[np.ix_(rest, rest)] + ridge * np.eye(39), border], [border.T, np.zeros((k, k))]])
-        solution = np.linalg.solve(A, np.vstack([scores[rest], np.zeros((k, 2))]))
-        naive[i] = gram[i, rest] @ solution[:39] + (solution[39] if center else 0.0)
-    np.testing.assert_allclose(found.left_out, naive, atol=1e-6 * np.abs(naive).max())
+    gram = K if regularizer == "rkhs" else K @ K
+    assert found.ratios[3] < 1
+    naive = np.array([refit_without(gram, scores[:, 3], 5.0, i, intercept=center) for i in range(40)])
+    np.testing.assert_allclose(found.left_out[:, 3], naive, atol=1e-6 * np.abs(naive).max())
+
+
+@both_regularizers
+def test_leverages_of_many_rows_follow_those_of_a_part(regularizer, monkeypatch):
+    """Every second row says how leverages change with the ridge; exact values differ by some hundredths."""
+    K, _, _, y = matrices(center=True, n=300, apart=1.0)
+    exact = solve(K, y, 2.0, regularizer, 2)
+    monkeypatch.setattr(directions, "LEVERAGE_ROWS", 150)
+    shifted = solve(K, y, 2.0, regularizer, 2)
+    assert exact.ratios.min() > 1
+    assert exact.ratios.max() < 20
+    difference = (shifted.left_out - exact.left_out).abs().amax(dim=0)
+    assert (difference > 0).all()
+    assert (difference < 0.05 * exact.left_out.abs().amax(dim=0)).all()
+
+
+def test_leverages_in_float32_are_close(monkeypatch):
+    K, _, _, y = matrices(center=True, apart=6.0)
+    assert directions.precision_of_leverages(torch.from_numpy(K), 1e-2) == torch.float32
+    assert directions.precision_of_leverages(torch.from_numpy(K), 1e-9) is None
+    single = solve(K, y, 1e-2, "rkhs", 2)
+    monkeypatch.setattr(directions, "LEVERAGE_ERROR", 0.0)
+    double = solve(K, y, 1e-2, "rkhs", 2)
+    assert not torch.equal(single.left_out, double.left_out)
+    np.testing.assert_allclose(single.left_out, double.left_out, atol=1e-3 * double.left_out.abs().max())

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from sklearn.datasets import load_digits, load_wine
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -103,7 +104,8 @@ def test_the_temperature_is_the_best_on_left_out_values():
         joint = log_joint(squares, priors, temperature)
         return np.mean(np.logaddexp.reduce(joint, axis=1) - joint[np.arange(400), of_row])
 
-    best = best_temperature(squares, priors, of_row)
+    best, lowest = best_temperature(squares, priors, of_row)
+    assert lowest == pytest.approx(loss(best))
     assert loss(best) < min(loss(best * 1.2), loss(best / 1.2), loss(1.0))
 
 
@@ -264,3 +266,131 @@ def test_kinds_of_new_classes_must_match():
     X, y = labelled()
     with pytest.raises(ValueError, match=r"y=.*of the kind of the known classes"):
         KernelDiscriminant(ridge=0.1).fit(X, y).add_classes(X[:4], ["a", "a", "b", "b"])
+
+
+# ---- choices ---------------------------------------------------------------------------------------------------
+
+
+def test_auto_keeps_a_bandwidth_that_the_kernel_has():
+    X, y = labelled()
+    assert KernelDiscriminant(Gaussian(0.7), random_state=0).fit(X, y).kernel_.bandwidth == 0.7
+    assert KernelDiscriminant(bandwidth=0.7, random_state=0).fit(X, y).kernel_.bandwidth == 0.7
+    median = Gaussian().resolved(X).bandwidth
+    assert KernelDiscriminant(bandwidth="median", random_state=0).fit(X, y).kernel_.bandwidth == median
+    assert KernelDiscriminant(Gaussian(), bandwidth=None, random_state=0).fit(X, y).kernel_.bandwidth == median
+
+
+def test_the_left_out_error_is_that_of_refits():
+    from mercer.discriminant.choice import left_out_error
+    from mercer.discriminant.directions import Groups, double_centred
+
+    X, y = labelled(30)
+    K = Gaussian(1.5).matrix(X)
+    naive = 0.0
+    for i in range(30):
+        rest = np.arange(30) != i
+        mean, k = K[rest][:, rest].mean(axis=0), K[i, rest]
+        C = np.eye(29) - 1 / 29
+        a = np.linalg.solve(C @ K[np.ix_(rest, rest)] @ C + 0.1 * np.eye(29), C @ np.eye(3)[y][rest])
+        naive += ((np.eye(3)[y][i] - np.eye(3)[y][rest].mean(axis=0) - (k - mean) @ C @ a) ** 2).sum() / 30
+    groups = Groups.from_index(torch.from_numpy(y), 3)
+    error = left_out_error(double_centred(torch.from_numpy(K)), groups, 0.1, "rkhs", True)
+    assert error == pytest.approx(naive)
+
+
+@both_regularizers
+def test_the_ridge_gives_the_weakest_component_that_of_the_regression(regularizer):
+    """lambda = ridge s, and the component's effective ridge is lambda mu / (mu - 1): the ridge again."""
+    from mercer.discriminant.choice import discriminant_ridge
+    from mercer.discriminant.directions import Groups, double_centred, effective_ridges, exact_discriminants
+
+    X, y = labelled(60)
+    K = double_centred(torch.from_numpy(Gaussian(1.5).matrix(X)))
+    groups = Groups.from_index(torch.from_numpy(y), 3)
+    ridge = discriminant_ridge(K, groups, 2.0, regularizer, 2)
+    assert 0.2 < ridge < 2.0
+    found = exact_discriminants(K, groups, ridge, regularizer, 2)
+    assert float(effective_ridges(ridge, found.ratios)[1]) == pytest.approx(2.0)
+    assert discriminant_ridge(K, groups, 1e6, "rkhs", 2) == pytest.approx(1e5)
+
+
+@pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
+def test_noisy_classes_keep_their_directions(regularizer):
+    """Where classes overlap the regression wants a large ridge, and (13) with it would give principal components."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 4, 600)
+    X = np.hstack([0.9 * np.eye(4)[y], np.zeros((600, 4))]) + random.normal(size=(600, 8))
+    model = KernelDiscriminant(regularizer=regularizer, random_state=0).fit(X[:400], y[:400])
+    assert model.ratios_.min() > 1.0
+    assert model.score(X[400:], y[400:]) > 0.35
+    assert log_loss(y[400:], model.predict_proba(X[400:])) < np.log(4) - 0.1
+
+
+def test_class_weight_multiplies_the_priors():
+    X, y = labelled(90)
+    y = np.where(y == 2, 1, y)
+    plain = KernelDiscriminant(ridge=0.5, bandwidth=1.0).fit(X, y)
+    balanced = KernelDiscriminant(ridge=0.5, bandwidth=1.0, class_weight="balanced").fit(X, y)
+    np.testing.assert_allclose(balanced.priors_, 0.5)
+    np.testing.assert_array_equal(balanced.transform(X), plain.transform(X))
+    given = KernelDiscriminant(ridge=0.5, bandwidth=1.0, priors=[0.5, 0.5], class_weight={0: 3.0, 1: 1.0}).fit(X, y)
+    np.testing.assert_allclose(given.priors_, [0.75, 0.25])
+    with pytest.raises(ValueError, match="class_weight"):
+        KernelDiscriminant(class_weight="even").fit(X, y)
+
+
+def test_many_rows_get_landmarks(monkeypatch):
+    from mercer.discriminant import kernel_discriminant
+
+    X, y = labelled(200)
+    monkeypatch.setattr(kernel_discriminant, "EXACT_ROWS", 150)
+    monkeypatch.setattr(kernel_discriminant, "AUTO_LANDMARKS", 40)
+    assert len(KernelDiscriminant(random_state=0).fit(X, y).basis_) == 40
+    assert len(KernelDiscriminant(n_landmarks=None, random_state=0).fit(X, y).basis_) == 200
+    assert len(KernelDiscriminant(random_state=0).fit(X[:150], y[:150]).basis_) == 150
+
+
+def test_rows_of_the_search_do_not_calibrate(monkeypatch):
+    """The temperature is that of the rows that the search has not seen, where they are the larger part."""
+    from mercer.discriminant import choice, kernel_discriminant
+
+    judges = []
+    describe = kernel_discriminant.gaussian_classes
+    monkeypatch.setattr(choice, "SEARCH_ROWS", 60)
+    monkeypatch.setattr(
+        kernel_discriminant, "gaussian_classes", lambda *args: judges.append(args[4]) or describe(*args)
+    )
+    searched = []
+    monkeypatch.setattr(
+        kernel_discriminant, "drawn_rows", lambda *args: searched.append(choice.drawn_rows(*args)) or searched[-1]
+    )
+    X, y = labelled(200)
+    KernelDiscriminant(random_state=0).fit(X, y)
+    assert not np.intersect1d(judges[0], searched[0]).size
+    assert len(judges[0]) + len(searched[0]) == 200
+    KernelDiscriminant(random_state=0).fit(X[:100], y[:100])
+    assert len(judges[1]) == 100
+
+
+def test_a_fit_that_fails_leaves_the_old_one():
+    X, y = labelled()
+    model = KernelDiscriminant(ridge=0.1, bandwidth=1.0).fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(ValueError, match="all rows are equal"):
+        model.fit(np.ones((60, 4)), y + 5)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 300])
+def test_probabilities_of_new_rows_are_as_sure_as_they_should_be(n_landmarks):
+    """The temperature that new rows would have chosen is near the one that left-out rows chose."""
+    from mercer.discriminant.gaussian_classes import best_temperature, squared_class_distances
+
+    random = np.random.default_rng(1)
+    y = random.integers(0, 3, 3000)
+    X = np.eye(3, 6)[y] * 1.2 + random.normal(size=(3000, 6))
+    model = KernelDiscriminant(n_landmarks=n_landmarks, random_state=0).fit(X[:800], y[:800])
+    squares = squared_class_distances(model.transform(X[800:]), model.centroids_, model.covariance_)
+    best, lowest = best_temperature(squares, model.priors_, y[800:])
+    assert log_loss(y[800:], model.predict_proba(X[800:])) < lowest + 0.005
+    assert 0.75 < model.temperature_ / best < 1.33

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from mercer.exceptions import ConvergenceWarning, NumericalError, NumericalWarning
 from mercer.linalg import (
+    block_krylov_eigenpairs,
     cholesky,
     conjugate_gradients,
     generalized_eigenpairs,
@@ -374,3 +375,62 @@ def test_threads_are_put_back_after_small_problems():
     with threads_for(10**6):
         assert torch.get_num_threads() == 2
     torch.set_num_threads(before)
+
+
+# ---- blocks of a Krylov space, shifted factors ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", [30.0, 1.001])
+def test_blocks_of_a_krylov_space_find_the_top_eigenpairs(gap):
+    """Wide gaps take a few products; with hardly any, single Lanczos vectors go on, and end at the same."""
+    random = np.random.default_rng(0)
+    Q = torch.from_numpy(np.linalg.qr(random.normal(size=(300, 300)))[0])
+    values = torch.cat([gap + torch.arange(4.0, dtype=torch.float64).flip(0), torch.linspace(1, 0, 296).double()])
+    A = (Q * values) @ Q.T
+    counted = []
+
+    def multiply(V):
+        counted.append(V.shape[1])
+        return A @ V
+
+    found = block_krylov_eigenpairs(multiply, A @ torch.from_numpy(random.normal(size=(300, 5))), 4)
+    assert_allclose(found.values, values[:4], rtol=1e-10)
+    assert_allclose(A @ found.vectors, found.vectors * found.values, atol=1e-5)
+    assert_allclose(found.vectors.T @ found.vectors, np.eye(4), atol=1e-8)
+    assert (sum(counted) < 60) == (gap > 2)
+
+
+def test_a_start_of_lower_rank_and_one_as_wide_as_the_space_will_do():
+    random = np.random.default_rng(1)
+    B = torch.from_numpy(random.normal(size=(12, 12)))
+    A, expected = B @ B.T, np.linalg.eigvalsh((B @ B.T).numpy())[::-1]
+    start = torch.from_numpy(random.normal(size=(12, 3)))
+    for given_start in (torch.cat([start, start], dim=1), torch.eye(12, dtype=torch.float64)):
+        assert_allclose(block_krylov_eigenpairs(lambda V: A @ V, given_start, 3).values, expected[:3], rtol=1e-8)
+
+
+def test_a_shift_is_added_to_the_diagonal():
+    random = np.random.default_rng(2)
+    B = torch.from_numpy(random.normal(size=(20, 20)))
+    A = B @ B.T
+    before = A.clone()
+    factor = cholesky(A, shift=0.5)
+    assert_allclose(factor.lower @ factor.lower.T, A + 0.5 * torch.eye(20), atol=1e-10)
+    assert torch.equal(A, before)
+    # The jitter comes on top.
+    with pytest.warns(NumericalWarning, match="added"):
+        singular = cholesky(torch.ones(20, 20, dtype=torch.float64) - 0.5 * torch.eye(20), shift=0.5)
+    assert singular.jitter > 0
+
+
+def test_the_diagonal_of_an_inverse_in_float32_is_off_by_the_root_of_the_condition_number():
+    random = np.random.default_rng(3)
+    Q = torch.from_numpy(np.linalg.qr(random.normal(size=(80, 80)))[0])
+    A = (Q * torch.logspace(0, -7, 80, dtype=torch.float64)) @ Q.T
+    exact = torch.linalg.inv(A).diagonal()
+    factor = cholesky(A)
+    single = factor.inverse_diagonal(precision=torch.float32)
+    assert single.dtype == torch.float64
+    assert_allclose(factor.inverse_diagonal(), exact, rtol=1e-6)
+    assert_allclose(single, exact, rtol=1e-3)
+    assert (single - exact).abs().max() > 1e-9 * exact.abs().max()

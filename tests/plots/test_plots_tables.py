@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 
 from mercer import Mahalanobis, Nystrom
 from mercer.exceptions import DataWarning, InvalidParameterError
+from mercer.explain import PermutationImportances
 from mercer.kernels import Gaussian
 from mercer.metrics import coverage, mean_ranks, negative_log_likelihood
 from mercer.plots import (
@@ -22,6 +23,7 @@ from mercer.plots import (
     CorrelationDisplay,
     ImportancesDisplay,
     IntervalDisplay,
+    PermutationImportancesDisplay,
     ReliabilityDisplay,
     ScoresDisplay,
     normalized_scores,
@@ -204,6 +206,36 @@ def test_importances_come_from_a_metric_a_kernel_or_trees():
         ImportancesDisplay.from_estimator(object())
     with pytest.raises(InvalidParameterError, match="models="):
         AgreementDisplay.from_estimators([model])
+
+
+def permuted(random, names):
+    mean, reach = 1e4 * random.normal(size=len(names)), 1e3 * random.gamma(1.0, size=len(names))
+    return PermutationImportances(list(names), mean, mean - reach, mean + reach, 2e4, "squared_error", 0.9, 50)
+
+
+def test_permutation_importances_are_sorted_points_with_their_intervals(random):
+    found = permuted(random, COLUMNS)
+    display = PermutationImportancesDisplay(found, "a model").plot(max_features=5)
+    first = np.argsort(-found.mean)[:5]
+    assert ticks(display.ax_.yaxis) == [COLUMNS[k] for k in first]
+    (bars,) = display.ax_.containers
+    np.testing.assert_allclose(bars.lines[0].get_xdata(), found.mean[first])
+    ends = np.array([segment[:, 0] for segment in bars.lines[2][0].get_segments()])
+    np.testing.assert_allclose(ends, np.stack([found.lower[first], found.upper[first]], axis=1))
+    assert display.ax_.get_title() == "a model\n5 of 8 inputs"
+    assert display.ax_.get_xlabel() == "growth of squared_error when permuted,\n90% intervals"
+    assert PermutationImportancesDisplay(found).plot().ax_.get_title() == ""
+
+
+def test_permutation_importances_come_from_a_model_and_rows(random):
+    X, y = random.normal(size=(40, 1)), random.normal(size=40)
+    display = PermutationImportancesDisplay.from_estimator(Line(), X, y, feature_names=["hours"], random_state=0)
+    assert ticks(display.ax_.yaxis) == ["hours"]
+    assert display.ax_.get_title() == "Line"
+    with pytest.raises(InvalidParameterError, match=r"importances=\[1.0\]"):
+        PermutationImportancesDisplay([1.0])
+    with pytest.raises(InvalidParameterError, match="max_features=0"):
+        display.plot(max_features=0)
 
 
 @pytest.mark.parametrize(
@@ -646,6 +678,8 @@ def figures(random):
     yield "bars", ImportancesDisplay([2.0, 1.0], few, "a model").plot()
     yield "bars-1", ImportancesDisplay([1.0]).plot()
     yield "bars-many", ImportancesDisplay(random.gamma(0.3, size=90), [f"{LONG}{i}" for i in range(90)], LONG).plot()
+    yield "permuted", PermutationImportancesDisplay(permuted(random, few)).plot()
+    yield "permuted-many", PermutationImportancesDisplay(permuted(random, [*many, *map(str, range(90))]), LONG).plot()
     for n, names in ((2, few), (3, many)):
         importances = {name: random.gamma(0.4, size=30) for name in [*names, *many][:n]}
         yield f"agreement-{n}", AgreementDisplay(importances, [f"{LONG}{i}" for i in range(30)]).plot()

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from mercer import GPRegressor
 from mercer.exceptions import DataWarning
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace
+from mercer.tabular_models.predictive import Predictive, log_bell
 from mercer.tabular_models.tuning import SMALLEST_GAIN
 from tests import naive
 from tests.examples_of import numbers, rational
@@ -190,7 +191,8 @@ def test_left_out_density_has_the_errors_of_the_race_and_the_variances_of_the_ma
     misses, _ = naive.ridge_leave_one_out(K, centered, entry["ridge"], np.ones(12))
     _, variances = naive.ridge_leave_one_out(K, centered, model.ridge_, np.ones(12))
     assert model.output_scale_ == pytest.approx(np.mean(misses**2 / variances))
-    densities = norm.logpdf(misses, 0.0, np.sqrt(model.output_scale_ * variances))
+    raw = Predictive(np.ones(1), np.zeros((1, 12, 1)), np.sqrt(model.output_scale_ * variances)[None, :, None], None)
+    densities = model.spread_.corrected(raw).log_densities(misses[:, None])
     assert model.loo_log_density_ == pytest.approx(densities.mean())
 
 
@@ -210,7 +212,8 @@ def test_several_targets_have_their_own_scales(several):
     assert model.gradients(at).shape == (5, 2, 3)
     assert model.output_scale_[1] > 20 * model.output_scale_[0]
     if not several:
-        assert_allclose(model.log_density(at, mean), norm.logpdf(0, 0, std).sum(axis=1))
+        expected = log_bell(np.zeros((5, 2)), model.spread_.tails) - np.log(std)
+        assert_allclose(model.log_density(at, mean), expected.sum(axis=1))
     options = {"warp": "log", "kernel": "laplace", "metric": "identity", "random_state": 0}
     one = GPRegressor(**options).fit(X, np.column_stack([y, y]))
     assert_allclose(one.predict(at)[:, 0], GPRegressor(**options).fit(X, y).predict(at))
@@ -236,6 +239,55 @@ def test_contributions_sum_to_the_prediction_beside_the_mean():
     assert parts.shape == (4, len(model.row_index_))
     assert_allclose(parts.sum(axis=1) + model.center_, model.predict(at), atol=1e-8)
     assert_array_equal(np.sort(model.row_index_), np.arange(40))
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["given", "learned"])
+def test_quantiles_intervals_and_densities_are_of_one_distribution(given):
+    X, y = rows(25)
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y) if given else averaged()[0]
+    at = np.exp(numbers(4, 3, seed=5))
+    median, interval = model.predict_quantiles(at, 0.5), model.predict_interval(at, 0.8)
+    assert median.shape == (4,)
+    assert interval.shape == (4, 2)
+    assert_allclose(interval, model.predict_quantiles(at, [0.1, 0.9]))
+    for i in range(4):
+        grid = np.linspace(*interval[i], 2001)
+        density = np.exp(model.log_density(np.repeat(at[i : i + 1], 2001, axis=0), grid))
+        assert np.trapezoid(density, grid) == pytest.approx(0.8, abs=1e-4)
+    if given:
+        mean, std = model.predict(at, return_std=True)
+        assert_allclose(interval, np.stack([norm.ppf(q, mean, std) for q in (0.1, 0.9)], axis=1))
+
+
+def test_the_function_is_known_better_than_an_observation_by_the_noise():
+    X, y = rows(25)
+    at = numbers(4, 3, seed=5)
+    model = GPRegressor(Gaussian(1.3), **GIVEN).fit(X, y)
+    assert_allclose(model.latent_std(at) ** 2 + 0.1, model.predict(at, return_std=True)[1] ** 2)
+    learned, _, _ = averaged()
+    assert (learned.latent_std(np.exp(at)) < learned.predict(np.exp(at), return_std=True)[1]).all()
+
+
+def test_several_targets_have_quantiles_each():
+    model, X, _ = averaged(lambda X, y: np.column_stack([y, 10 * y + X[:, 2]]))
+    assert model.predict_quantiles(X[:5], 0.3).shape == model.latent_std(X[:5]).shape == (5, 2)
+    interval = model.predict_interval(X[:5])
+    assert interval.shape == (5, 2, 2)
+    assert_allclose(interval[:, 1, 0], model.predict_quantiles(X[:5], 0.05)[:, 1])
+
+
+def test_intervals_of_heavy_tailed_targets_hold_new_rows_as_often_as_they_say():
+    inside, heavy = [], 0
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(1200, 2))
+        y = np.sin(2 * X[:, 0]) + 0.3 * random.standard_t(3, size=1200)
+        model = GPRegressor("gaussian", **QUICK).fit(X[:200], y[:200])
+        lower, upper = model.predict_interval(X[200:]).T
+        inside.append(np.mean((lower < y[200:]) & (y[200:] < upper)))
+        heavy += model.spread_.tails[0] < 10
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.025)
+    assert heavy >= 4
 
 
 # ---- what it learns ----------------------------------------------------------------------------------------
@@ -356,6 +408,7 @@ WRONG = {
     "noise": (0.1, "noise=0.1 .*output_scale='auto'"),
     "output_scale": (-2.0, "output_scale=-2.0 .*above 0"),
     "noise_floor": (0.0, "noise_floor=0.0 "),
+    "target_warp": ("sqrt", "target_warp='sqrt' .*'yeo-johnson'"),
     "criterion": ("likelihood", "criterion='likelihood' .*'left_out', 'evidence'"),
     "calibrate": ("yes", "calibrate='yes' "),
     "n_iter": (-1, "n_iter=-1 "),
@@ -365,6 +418,7 @@ WRONG = {
     "standardize": ("yes", "standardize='yes' "),
     "n_landmarks": (0, "n_landmarks=0 .*at least 1"),
     "landmarks": ("random", "landmarks='random' "),
+    "interval_folds": (1, "interval_folds=1 .*at least 2"),
     "time_limit": (-1, "time_limit=-1 .*above 0"),
     "working_memory": (0, "working_memory=0 "),
 }
@@ -385,6 +439,10 @@ def test_other_errors_say_what_is_wrong():
         GPRegressor("gaussian", **QUICK).fit(X, y, sample_weight=np.zeros(10))
     with pytest.raises(ValueError, match="return_cov=True .*return_std"):
         GPRegressor("gaussian", **QUICK).fit(X, y).predict(X, return_std=True, return_cov=True)
+    with pytest.raises(ValueError, match="coverage=1.0 .*below 1"):
+        GPRegressor("gaussian", **QUICK).fit(X, y).predict_interval(X, 1.0)
+    with pytest.raises(ValueError, match="q=-0.1 .*above 0"):
+        GPRegressor("gaussian", **QUICK).fit(X, y).predict_quantiles(X, [0.5, -0.1])
 
 
 # ---- bugs that are known -----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer import ColumnWarp
@@ -93,3 +94,28 @@ def test_shares_sum_to_one_and_are_equal_where_nothing_counts():
     X = numbers(10, 2)
     constant = machine(X, np.zeros((10, 1)), Gaussian(1.0))
     assert_array_equal(total_effects([constant], X, np.random.RandomState(0)), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("most_columns", [0, 200])
+def test_predictions_of_few_rows_are_made_on_one_thread(monkeypatch, most_columns):
+    seen = []
+
+    class Watched(Machine):
+        def mean(self, *args):
+            seen.append(torch.get_num_threads())
+            return super().mean(*args)
+
+        def gradients(self, *args):
+            seen.append(torch.get_num_threads())
+            return super().gradients(*args)
+
+    monkeypatch.setattr(importances, "MOST_COLUMNS", most_columns)
+    X, before = numbers(9, 2), torch.get_num_threads()
+    watched = Watched(Gaussian(1.0), ColumnWarp("none").fit(X), X, numbers(9, 1), 0.1, 1.0, np.ones(1))
+    try:
+        torch.set_num_threads(2)
+        total_effects([watched], X, np.random.RandomState(0))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}

@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 
 from mercer import ColumnWarp, Mahalanobis
 from mercer.kernels import Gaussian, Laplace, ProductMatern32
-from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.machine import Machine, packed_triangle, unpacked_triangle
 from mercer.tabular_models.partition import Partition
 from tests import naive
 from tests.examples_of import numbers
@@ -127,20 +127,31 @@ def test_contributions_add_up_and_are_zero_for_rows_of_other_leaves(kernel, cut)
     assert_allclose(parts, K[:, :, None] * fitted.alpha, atol=1e-10)
 
 
-def test_landmark_factors_add_what_the_rows_say():
+def test_the_posterior_root_of_landmarks_adds_what_the_rows_say():
     kernel, X, landmarks = Gaussian(1.3), numbers(20, 2), numbers(5, 2, seed=1)
     w = np.linspace(0.5, 3.0, 20)
     K_mm, K_nm = kernel.matrix(landmarks), kernel.matrix(X, landmarks)
     B = K_mm + K_nm.T @ (w[:, None] * K_nm) / RIDGE
+    half = np.linalg.solve(np.linalg.cholesky(K_mm), K_nm.T)
+    root = np.linalg.inv(np.linalg.cholesky(np.eye(5) + half @ (w[:, None] * half.T) / RIDGE))
     columns = ColumnWarp(standardize=False).fit(X)
-    factors = {"prior_factor": np.linalg.cholesky(K_mm), "gained_factor": np.linalg.cholesky(B)}
-    fitted = Machine(kernel, columns, landmarks, np.ones((5, 1)), RIDGE, 1.0, np.ones(1), **factors)
+    fitted = Machine(
+        kernel, columns, landmarks, np.ones((5, 1)), RIDGE, 1.0, np.ones(1), posterior_root=packed_triangle(root)
+    )
     at = numbers(4, 2, seed=3)
     k = kernel.matrix(at, landmarks)
     expected = kernel.matrix(at) - k @ np.linalg.solve(K_mm, k.T) + k @ np.linalg.solve(B, k.T)
     assert_allclose(fitted.unit_covariance(at), expected, atol=1e-8)
     for working_memory in (64.0, 1e-4):
         assert_allclose(fitted.unit_variance(at, working_memory), expected.diagonal(), atol=1e-8)
+
+
+def test_triangles_are_packed_row_by_row():
+    lower = np.tril(numbers(4, 4)).astype(np.float32)
+    packed = packed_triangle(lower)
+    assert_array_equal(packed, np.concatenate([lower[i, : i + 1] for i in range(4)]))
+    assert_array_equal(unpacked_triangle(packed, 4), lower)
+    assert packed.dtype == unpacked_triangle(packed, 4).dtype == np.float32
 
 
 def test_rounding_does_not_make_a_variance_negative():

@@ -8,7 +8,8 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from mercer import GPRegressor, RFMClassifier, RFMRegressor
+import mercer
+from mercer import GPClassifier, GPRegressor, RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel, Laplace
 from mercer.mahalanobis import Mahalanobis
@@ -211,6 +212,25 @@ def test_what_is_worked_out_for_predictions_is_not_saved(model, leaves, request)
     assert len(pickle.dumps(fitted)) < 8 * 150 * 20 + 20_000
 
 
+@models
+@pytest.mark.parametrize("kind", ["one piece", "leaves", "landmarks"])
+def test_files_are_small_and_give_the_same_answers(model, kind, request, tmp_path):
+    """A file holds rows and coefficients; of landmarks with variances, a triangle in single precision as well."""
+    if kind == "leaves":
+        request.getfixturevalue("few_rows")
+    n, m = 300, 120
+    X, y = data_for(model, n)
+    options = {"n_landmarks": m} if kind == "landmarks" else {}
+    fitted = model("matern32", **options, **QUICK).fit(X, y)
+    before = answers(fitted, X)
+    mercer.save(fitted, tmp_path / "model.mercer")
+    assert_array_equal(answers(mercer.load(tmp_path / "model.mercer"), X), before)
+    triangle = 4 * m * (m + 1) // 2 if kind == "landmarks" and model is GPRegressor else 0
+    size = (tmp_path / "model.mercer").stat().st_size
+    # Beside rows, coefficients, leaves and their positions stand some thousand bytes of settings and history.
+    assert triangle < size < triangle + 8 * n * 20 + 20_000 < 8 * n**2
+
+
 # ---- leaves ------------------------------------------------------------------------------------------------
 
 
@@ -347,3 +367,17 @@ def test_a_kernel_that_comes_with_a_full_metric_may_learn_length_scales(model):
     X, y = data_for(model)
     kernel = Laplace(1.3, metric=Mahalanobis(numbers(3, 2)))
     assert np.isfinite(answers(model(kernel, "ard", warp="none", random_state=0).fit(X, y), X)).all()
+
+
+@pytest.mark.parametrize("model", [*MODELS, GPClassifier])
+def test_threads_side_by_side_change_nothing(model):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(90, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2
+    y = (y > 0.5).astype(int) if "Classifier" in model.__name__ else y
+    alone = model(random_state=0).fit(X, y)
+    beside = model(random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.predict(X), beside.predict(X))
+    assert [entry["score"] for entry in alone.history_] == [entry["score"] for entry in beside.history_]
+    with pytest.raises(ValueError, match="n_jobs=0"):
+        model(n_jobs=0).fit(X, y)

@@ -14,11 +14,9 @@ from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.tuning import (
     BANDWIDTH_STEP,
     LARGEST_RIDGE,
-    MOST_STEPS,
     RIDGE_STEP,
     SMALLEST_GAIN,
     Freedom,
-    climb,
     tuned,
 )
 from tests import naive
@@ -35,75 +33,6 @@ KERNELS = {
     "diagonal": Gaussian(0.2, metric=Mahalanobis([0.5, 1.0, 2.0])),
     "low rank": Gaussian(5.0, metric=Mahalanobis([[1.0], [0.3], [0.0]])),
 }
-
-
-# ---- the climb ---------------------------------------------------------------------------------------------
-
-
-def bowl(i, j):
-    """A cost with its bottom at (i, j), steeper along one axis, that remembers where it was asked."""
-    asked = []
-
-    def cost(place):
-        asked.append(place)
-        return 0.3 * (place[0] - i) ** 2 + 0.1 * (place[1] - j) ** 2
-
-    return cost, asked
-
-
-def everywhere(place):
-    return True
-
-
-@pytest.mark.parametrize("bottom", [(0, 0), (4, 0), (0, -6), (-2, 4), (6, 8)])
-def test_it_finds_the_bottom_of_a_bowl_and_asks_nothing_twice(bottom):
-    cost, asked = bowl(*bottom)
-    assert climb(cost, everywhere, fine=False) == (bottom, 0.0)
-    assert len(set(asked)) == len(asked)
-    assert asked[0] == (0, 0)
-    # Coarse steps are even.
-    assert all(i % 2 == j % 2 == 0 for i, j in asked)
-
-
-@pytest.mark.parametrize("bottom", [(0, 0), (3, 0), (1, -5), (-2, 3)])
-def test_fine_steps_end_between_the_coarse_ones(bottom):
-    cost, asked = bowl(*bottom)
-    assert climb(cost, everywhere, fine=True) == (bottom, 0.0)
-    assert len(set(asked)) == len(asked)
-
-
-def test_it_stays_where_it_is_allowed():
-    cost, asked = bowl(4, 6)
-    place, lowest = climb(cost, lambda place: place[0] == 0 and place[1] <= 3, fine=True)
-    assert place == (0, 3)
-    assert lowest == cost(place)
-    assert all(i == 0 and j <= 3 for i, j in asked)
-
-
-def test_a_plain_is_left_after_its_neighbors_and_small_gains_are_none():
-    asked = []
-
-    def flat(place):
-        asked.append(place)
-        return 0.9 * SMALLEST_GAIN * (place != (0, 0)) * -1.0
-
-    assert climb(flat, everywhere, fine=False) == ((0, 0), 0.0)
-    assert {(-2, 0), (0, -2), (0, 0), (0, 2), (2, 0)} <= set(asked)
-    assert np.abs(asked).max() == 2
-
-
-def test_a_slope_without_an_end_is_left_after_some_steps():
-    place, lowest = climb(lambda place: -float(place[1]), everywhere, fine=False)
-    assert place[1] == 2 * MOST_STEPS
-    assert lowest == -2.0 * MOST_STEPS
-
-
-def test_places_of_infinite_cost_are_not_taken():
-    place, lowest = climb(lambda place: math.inf if place[1] > 0 else place[1] ** 2 + 1.0, everywhere, fine=True)
-    assert (place, lowest) == ((0, 0), 1.0)
-    # A start that cannot be used is left for a neighbor that can.
-    place, _ = climb(lambda place: math.inf if place == (0, 0) else 1.0, everywhere, fine=False)
-    assert place != (0, 0)
 
 
 # ---- bandwidth and ridge -----------------------------------------------------------------------------------

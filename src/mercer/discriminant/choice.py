@@ -1,121 +1,287 @@
-"""How a kernel discriminant chooses its bandwidth and its ridge: by the leave-one-out error of the class indicators.
+"""How a kernel discriminant chooses its bandwidth and its ridge, from errors of rows left out, in closed form.
 
-A discriminant with a ridge has the smoother of a ridge regression, so the squared error with which that regression
-predicts the class indicators of rows left out, known in closed form, stands for how well the discriminant generalises.
+Functions of all rows: a discriminant is a ridge regression of class scores, so the squared error with which the ridge
+regression of the class indicators predicts rows left out stands for how well it generalises. Bandwidth and ridge are
+climbed to from a start that is nearly right, on a part of the rows: some fifteen factorisations. Functions of
+landmarks: one pass over the rows gives the left-out values for every ridge, and with them the log loss itself.
 """
 
-from collections.abc import Sequence
-from functools import partial
+import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.discriminant.directions import Groups, double_centred, landmark_basis, smoother_gram
+from mercer.discriminant.directions import (
+    Discriminants,
+    Groups,
+    LandmarkBasis,
+    double_centred,
+    landmark_basis,
+    left_out_or_own,
+    n_class_components,
+    smoother_gram,
+)
+from mercer.discriminant.gaussian_classes import gaussian_classes
 from mercer.discriminant.landmark_rows import LandmarkRows
-from mercer.kernels import Kernel
-from mercer.selection import best, evaluate_matrix, select
+from mercer.kernels import BandwidthKernel, Kernel
+from mercer.linalg import cholesky, ridge_leave_one_out
+from mercer.selection import climb
 
-# Bandwidths as multiples of the kernel's own, and the smallest eigenvalues of the kernel matrix to be trusted.
-BANDWIDTHS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
-CUTOFFS = tuple(10.0 ** (p / 2) for p in range(-8, 4))
+# Bandwidths are climbed to from this multiple of the median distance, in steps of the root of 2 at last.
+FIRST_BANDWIDTH = 0.5
+BANDWIDTH_STEP = 2.0
+BANDWIDTHS = (0.05, 20.0)
+# Ridges cut off the eigenvalues of the kernel matrix below some size, relative to the mean of its diagonal; these are
+# climbed to in steps of the root of 10. With R = I the matrix is squared, so that smaller ones are rounding.
+FIRST_CUTOFF = 1e-2
+CUTOFF_STEP = 10.0
+SMALLEST_CUTOFF = {"rkhs": 1e-4, "identity": 1e-3}
+LARGEST_CUTOFF = 1e2
+# A step must lower the error by this much, relative to what it is.
+SMALLEST_GAIN = 1e-3
+# The ridge of the regression is multiplied by the smallest correlation of classes and regression, not below this.
+LEAST_CORRELATION = 0.1
 # The most rows that a search is made on, without landmarks and with them, and the most landmarks.
-SEARCH_ROWS = 2000
-SEARCH_ROWS_OF_LANDMARKS = 20_000
-SEARCH_LANDMARKS = 2000
+SEARCH_ROWS = 1000
+SEARCH_ROWS_OF_LANDMARKS = 4000
+SEARCH_LANDMARKS = 500
 
 
-def indicators(groups: Groups) -> Tensor:
-    """Return a column a class, 1 for its rows and 0 for others, centred."""
-    Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(torch.float64)
-    return Y - Y.mean(dim=0)
+class Scales(NamedTuple):
+    """What a choice was: a factor for the kernel's bandwidths, and a ridge."""
+
+    factor: float
+    ridge: float
 
 
-def candidate_ridges(kernel: Kernel | None, X: np.ndarray, regularizer: str) -> list[float]:
-    """Return the ridges to try: a cut-off c of the eigenvalues of K is the ridge c for R = K and c^2 for R = I.
+class Freedom(NamedTuple):
+    """What may be chosen; `ridge` is None if it is, else the number that was given."""
 
-    Cut-offs are relative to the mean of the kernel's diagonal; X is the kernel matrix itself if the kernel is None.
+    bandwidth: bool
+    ridge: float | None
+
+    @property
+    def is_none(self) -> bool:
+        return not self.bandwidth and self.ridge is not None
+
+
+def is_free(kernel: Kernel) -> bool:
+    """Whether the kernel has a bandwidth, or several, and none of them is a number yet."""
+    leaves = [leaf for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
+    return bool(leaves) and all(leaf.bandwidth == "median" for leaf in leaves)  # type: ignore[attr-defined]
+
+
+def ridge_of_cutoff(cutoff: float, diagonal: float, regularizer: str) -> float:
+    """Return the ridge that cuts eigenvalues of K off below `cutoff` times the mean of its diagonal.
+
+    That is the cut-off itself for R = K, and its square for R = I.
     """
-    diagonal = X.diagonal() if kernel is None else kernel.diagonal(X)
-    scale = float(np.mean(diagonal)) or 1.0
-    return [(cutoff * scale) ** (1 if regularizer == "rkhs" else 2) for cutoff in CUTOFFS]
+    return (cutoff * (diagonal or 1.0)) ** (1 if regularizer == "rkhs" else 2)
 
 
-def gram_of(K: Tensor, regularizer: str, center: bool) -> Tensor:
-    """Return the Gram matrix of the regression whose smoother the discriminant has."""
-    return smoother_gram(double_centred(K) if center else K, regularizer)
+def candidate_ridges(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[float]:
+    """Return the ridges that landmark functions try: one pass over the rows serves them all."""
+    diagonal = float(np.mean(kernel.diagonal(X)))
+    low, high = 2 * math.log10(SMALLEST_CUTOFF[regularizer]), 2 * math.log10(LARGEST_CUTOFF)
+    cutoffs = [10.0 ** (p / 2) for p in range(round(low), round(high) + 1)]
+    return [ridge_of_cutoff(cutoff, diagonal, regularizer) for cutoff in cutoffs]
+
+
+def ridges_that_keep(basis: LandmarkBasis, groups: Groups, ridges: list[float], n_components: int) -> list[float]:
+    """Return the ridges with which no class component is lost to a principal one; the smallest, if all lose some."""
+    wanted = min(n_components, len(groups.counts) - 1)
+    return [r for r in ridges if n_class_components(basis, groups.counts, r) >= wanted] or [min(ridges)]
+
+
+def factor_at(step: int) -> float:
+    """Return the multiple of the median distance at a step of a climb."""
+    return FIRST_BANDWIDTH * BANDWIDTH_STEP ** (step / 2)
+
+
+def cutoff_at(step: int) -> float:
+    """Return the cut-off at a step of a climb."""
+    return FIRST_CUTOFF * CUTOFF_STEP ** (step / 2)
+
+
+def left_out_error(K: Tensor, groups: Groups, ridge: float, regularizer: str, center: bool) -> float:
+    """Return the mean squared leave-one-out error of the class indicators, summed over the classes.
+
+    Of the ridge regression with the smoother of the discriminant, and with an intercept if the features are centred: K
+    is then double-centred.
+    """
+    Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
+    residuals = ridge_leave_one_out(smoother_gram(K, regularizer), Y, ridge, intercept=center).residuals
+    return float(residuals.square().sum(dim=1).mean())
+
+
+def discriminant_ridge(K: Tensor, groups: Groups, ridge: float, regularizer: str, n_components: int) -> float:
+    """Return the ridge of (13) whose components are no smoother than the regression of the indicators with `ridge`.
+
+    A component of ratio mu regresses its class means with the ridge mu / (mu - 1) lambda (`directions.py`). For that to
+    be `ridge`, lambda must be `ridge` times the component's s = 1 - 1/mu, an eigenvalue of J^T H J: the squared
+    correlation between its class scores and their regression. With a lambda that is too large a direction is lost: its
+    ratio falls below 1 and a principal component takes its place. So the smallest s of the components that are wanted
+    is taken, down to a tenth.
+    """
+    J = groups.indicators()
+    smoothed = J - ridge * cholesky(smoother_gram(K, regularizer), shift=ridge).solve(J)
+    correlations = torch.linalg.eigvalsh(J.T @ smoothed).flip(0)
+    return ridge * min(1.0, max(LEAST_CORRELATION, float(correlations[n_components - 1])))
+
+
+def left_out_log_loss(found: Discriminants, groups: Groups) -> float:
+    """Return the mean log loss of the rows' classes, each row left out; infinite if there is no direction.
+
+    A class of one row, left out, is not there to be predicted: its row is not judged.
+    """
+    of_row = groups.of_row.cpu().numpy()
+    judges = np.flatnonzero(groups.counts.cpu().numpy()[of_row] > 1)
+    if found.left_out.shape[1] == 0 or not len(judges):
+        return math.inf
+    shares = groups.counts.cpu().numpy() / len(of_row)
+    values = left_out_or_own(found, groups).cpu().numpy()
+    return gaussian_classes(values, of_row, shares, np.ones(len(shares)), judges).log_loss
+
+
+def part_of(groups: Groups, rows: np.ndarray) -> Groups:
+    """Return the classes of some rows, numbered anew: a class that the draw has missed would have no mean."""
+    present, index = torch.unique(groups.of_row[torch.from_numpy(rows).to(groups.of_row.device)], return_inverse=True)
+    return Groups.from_index(index, len(present))
+
+
+def chosen_scales(
+    matrices: Callable[[float], Tensor],
+    error: Callable[[Tensor, float], float],
+    diagonal: float,
+    regularizer: str,
+    freedom: Freedom,
+) -> Scales:
+    """Climb to the bandwidth and the ridge with the smallest error of rows left out.
+
+    Parameters
+    ----------
+    matrices : callable
+        From a factor for the bandwidth to the kernel matrix.
+    error : callable
+        Of a kernel matrix and a ridge.
+    diagonal : float
+        The mean of the kernel's diagonal.
+    regularizer : {"identity", "rkhs"}
+    freedom : Freedom
+
+    Notes
+    -----
+    Some fifteen errors; those of one bandwidth, which come one after another, share its matrix.
+    """
+    latest: dict[int, Tensor] = {}
+
+    def scales(place: tuple[int, int]) -> Scales:
+        factor = factor_at(place[0]) if freedom.bandwidth else 1.0
+        chosen = ridge_of_cutoff(cutoff_at(place[1]), diagonal, regularizer)
+        return Scales(factor, chosen if freedom.ridge is None else freedom.ridge)
+
+    def cost(place: tuple[int, int]) -> float:
+        factor, ridge = scales(place)
+        if place[0] not in latest:
+            latest.clear()
+            latest[place[0]] = matrices(factor)
+        return relative(error(latest[place[0]], ridge))
+
+    def is_allowed(place: tuple[int, int]) -> bool:
+        return (
+            (freedom.bandwidth or place[0] == 0)
+            and (freedom.ridge is None or place[1] == 0)
+            and BANDWIDTHS[0] <= factor_at(place[0]) <= BANDWIDTHS[1]
+            and 0.999 * SMALLEST_CUTOFF[regularizer] <= cutoff_at(place[1]) <= 1.001 * LARGEST_CUTOFF
+        )
+
+    best, _ = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=True)
+    return scales(best)
 
 
 def choose_exact(
-    kernels: Sequence[Kernel],
-    ridges: Sequence[float],
+    kernel: Kernel | None,
     X: np.ndarray,
     groups: Groups,
+    rows: np.ndarray,
+    n_components: int,
     regularizer: str,
     center: bool,
-    random: np.random.RandomState,
-) -> tuple[Kernel, float]:
-    """Return the best kernel and ridge for functions of all rows, searched on at most 2000 of them.
+    freedom: Freedom,
+) -> tuple[Kernel | None, float]:
+    """Return the best kernel and ridge for functions of all rows, searched on some `rows` of them.
 
     A ridge means the same on all rows as on a part of them, where it cuts the same eigenvalues of the kernel operator.
+    X is the kernel matrix itself if the kernel is None.
     """
-    chosen = select(
-        kernels,
-        ridges,
-        as_tensor(X, dtype=torch.float64, device=groups.counts.device),
-        indicators(groups),
-        n_search=SEARCH_ROWS,
-        n_finalists=0,
-        gram=partial(gram_of, regularizer=regularizer, center=center),
-        intercept=center,
-        random_state=random,
-    )
-    return chosen.kernel_used(), chosen.ridge
+    part = part_of(groups, rows)
+    given = X[np.ix_(rows, rows)] if kernel is None else X[rows]
+    x = as_tensor(given, dtype=torch.float64, device=groups.counts.device)
+    wanted = min(n_components, len(part.counts) - 1)
+    if wanted == 0:  # the draw has one class alone
+        return kernel, ridge_of_cutoff(FIRST_CUTOFF, 1.0, regularizer) if freedom.ridge is None else freedom.ridge
+
+    def matrices(factor: float) -> Tensor:
+        return double_centred(of_factor(factor)) if center else of_factor(factor)
+
+    def error(K: Tensor, ridge: float) -> float:
+        return left_out_error(K, part, ridge, regularizer, center)
+
+    of_factor = (lambda _: x) if kernel is None else kernel.matrices(x)
+    diagonal = float(np.mean(given.diagonal() if kernel is None else kernel.diagonal(given)))
+    factor, ridge = chosen_scales(matrices, error, diagonal, regularizer, freedom)
+    if freedom.ridge is None:
+        ridge = discriminant_ridge(matrices(factor), part, ridge, regularizer, wanted)
+    return kernel.rescaled(factor) if kernel is not None and freedom.bandwidth else kernel, ridge
 
 
-def choose_precomputed(
-    K: np.ndarray,
-    ridges: Sequence[float],
-    groups: Groups,
-    regularizer: str,
-    center: bool,
-    random: np.random.RandomState,
-) -> float:
-    """Return the best ridge for a given kernel matrix, searched on at most 2000 rows."""
-    rows = drawn_rows(len(K), SEARCH_ROWS, random)
-    part = as_tensor(K[np.ix_(rows, rows)], dtype=torch.float64, device=groups.counts.device)
-    Y = indicators(groups)[torch.from_numpy(rows).to(groups.counts.device)]
-    return best(evaluate_matrix(gram_of(part, regularizer, center), ridges, Y, intercept=center)).ridge
+def relative(loss: float) -> float:
+    """Return the logarithm of a loss or an error, so that gains are relative; below 1e-3 they are as good as none."""
+    return math.log(loss + 1e-3) if math.isfinite(loss) else math.inf
 
 
 def choose_with_landmarks(
-    kernels: Sequence[Kernel],
+    kernel: Kernel,
     X: np.ndarray,
     landmarks: np.ndarray,
     groups: Groups,
+    n_components: int,
     regularizer: str,
     center: bool,
     working_memory: float,
     random: np.random.RandomState,
 ) -> Kernel:
-    """Return the best kernel for functions of landmarks, each with its best ridge.
+    """Return the kernel with the best bandwidth for functions of landmarks, each judged with its best ridge.
 
-    Searched with at most 2000 of the landmarks and 20 000 of the rows: what is best for functions of few landmarks is
+    Searched with at most 500 of the landmarks and 4000 of the rows: what is best for functions of few landmarks is
     wider than what is best for functions of all rows.
     """
     rows = drawn_rows(len(X), SEARCH_ROWS_OF_LANDMARKS, random)
     few = landmarks[drawn_rows(len(landmarks), SEARCH_LANDMARKS, random)]
-    device = groups.counts.device
-    # Numbered anew: a class that the draw has missed would have no mean.
-    present, index = torch.unique(groups.of_row[torch.from_numpy(rows).to(device)], return_inverse=True)
-    part = Groups.from_index(index, len(present))
-    errors = []
-    for kernel in kernels:
-        seen = LandmarkRows(X[rows], few, kernel, center, working_memory, device)
+    part = part_of(groups, rows)
+    wanted = min(n_components, len(part.counts) - 1)
+    if wanted == 0:
+        return kernel
+
+    def rescaled(place: tuple[int, int]) -> Kernel:
+        return kernel.rescaled(factor_at(place[0]))
+
+    def cost(place: tuple[int, int]) -> float:
+        seen = LandmarkRows(X[rows], few, rescaled(place), center, working_memory, groups.counts.device)
         basis = landmark_basis(*seen.sums(part), part.counts, seen.regularizer(regularizer))
-        errors.append(float(seen.compare(basis, part, candidate_ridges(kernel, few, regularizer))[0].min()))
-    return kernels[int(np.argmin(errors))]
+        ridges = ridges_that_keep(basis, part, candidate_ridges(kernel, few, regularizer), wanted)
+        tried = seen.discriminants(basis, part, ridges, wanted)
+        return relative(min(left_out_log_loss(found, part) for found in tried))
+
+    def is_allowed(place: tuple[int, int]) -> bool:
+        return place[1] == 0 and BANDWIDTHS[0] <= factor_at(place[0]) <= BANDWIDTHS[1]
+
+    best, _ = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=True)
+    return rescaled(best)
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState) -> np.ndarray:

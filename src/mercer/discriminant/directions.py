@@ -8,20 +8,31 @@ import warnings
 from typing import NamedTuple
 
 import torch
+from scipy.optimize import brentq
 from torch import Tensor
 
 from mercer.exceptions import NumericalWarning
 from mercer.linalg import (
     EigenPairs,
+    block_krylov_eigenpairs,
     cholesky,
     generalized_eigenpairs,
     inverse_root,
-    lanczos_eigenpairs,
     top_eigenpairs,
 )
 
 # Up to this many rows the whole eigendecomposition is quicker than Lanczos steps.
 DENSE_ROWS = 200
+# Leverages may be off by this much, relative to 1 - leverage, if that makes them cheaper.
+LEVERAGE_ERROR = 1e-3
+# How leverages change from one ridge to another is worked out on at most this many rows, and not at all for ridges
+# within this factor of each other.
+LEVERAGE_ROWS = 1000
+SAME_RIDGE = 1.05
+# Of the roots that landmark components are, relative.
+ROOT_ERROR = 1e-15
+# A ratio above 1 by this much belongs to the classes; one without class means is that of a principal component.
+CLASS_RATIO = 1.0 + 1e-6
 # A ratio below this, relative to the largest, is rounding.
 NO_VARIANCE = 1e-10
 
@@ -67,7 +78,7 @@ class Discriminants(NamedTuple):
     ratios : tensor of shape (k,)
         The regularised ratios, the eigenvalues of (13).
     left_out : tensor of shape (n, k)
-        What each row's values would be had it not been in the fit, its class scores held.
+        What each row's values would be had it not been in the fit, the scores of the classes held.
     """
 
     alpha: Tensor
@@ -83,8 +94,8 @@ def centred(U: Tensor) -> Tensor:
 
 def double_centred(K: Tensor) -> Tensor:
     """Return C K C, the kernel of the centred features."""
-    K = K - K.mean(dim=0)
-    return K - K.mean(dim=1, keepdim=True)
+    rows, columns = K.mean(dim=1, keepdim=True), K.mean(dim=0)
+    return (K - rows).sub_(columns - rows.mean())
 
 
 def smoother_gram(K: Tensor, regularizer: str) -> Tensor:
@@ -103,11 +114,13 @@ def exact_discriminants(
     In the values u = K alpha the denominator is u^T (C_w + ridge K^-1 R K^-1) u =: u^T D u. With the smoother
     H = A (A + ridge I)^-1 of ridge regression, D = H^-1 - P, and since P = J J^T has rank c, Woodbury's identity gives
     D^-1 = H + H J (I - J^T H J)^-1 J^T H. So C u = mu D u becomes the symmetric eigenproblem C D^-1 C w = mu w with
-    w = C u: neither the within-class matrix nor its factor is formed, and one Cholesky factor of A + ridge I, with its
-    inverse, is the whole cubic cost.
+    w = C u: neither the within-class matrix nor its factor is formed, and one Cholesky factor of A + ridge I, with the
+    diagonal of its inverse, is the whole cubic cost.
 
-    Each component is also the ridge regression of a score t = C u / mu + P u on the rows, which gives its leave-one-out
-    values (t held): t_i - (t_i - u_i) / (1 - H_ii).
+    Each component is also the ridge regression of a score t = C u / mu + P u on the rows: alpha follows from it. Where
+    mu > 1 this can be solved for u: it is mu / (mu - 1) times the regression of its class means P u, less mean(u) / mu,
+    with the ridge mu / (mu - 1) ridge. That gives leave-one-out values in which a row's own class has no say
+    (`left_out_values`); in t, which holds the fitted u itself, it would have.
 
     Parameters
     ----------
@@ -124,35 +137,48 @@ def exact_discriminants(
 
     Notes
     -----
-    O(n^3) once, about 1.0 n^3 ("rkhs") or 3.0 n^3 ("identity") operations, and O(n^2) a step of the eigensolver.
+    O(n^3) once, about 0.7 n^3 ("rkhs") or 2.7 n^3 ("identity") operations, and O(n^2 c) a step of the eigensolver, some
+    five of them; half of the former in float32 where the ridge allows it. As many components as classes, or more, take
+    the whole inverse and a dense eigenproblem.
     """
-    shifted = smoother_gram(K, regularizer)
-    shifted = shifted.clone() if shifted is K else shifted
-    shifted.diagonal().add_(ridge)
-    inverse = cholesky(shifted).inverse()
-    del shifted
-    leverage = 1.0 - ridge * inverse.diagonal()
-    H = inverse * -ridge
-    H.diagonal().add_(1.0)
+    A = smoother_gram(K, regularizer)
+    factor = cholesky(A, shift=ridge)
+    leverage = 1.0 - ridge * factor.inverse_diagonal(precision=precision_of_leverages(A, ridge))
+
+    def smooth(U: Tensor) -> Tensor:
+        """Return H U."""
+        return U - ridge * factor.solve(U)
 
     J = groups.indicators()
-    HJ = H @ J
+    HJ = smooth(J)
     core = torch.linalg.pinv(torch.eye(J.shape[1], dtype=J.dtype, device=J.device) - J.T @ HJ, hermitian=True)
 
     def apply_inverse(U: Tensor) -> Tensor:
-        return H @ U + HJ @ (core @ (HJ.T @ U))
+        return smooth(U) + HJ @ (core @ (HJ.T @ U))
 
     if n_components < J.shape[1] and len(K) > DENSE_ROWS:
-        start = HJ @ mixture(J.shape[1], like=HJ)
-        pairs = lanczos_eigenpairs(lambda V: centred(apply_inverse(centred(V))), start, n_components)
+        # All but c - 1 of the eigenvalues are below 1, and the eigenvectors of those lie near the span of C H J.
+        pairs = block_krylov_eigenpairs(lambda V: centred(apply_inverse(centred(V))), centred(HJ), n_components)
     else:
+        H = factor.inverse() * -ridge
+        H.diagonal().add_(1.0)
         pairs = top_eigenpairs(double_centred(H + HJ @ core @ HJ.T), n_components)
     mu, W = significant(pairs)
     U = apply_inverse(W)
     U = U * unit_within(U, mu) * steady_signs(U)
     T = scores(U, mu, groups)
-    alpha = inverse @ T if regularizer == "rkhs" else K @ (inverse @ T)
-    return Discriminants(alpha, U, mu, left_out_values(T, U, leverage, intercept))
+    alpha = factor.solve(T) if regularizer == "rkhs" else K @ factor.solve(T)
+    leverages = leverages_of_components(K, leverage, ridge, mu, regularizer, intercept)
+    return Discriminants(alpha, U, mu, left_out_values(U, mu, groups, leverage, leverages, intercept))
+
+
+def precision_of_leverages(A: Tensor, ridge: float) -> torch.dtype | None:
+    """Return float32 where the factor of A + ridge I can be inverted in it with leverages right to a thousandth.
+
+    The condition number of A + ridge I is at most 1 + trace A / ridge, that of the factor the root of that.
+    """
+    condition = 1.0 + float(A.diagonal().sum()) / ridge
+    return torch.float32 if torch.finfo(torch.float32).eps * condition**0.5 < LEVERAGE_ERROR else None
 
 
 def unregularized_discriminants(
@@ -179,7 +205,8 @@ def unregularized_discriminants(
     alpha = alpha * len(K) ** 0.5 * steady_signs(K @ alpha)
     U = K @ alpha
     leverage = ((K @ root) * root).sum(dim=1)
-    return Discriminants(alpha, U, mu, left_out_values(scores(U, mu, groups), U, leverage, intercept))
+    leverages = leverage[:, None].expand_as(U)
+    return Discriminants(alpha, U, mu, left_out_values(U, mu, groups, leverage, leverages, intercept))
 
 
 class LandmarkBasis(NamedTuple):
@@ -229,31 +256,60 @@ def landmark_discriminants(
 ) -> tuple[Tensor, Tensor]:
     """Solve (13) in the basis: return the coefficients beta of shape (r, k) in it, and the ratios.
 
-    The denominator is diag(spread + ridge) - G G^T with the c columns sqrt(n_y) (class mean) in G, so that Woodbury's
-    identity and the top eigenvectors of a matrix of size r are all that is needed.
+    The denominator is diag(spread + ridge) - G G^T with the c columns sqrt(n_y) (class mean) in G. Components with
+    ratios above 1 regress their class means with a ridge rho of their own (`class_components`); only if more are asked
+    for is there an eigenproblem of size r.
     """
     G = (counts.sqrt()[:, None] * basis.group_means).T
-    root = basis.spread.sqrt()
-    inverse = 1.0 / (basis.spread + ridge)
-    core = torch.linalg.pinv(
-        torch.eye(G.shape[1], dtype=G.dtype, device=G.device) - G.T @ (inverse[:, None] * G), hermitian=True
-    )
-
-    def apply_inverse(B: Tensor) -> Tensor:
-        scaled = inverse[:, None] * B
-        return scaled + inverse[:, None] * (G @ (core @ (G.T @ scaled)))
-
-    def product(B: Tensor) -> Tensor:
-        return root[:, None] * apply_inverse(root[:, None] * B)
-
-    if n_components < G.shape[1] and len(root) > DENSE_ROWS:
-        pairs = lanczos_eigenpairs(product, root * (G @ mixture(G.shape[1], like=G)), n_components)
+    if n_components <= n_class_components(basis, counts, ridge):
+        beta, mu = class_components(basis.spread, G, ridge, n_components)
     else:
-        pairs = top_eigenpairs(product(torch.eye(len(root), dtype=G.dtype, device=G.device)), n_components)
-    mu, W = significant(pairs)
-    beta = apply_inverse(root[:, None] * W)
+        root = basis.spread.sqrt()
+        core = torch.diag(basis.spread + ridge) - G @ G.T
+        mu, W = significant(top_eigenpairs(root[:, None] * torch.linalg.solve(core, torch.diag(root)), n_components))
+        beta = torch.linalg.solve(core, root[:, None] * W)
     variances = (basis.spread[:, None] * beta.square()).sum(dim=0) / counts.sum()
     return beta * (mu / variances).sqrt() * steady_signs(basis.group_means @ beta), mu
+
+
+def n_class_components(basis: LandmarkBasis, counts: Tensor, ridge: float) -> int:
+    """Return how many components of (13) have a ratio above 1: as many as G^T G has eigenvalues above the ridge."""
+    G = (counts.sqrt()[:, None] * basis.group_means).T
+    return int((torch.linalg.eigvalsh(G.T @ G) > CLASS_RATIO * ridge).sum())
+
+
+def class_components(spread: Tensor, G: Tensor, ridge: float, n_components: int) -> tuple[Tensor, Tensor]:
+    """Return the components of (13) with ratios above 1, of shape (r, k), and these, by k roots of one variable.
+
+    Such a component is beta = diag(1 / (spread + rho)) G theta, with the class scores theta an eigenvector of
+    S(rho) = rho G^T diag(1 / (spread + rho)) G of eigenvalue `ridge`, and its ratio is mu = rho / (rho - ridge). The
+    eigenvalues of S grow with rho, so that the k-th meets the ridge once: O(r c^2 + c^3) for each of some ten steps to
+    a root, and no eigenproblem of size r, which is hard where ratios are little above 1.
+    """
+
+    def S(rho: float) -> Tensor:
+        return G.T @ ((rho / (spread + rho))[:, None] * G)
+
+    def excess(rho: float, k: int) -> float:
+        return float(torch.linalg.eigvalsh(S(rho))[-1 - k]) - ridge
+
+    betas: list[Tensor] = []
+    rhos: list[float] = []
+    pairs = None
+    for k in range(n_components):
+        low = rhos[-1] if rhos else ridge
+        high = 2.0 * low
+        while excess(high, k) < 0:
+            low, high = high, 2.0 * high
+        # Of equal roots, the one before is this one too, and rounding may put it on either side of zero.
+        rho = low if excess(low, k) >= 0 else float(brentq(excess, low, high, args=(k,), xtol=ROOT_ERROR * low))
+        # Of equal roots the eigenvectors must come from one decomposition, to be orthogonal.
+        if pairs is None or rho > CLASS_RATIO * rhos[-1]:
+            pairs = top_eigenpairs(S(rho))
+        rhos.append(rho)
+        betas.append((G @ pairs.vectors[:, k]) / (spread + rho))
+    own = torch.tensor(rhos, dtype=G.dtype, device=G.device)
+    return torch.stack(betas, dim=1), own / (own - ridge).clamp(min=torch.finfo(G.dtype).eps * ridge)
 
 
 def scores(U: Tensor, mu: Tensor, groups: Groups) -> Tensor:
@@ -261,10 +317,69 @@ def scores(U: Tensor, mu: Tensor, groups: Groups) -> Tensor:
     return centred(U) / mu + groups.project(U)
 
 
-def left_out_values(T: Tensor, U: Tensor, leverage: Tensor, intercept: bool) -> Tensor:
-    """Return the leave-one-out values t_i - (t_i - u_i) / (1 - H_ii); the mean of all rows has leverage 1/n."""
-    rest = 1.0 - leverage - (1.0 / len(U) if intercept else 0.0)
-    return T - (T - U) / rest.clamp(min=torch.finfo(U.dtype).eps)[:, None]
+def effective_ridges(ridge: float, mu: Tensor) -> Tensor:
+    """Return the ridge with which each component regresses its class means; the ridge itself where it has none."""
+    return torch.where(mu > CLASS_RATIO, ridge * mu / (mu - 1.0).clamp(min=CLASS_RATIO - 1.0), ridge)
+
+
+def leverages_of_components(
+    K: Tensor, leverage: Tensor, ridge: float, mu: Tensor, regularizer: str, intercept: bool
+) -> Tensor:
+    """Return the leverages H_ii at the effective ridge of each component, of shape (n, k), given those at the ridge.
+
+    Up to 1000 rows exact, from one eigendecomposition. Of more, every n/1000-th row says by how much the logit of a
+    leverage changes on average from the one ridge to the other.
+    """
+    ridges = torch.cat([mu.new_full((1,), ridge), effective_ridges(ridge, mu)])
+    if bool((ridges <= SAME_RIDGE * ridge).all()):
+        return leverage[:, None].expand(-1, len(mu))
+    step = -(-len(K) // LEVERAGE_ROWS)
+    part = K if step == 1 else K[::step, ::step].contiguous()
+    part = double_centred(part) if intercept and step > 1 else part
+    values, V = torch.linalg.eigh(part)
+    values = values.clamp(min=0.0) if regularizer == "rkhs" else values.square()
+    found = V.square() @ (values[:, None] / (values[:, None] + ridges))
+    if step == 1:
+        return found[:, 1:]
+    logits = torch.logit(found, eps=LEVERAGE_ERROR)
+    shift = (logits[:, 1:] - logits[:, :1]).mean(dim=0)
+    return torch.sigmoid(torch.logit(leverage, eps=torch.finfo(leverage.dtype).eps)[:, None] + shift)
+
+
+def left_out_values(
+    U: Tensor, mu: Tensor, groups: Groups, leverage: Tensor, leverages: Tensor, intercept: bool
+) -> Tensor:
+    """Return what each row's values would be had it not been in the fit.
+
+    A component with mu > 1 is s = mu / (mu - 1) times the ridge regression of its class means, m = P u - mean(u) / mu,
+    with the effective ridge. These held, row i left out gets (u_i - s h_i m_i) / (1 - h_i), h_i its leverage at that
+    ridge. For the others the score t = C u / mu + P u is held, which gives t_i - (t_i - u_i) / (1 - H_ii). The mean of
+    all rows, where there is an intercept, has leverage 1/n beside.
+
+    Parameters
+    ----------
+    U : tensor of shape (n, k)
+    mu : tensor of shape (k,)
+    groups : Groups
+    leverage : tensor of shape (n,)
+        At the ridge of the discriminants.
+    leverages : tensor of shape (n, k)
+        At the effective ridge of each component.
+    intercept : bool
+        Whether features are centred.
+    """
+    eps, mean = torch.finfo(U.dtype).eps, 1.0 / len(U) if intercept else 0.0
+    T = scores(U, mu, groups)
+    held = T - (T - U) / (1.0 - leverage - mean).clamp(min=eps)[:, None]
+    s = mu / (mu - 1.0).clamp(min=CLASS_RATIO - 1.0)
+    h, means = leverages + mean, groups.project(U) - U.mean(dim=0) / mu
+    return torch.where(mu > CLASS_RATIO, (U - s * h * means) / (1.0 - h).clamp(min=eps), held)
+
+
+def left_out_or_own(found: Discriminants, groups: Groups) -> Tensor:
+    """Return the leave-one-out values, and the own ones of a row that is the only one of its class."""
+    alone = groups.counts[groups.of_row] == 1
+    return torch.where(alone[:, None], found.values, found.left_out)
 
 
 def significant(pairs: EigenPairs) -> EigenPairs:
@@ -273,11 +388,6 @@ def significant(pairs: EigenPairs) -> EigenPairs:
         return pairs
     kept = pairs.values > NO_VARIANCE * pairs.values.max().clamp(min=1.0)
     return EigenPairs(pairs.values[kept], pairs.vectors[:, kept])
-
-
-def mixture(n: int, like: Tensor) -> Tensor:
-    """Return weights that differ, for a first Lanczos vector: with equal ones, balanced classes would cancel out."""
-    return torch.arange(1, n + 1, dtype=like.dtype, device=like.device)
 
 
 def steady_signs(U: Tensor) -> Tensor:

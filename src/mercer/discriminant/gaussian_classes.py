@@ -1,10 +1,60 @@
 """Classes as Gaussians of one covariance: distances to their centroids, and a temperature that keeps them honest."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.spatial.distance import cdist
 
 TEMPERATURES = (1e-2, 1e4)
+
+
+class GaussianClasses(NamedTuple):
+    """Gaussians of c classes in k dimensions.
+
+    Attributes
+    ----------
+    centroids : ndarray of shape (c, k)
+    covariance : ndarray of shape (k, k)
+        Of all classes, pooled.
+    priors : ndarray of shape (c,)
+    temperature : float
+        What squared distances to the centroids are divided by.
+    log_loss : float
+        Of the rows that the temperature was chosen on, weighted.
+    """
+
+    centroids: np.ndarray
+    covariance: np.ndarray
+    priors: np.ndarray
+    temperature: float
+    log_loss: float
+
+
+def gaussian_classes(
+    values: np.ndarray, of_row: np.ndarray, priors: np.ndarray, weights: np.ndarray, judges: np.ndarray
+) -> GaussianClasses:
+    """Describe classes by Gaussians of one covariance, and choose the temperature.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, k)
+        Leave-one-out values: those of the fit lie nearly on their centroids.
+    of_row : ndarray of shape (n,)
+        The class of each row, from 0 to c - 1.
+    priors : ndarray of shape (c,)
+    weights : ndarray of shape (c,)
+        What a row of each class counts in the log loss.
+    judges : ndarray of shape (j,)
+        The rows whose log loss the temperature minimises.
+    """
+    counts = np.bincount(of_row, minlength=len(priors))
+    centroids = np.stack([np.bincount(of_row, column, len(priors)) for column in values.T], axis=1) / counts[:, None]
+    within = values - centroids[of_row]
+    covariance = within.T @ within / max(1, len(values) - len(priors))
+    squares = squared_class_distances(values[judges], centroids, covariance)
+    temperature, loss = best_temperature(squares, priors, of_row[judges], weights[of_row[judges]])
+    return GaussianClasses(centroids, covariance, priors, temperature, loss)
 
 
 def squared_class_distances(values: np.ndarray, centroids: np.ndarray, covariance: np.ndarray) -> np.ndarray:
@@ -26,18 +76,26 @@ def log_joint(squares: np.ndarray, priors: np.ndarray, temperature: float) -> np
         return np.log(priors) - 0.5 * squares / temperature
 
 
-def best_temperature(squares: np.ndarray, priors: np.ndarray, of_row: np.ndarray) -> float:
-    """Return the temperature that minimises the log loss of the rows' classes; squared distances are divided by it.
+def best_temperature(
+    squares: np.ndarray, priors: np.ndarray, of_row: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Return the temperature that minimises the log loss of the rows' classes, and that loss.
 
-    Tails that are heavier than Gaussian make a far row look surer than it is; a temperature above 1 makes up for that.
+    Squared distances are divided by it. Tails that are heavier than Gaussian make a far row look surer than it is; a
+    temperature above 1 makes up for that. Rows of classes that are said to be impossible do not count.
     """
+    mass = np.ones(len(squares)) if weights is None else weights
+    counted = (priors[of_row] > 0) & (mass > 0)
+    if not counted.any():
+        return 1.0, 0.0
+    squares, of_row, mass = squares[counted], of_row[counted], mass[counted]
     rows = np.arange(len(squares))
-    possible = priors[of_row] > 0
-    if not possible.any():
-        return 1.0
 
     def loss(log_temperature: float) -> float:
         joint = log_joint(squares, priors, np.exp(log_temperature))
-        return float(np.mean((np.logaddexp.reduce(joint, axis=1) - joint[rows, of_row])[possible]))
+        top = joint.max(axis=1)
+        losses = top + np.log(np.exp(joint - top[:, None]).sum(axis=1)) - joint[rows, of_row]
+        return float(np.average(losses, weights=mass))
 
-    return float(np.exp(minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded").x))
+    found = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded", options={"xatol": 1e-3})
+    return float(np.exp(found.x)), float(found.fun)

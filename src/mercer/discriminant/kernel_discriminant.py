@@ -7,18 +7,31 @@ import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, check_choice, check_count, check_number, refuse_sparse
+from mercer.checks import (
+    PRECISIONS,
+    all_or_nothing,
+    check_bandwidth,
+    check_choice,
+    check_count,
+    check_number,
+    refuse_sparse,
+)
+from mercer.discriminant import choice
 from mercer.discriminant.choice import (
-    BANDWIDTHS,
+    Freedom,
     candidate_ridges,
     choose_exact,
-    choose_precomputed,
     choose_with_landmarks,
+    drawn_rows,
+    is_free,
+    left_out_log_loss,
+    ridges_that_keep,
 )
 from mercer.discriminant.directions import (
     Discriminants,
@@ -26,13 +39,11 @@ from mercer.discriminant.directions import (
     double_centred,
     exact_discriminants,
     landmark_basis,
-    landmark_discriminants,
-    left_out_values,
-    scores,
+    left_out_or_own,
     unregularized_discriminants,
     variance_ratios,
 )
-from mercer.discriminant.gaussian_classes import best_temperature, log_joint, squared_class_distances
+from mercer.discriminant.gaussian_classes import gaussian_classes, log_joint, squared_class_distances
 from mercer.discriminant.landmark_rows import LandmarkRows
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import Kernel, check_kernel
@@ -40,6 +51,9 @@ from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 
 REGULARIZERS = ("identity", "rkhs")
+# n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
+EXACT_ROWS = 10_000
+AUTO_LANDMARKS = 4000
 
 
 class KernelDiscriminant(ClassifierMixin, KernelMap):
@@ -53,7 +67,8 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
     values (11), or (14) if centred; they are uncorrelated over the rows of `fit` and have unit regularised within-class
     variance. Classes are told apart by Gaussians of one covariance in that space; centroids and covariance come from
     leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small. One
-    temperature, chosen on the same values, makes up for tails that are not Gaussian, so that probabilities are honest.
+    temperature makes up for tails that are not Gaussian, so that probabilities are honest: it minimises the log loss
+    of leave-one-out values, of rows that had no part in the choice of bandwidth and ridge where there are enough.
 
     Parameters
     ----------
@@ -63,22 +78,25 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
     n_components : int or None, default=None
         None is the number of classes - 1. At most n - 1, or the number of landmarks.
     ridge : float or "auto", default="auto"
-        The lambda of (13). "auto" takes the value with the smallest squared leave-one-out error, in closed form, of the
-        ridge regression of the class indicators that has the same smoother: on at most 2000 rows, or on all rows with
-        landmarks.
-    regularizer : {"identity", "rkhs"}, default="identity"
-        R = I penalises the coefficients, R = K the norm of the functional.
+        The lambda of (13). "auto" chooses by rows left out, in closed form: the smallest squared error of the ridge
+        regression behind the discriminants, on at most 1000 rows; with landmarks the smallest log loss, on all rows.
+    regularizer : {"identity", "rkhs"}, default="rkhs"
+        R = I penalises the coefficients, R = K the norm of the functional. R = K takes less than half the time.
     center : bool, default=True
         Centre the features: K becomes C K C, in the RKHS regulariser too. With landmarks the kernel values of a row are
         centred over the landmarks, and R = C_m K_mm C_m.
-    n_landmarks : int or None, default=None
+    n_landmarks : int, "auto" or None, default="auto"
         None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2 + n)
-        memory and O(n m^2 + m^3) time.
+        memory and O(n m^2 + m^3) time. "auto" uses every row up to 10 000 of them, and 4000 landmarks beyond.
     priors : array-like of shape (n_classes,) or None, default=None
         Probabilities of the classes; None takes their shares among the rows.
-    bandwidth : float, "median", "auto" or None, default=None
-        Takes the place of the kernel's own bandwidth. "auto" chooses among multiples of the median distance by the same
-        leave-one-out error, on at most 2000 rows, or with landmarks on at most 2000 of them and 20 000 rows.
+    class_weight : dict, "balanced" or None, default=None
+        What the prior of each class is multiplied by, and its rows' share in the log loss that probabilities are
+        calibrated by; "balanced" makes up for the numbers of rows. The directions do not depend on it.
+    bandwidth : float, "median", "auto" or None, default="auto"
+        Takes the place of the kernel's own bandwidth; None keeps that. "auto" keeps a number that the kernel has; in
+        place of "median" it climbs over multiples of the median distance in the same way, on at most 1000
+        rows, or with landmarks on at most 500 of them and 4000 rows.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
         How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
         (`mercer.landmarks.choose_landmarks`).
@@ -130,11 +148,12 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         *,
         n_components: int | None = None,
         ridge: float | str = "auto",
-        regularizer: str = "identity",
+        regularizer: str = "rkhs",
         center: bool = True,
-        n_landmarks: int | None = None,
+        n_landmarks: int | str | None = "auto",
         priors: Any = None,
-        bandwidth: float | str | None = None,
+        class_weight: Any = None,
+        bandwidth: float | str | None = "auto",
         landmarks: str = "uniform",
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
@@ -147,6 +166,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self.center = center
         self.n_landmarks = n_landmarks
         self.priors = priors
+        self.class_weight = class_weight
         self.bandwidth = bandwidth
         self.landmarks = landmarks
         self.random_state = random_state
@@ -155,6 +175,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
 
     # ---- fit --------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> "KernelDiscriminant":
         """Find the discriminants of the classes y.
 
@@ -176,25 +197,30 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self._check_parameters(X, groups)
         random = check_random_state(self.random_state)
 
-        kernel = self._kernel(X, random)
-        if self.n_landmarks is None:
-            kernel, ridge = self._choose(X, kernel, groups, random)
-            found = self._fit_exact(X, kernel, groups, ridge)
+        kernel, freedom = self._kernel(X, random)
+        n_landmarks = self._n_landmarks(len(X))
+        if n_landmarks is None:
+            searched = drawn_rows(len(X), choice.SEARCH_ROWS, random)
+            wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
+            kernel, ridge = self._choose(X, kernel, groups, searched, wanted, freedom)
+            found = self._fit_exact(X, kernel, groups, ridge, wanted)
         else:
-            kernel, ridge, found = self._fit_landmarks(X, kernel, groups, self.n_landmarks, random)
+            searched = np.arange(len(X))
+            kernel, ridge, found = self._fit_landmarks(X, kernel, groups, n_landmarks, freedom, random)
 
         self.kernel_, self.ridge_ = kernel, ridge
         self.ratios_ = found.ratios.cpu().numpy()
         self.variance_ratios_ = variance_ratios(found.values, groups).cpu().numpy()
-        self._fit_classes(found, groups)
+        self._fit_classes(found, groups, searched)
         return self
 
-    def _fit_exact(self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float) -> Discriminants:
+    def _fit_exact(
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, ridge: float, wanted: int
+    ) -> Discriminants:
         x = as_tensor(X, dtype=torch.float64, device=self.device)
         K = x if kernel is None else kernel.matrix(x, working_memory=self.working_memory)
         column_means = K.mean(dim=0)
         K = double_centred(K) if self.center else K
-        wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
         if ridge:
             found = exact_discriminants(K, groups, ridge, self.regularizer, wanted, intercept=self.center)
         else:
@@ -206,7 +232,13 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         return found
 
     def _fit_landmarks(
-        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, n_landmarks: int, random: np.random.RandomState
+        self,
+        X: np.ndarray,
+        kernel: Kernel | None,
+        groups: Groups,
+        n_landmarks: int,
+        freedom: Freedom,
+        random: np.random.RandomState,
     ) -> tuple[Kernel, float, Discriminants]:
         if kernel is None:
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
@@ -221,25 +253,24 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             working_memory=memory,
         )
         Z = X[chosen]
-        if self.bandwidth == "auto":
-            options = (groups, self.regularizer, self.center, memory, random)
-            kernel = choose_with_landmarks(self._kernels(kernel), X, Z, *options)
+        wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
+        if freedom.bandwidth:
+            options = (self.regularizer, self.center, memory, random)
+            kernel = choose_with_landmarks(kernel, X, Z, groups, wanted, *options)
         rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
         basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(self.regularizer))
-        ridges = candidate_ridges(kernel, Z, self.regularizer) if self.ridge == "auto" else [float(self.ridge)]
-        errors, leverages = rows.compare(basis, groups, ridges)
-        best_of = int(errors.argmin())
-        ridge = ridges[best_of]
-        wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
-        beta, mu = landmark_discriminants(basis, groups.counts, ridge, wanted)
-        alpha = basis.V @ beta
+        ridges = [freedom.ridge] if freedom.ridge is not None else candidate_ridges(kernel, Z, self.regularizer)
+        ridges = ridges_that_keep(basis, groups, ridges, wanted)
+        tried = rows.discriminants(basis, groups, ridges, wanted)
+        losses = [left_out_log_loss(found, groups) for found in tried] if len(tried) > 1 else [0.0]
+        best = int(np.argmin(losses))
+        found, ridge = tried[best], ridges[best]
+        alpha = found.alpha
         coefficients = alpha - alpha.mean(dim=0) if self.center else alpha
-        bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(mu)
-        U = rows.values(basis, alpha)
-        left_out = left_out_values(scores(U, mu, groups), U, leverages[:, best_of], intercept=True)
+        bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(found.ratios)
         offset = 0.0 if self.center else basis.mean @ alpha
         self._keep(rows.landmarks, coefficients, bias, X.dtype)
-        return kernel, ridge, Discriminants(alpha, U + offset, mu, left_out + offset)
+        return kernel, ridge, found._replace(values=found.values + offset, left_out=found.left_out + offset)
 
     def _keep(self, basis: np.ndarray | None, coefficients: Tensor, bias: Tensor, dtype: Any) -> None:
         if coefficients.shape[1] == 0:
@@ -260,50 +291,52 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
         self.bias_ = bias.cpu().numpy().astype(dtype)
 
-    def _fit_classes(self, found: Discriminants, groups: Groups) -> None:
+    def _fit_classes(self, found: Discriminants, groups: Groups, searched: np.ndarray) -> None:
         """Describe each class by a Gaussian in the discriminant space, from leave-one-out values."""
-        values = found.left_out.clone()
-        # A class of one row, left out, is not there to be predicted: its own value is all there is.
-        alone = groups.counts[groups.of_row] == 1
-        values[alone] = found.values[alone]
-        if alone.any():
-            names = self.classes_[groups.of_row[alone].cpu().numpy()]
+        of_row = groups.of_row.cpu().numpy()
+        counts = groups.counts.cpu().numpy()
+        if (counts == 1).any():
             warnings.warn(
-                f"the classes {list(names)} have one row each: their spread is taken from the others.",
+                f"the classes {list(self.classes_[counts == 1])} have one row each: their spread is taken from the "
+                "others.",
                 DataWarning,
                 stacklevel=3,
             )
-        within = values - groups.project(values)
-        freedom = max(1.0, float(len(values) - len(groups.counts)))
-        self.centroids_ = groups.means(values).cpu().numpy()
-        self.covariance_ = (within.T @ within / freedom).cpu().numpy()
-        given = groups.counts.cpu().numpy() if self.priors is None else np.asarray(self.priors, dtype=np.float64)
-        self.priors_ = given / given.sum()
-        squares = squared_class_distances(values.cpu().numpy(), self.centroids_, self.covariance_)
-        self.temperature_ = best_temperature(squares, self.priors_, groups.of_row.cpu().numpy())
+        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[of_row])
+        given = (counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)) * weights
+        # Bandwidth and ridge have been fitted to the rows of the search, so that others judge, where they are enough.
+        others = np.setdiff1d(np.arange(len(of_row)), searched)
+        judges = others if len(others) >= len(searched) else np.arange(len(of_row))
+        values = left_out_or_own(found, groups).cpu().numpy()
+        classes = gaussian_classes(values, of_row, given / given.sum(), weights, judges)
+        self.centroids_, self.covariance_ = classes.centroids, classes.covariance
+        self.priors_, self.temperature_ = classes.priors, classes.temperature
 
     # ---- choices ----------------------------------------------------------------------------------------------
 
-    def _kernel(self, X: np.ndarray, random: np.random.RandomState) -> Kernel | None:
+    def _kernel(self, X: np.ndarray, random: np.random.RandomState) -> tuple[Kernel | None, Freedom]:
+        """Return the kernel with numbers for its bandwidths, and what is still to be chosen."""
+        ridge = None if self.ridge == "auto" else float(self.ridge)
         if self._is_precomputed():
-            return None
-        own = self.bandwidth if self.bandwidth != "auto" else "median"
-        return check_kernel(self.kernel, own).resolved(X, random)
+            return None, Freedom(False, ridge)
+        kernel = check_kernel(self.kernel, None if self.bandwidth == "auto" else self.bandwidth)
+        free = self.bandwidth == "auto" and is_free(kernel)
+        if free and ridge == 0:
+            raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or where the bandwidth is chosen")
+        return kernel.resolved(X, random), Freedom(free, ridge)
 
     def _choose(
-        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, random: np.random.RandomState
+        self, X: np.ndarray, kernel: Kernel | None, groups: Groups, rows: np.ndarray, wanted: int, freedom: Freedom
     ) -> tuple[Kernel | None, float]:
         """Return the kernel and the ridge of a fit on all rows, both chosen where they are "auto"."""
-        if self.ridge != "auto" and self.bandwidth != "auto":
-            return kernel, float(self.ridge)
-        ridges = [float(self.ridge)] if self.ridge != "auto" else candidate_ridges(kernel, X, self.regularizer)
-        if kernel is None:
-            return None, choose_precomputed(X, ridges, groups, self.regularizer, self.center, random)
-        kernels = self._kernels(kernel)
-        return choose_exact(kernels, ridges, X, groups, self.regularizer, self.center, random)
+        if freedom.ridge is not None and not freedom.bandwidth:
+            return kernel, freedom.ridge
+        return choose_exact(kernel, X, groups, rows, wanted, self.regularizer, self.center, freedom)
 
-    def _kernels(self, kernel: Kernel) -> list[Kernel]:
-        return [kernel.rescaled(factor) for factor in BANDWIDTHS] if self.bandwidth == "auto" else [kernel]
+    def _n_landmarks(self, n: int) -> int | None:
+        if isinstance(self.n_landmarks, str):
+            return None if self._is_precomputed() or n <= EXACT_ROWS else AUTO_LANDMARKS
+        return self.n_landmarks
 
     def _n_components(self, groups: Groups, at_most: int, why: str) -> int:
         default = min(len(groups.counts) - 1, at_most)
@@ -323,11 +356,14 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             if isinstance(self.ridge, str):
                 raise invalid_parameter("ridge", self.ridge, "a finite number at least 0, or 'auto'")
             check_number("ridge", self.ridge, at_least=0.0)
-            if self.ridge == 0 and (self.n_landmarks is not None or self.bandwidth == "auto"):
-                raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or with bandwidth='auto'")
+            if self.ridge == 0 and self._n_landmarks(len(X)) is not None:
+                raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or where the bandwidth is chosen")
         check_choice("landmarks", self.landmarks, METHODS)
-        if self.n_landmarks is not None:
+        if isinstance(self.n_landmarks, str):
+            check_choice("n_landmarks", self.n_landmarks, ("auto",))
+        elif self.n_landmarks is not None:
             check_count("n_landmarks", self.n_landmarks)
+        check_bandwidth(self.bandwidth)
         if self.priors is not None:
             priors = np.asarray(self.priors, dtype=np.float64)
             if priors.shape != (n_classes,) or not np.all(np.isfinite(priors)) or priors.min() < 0 or priors.sum() <= 0:

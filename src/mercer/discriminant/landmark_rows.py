@@ -1,4 +1,4 @@
-"""Passes over the rows for discriminants of landmark functions: sums, ridges compared, values; K_nm is never whole."""
+"""Passes over the rows for discriminants of landmark functions: sums, values for each ridge; K_nm is never whole."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import as_tensor, walk
-from mercer.discriminant.directions import Groups, LandmarkBasis, double_centred
+from mercer.discriminant.directions import (
+    Discriminants,
+    Groups,
+    LandmarkBasis,
+    double_centred,
+    effective_ridges,
+    landmark_discriminants,
+    left_out_values,
+)
 from mercer.kernels import Kernel
 from mercer.kernels.base import TEMPORARIES, block_numbers
 
@@ -74,35 +82,30 @@ class LandmarkRows:
                 V, mean = basis.V.to(k.dtype), basis.mean.to(k.dtype)
             yield rows, (k - mean) @ V
 
-    def compare(self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float]) -> tuple[Tensor, Tensor]:
-        """Return the mean squared leave-one-out error of the class indicators for each ridge, and all leverages H_ii.
+    def discriminants(
+        self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float], n_components: int
+    ) -> list[Discriminants]:
+        """Return the discriminants for each ridge, with their values on the rows, left out too; one pass serves all.
 
-        In the basis the regression is f = F diag(1 / (spread + ridge)) F^T Y, so one pass serves all ridges.
-
-        Returns
-        -------
-        errors : tensor of shape (len(ridges),)
-        leverages : tensor of shape (n, len(ridges))
+        In the basis the smoother is H = F diag(1 / (spread + ridge)) F^T with the rows' coordinates F.
         """
         n = len(self.X)
-        inverses = 1.0 / (basis.spread[:, None] + torch.as_tensor(ridges, dtype=torch.float64, device=self.device))
-        # F^T Y for centred indicators Y: the class means times their counts.
-        targets = (groups.counts[:, None] * basis.group_means).T
-        coefficients = (inverses[:, :, None] * targets[:, None, :]).flatten(1)
-        shares = groups.counts / n
-        errors = torch.zeros(len(ridges), dtype=torch.float64, device=self.device)
-        leverages = torch.empty((n, len(ridges)), dtype=torch.float64, device=self.device)
+        solved = [landmark_discriminants(basis, groups.counts, ridge, n_components) for ridge in ridges]
+        widths = [beta.shape[1] for beta, _ in solved]
+        betas = torch.cat([beta for beta, _ in solved], dim=1)
+        # For each ridge the leverages at the ridge itself, and at the effective ridge of each component.
+        at = [
+            torch.cat([mu.new_full((1,), r), effective_ridges(r, mu)])
+            for r, (_, mu) in zip(ridges, solved, strict=True)
+        ]
+        inverses = 1.0 / (basis.spread[:, None] + torch.cat(at))
+        U = torch.empty((n, betas.shape[1]), dtype=torch.float64, device=self.device)
+        leverages = torch.empty((n, inverses.shape[1]), dtype=torch.float64, device=self.device)
         for rows, F in self.coordinates(basis):
-            Y = torch.nn.functional.one_hot(groups.of_row[rows], len(shares)).to(torch.float64) - shares
-            fitted = (F @ coefficients.to(F.dtype)).to(torch.float64).reshape(len(F), len(ridges), -1)
+            U[rows] = (F @ betas.to(F.dtype)).to(torch.float64)
             leverages[rows] = (F.square_() @ inverses.to(F.dtype)).to(torch.float64)
-            rest = (1.0 - 1.0 / n - leverages[rows]).clamp(min=1e-12)
-            errors += ((Y[:, None] - fitted) / rest[:, :, None]).square().sum(dim=(0, 2)) / n
-        return errors, leverages
-
-    def values(self, basis: LandmarkBasis, alpha: Tensor) -> Tensor:
-        """Return the functionals' centred values u of shape (n, k)."""
-        U = torch.empty((len(self.X), alpha.shape[1]), dtype=torch.float64, device=self.device)
-        for rows, k in self.blocks():
-            U[rows] = ((k - basis.mean.to(k.dtype)) @ alpha.to(k.dtype)).to(torch.float64)
-        return U
+        values, seen = U.split(widths, dim=1), leverages.split([width + 1 for width in widths], dim=1)
+        return [
+            Discriminants(basis.V @ beta, u, mu, left_out_values(u, mu, groups, h[:, 0], h[:, 1:], intercept=True))
+            for (beta, mu), u, h in zip(solved, values, seen, strict=True)
+        ]

@@ -1,5 +1,6 @@
-"""Reasons for one prediction: how it moves with each column, and the training rows that drove it."""
+"""Reasons: how one prediction moves and the training rows that drove it, and what a model's predictions need."""
 
 from mercer.explain.local import Reasons, reasons
+from mercer.explain.permutation import PermutationImportances, permutation_importances
 
-__all__ = ["Reasons", "reasons"]
+__all__ = ["PermutationImportances", "Reasons", "permutation_importances", "reasons"]

@@ -47,8 +47,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """Raise if the kernel is precomputed and X is no kernel matrix, or a bandwidth is asked for."""
         if not self._is_precomputed():
             return
-        if self.bandwidth is not None:
-            raise invalid_parameter("bandwidth", self.bandwidth, "None if kernel='precomputed'")
+        if self.bandwidth not in (None, "auto"):
+            raise invalid_parameter("bandwidth", self.bandwidth, "None or 'auto' if kernel='precomputed'")
         if X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."

@@ -3,15 +3,23 @@
 from mercer.linalg.cholesky import CholeskyFactor, cholesky, inverted, solve_refined
 from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients
 from mercer.linalg.distances import squared_distances, squared_norms
-from mercer.linalg.eigen import EigenPairs, generalized_eigenpairs, inverse_root, lanczos_eigenpairs, top_eigenpairs
+from mercer.linalg.eigen import (
+    EigenPairs,
+    block_krylov_eigenpairs,
+    generalized_eigenpairs,
+    inverse_root,
+    lanczos_eigenpairs,
+    top_eigenpairs,
+)
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
-from mercer.linalg.threads import threads_for
+from mercer.linalg.threads import in_parallel, one_thread, threads_for
 
 __all__ = [
     "CholeskyFactor",
     "EigenPairs",
     "RidgeSolution",
     "Solution",
+    "block_krylov_eigenpairs",
     "cholesky",
     "conjugate_gradients",
     "generalized_eigenpairs",
@@ -24,5 +32,7 @@ __all__ = [
     "squared_distances",
     "squared_norms",
     "threads_for",
+    "in_parallel",
+    "one_thread",
     "top_eigenpairs",
 ]

@@ -16,6 +16,8 @@ from mercer.exceptions import ConvergenceWarning
 PARTIAL_SHARE = 0.3
 # Pivots see the smallest eigenvalue only roughly, so a Cholesky factor is trusted this far from the tolerance.
 PIVOT_MARGIN = 1e3
+# Blocks of a Krylov space that are tried before single Lanczos vectors, which can be restarted, take over.
+MOST_BLOCKS = 12
 
 
 class EigenPairs(NamedTuple):
@@ -132,3 +134,42 @@ def lanczos_eigenpairs(
     return EigenPairs(
         torch.from_numpy(values[order].copy()).to(start), torch.from_numpy(vectors[:, order].copy()).to(start)
     )
+
+
+def block_krylov_eigenpairs(
+    multiply: Callable[[Tensor], Tensor], start: Tensor, n_components: int, tolerance: float = 1e-8
+) -> EigenPairs:
+    """Return the largest eigenpairs of a symmetric matrix A that is known by its products with several vectors at once.
+
+    The best approximations (Rayleigh and Ritz) from the space of start, A start, A^2 start, ..., one block after
+    another until they are eigenvectors. Where the wanted eigenvalues stand well above the others and `start` is near
+    their eigenvectors, a handful of blocks does; a product with ten vectors reads the matrix once, as one with a single
+    vector does. Where that many do not, `lanczos_eigenpairs` goes on from what was found.
+
+    Parameters
+    ----------
+    multiply : callable
+        V -> A V for V of shape (n, k).
+    start : tensor of shape (n, k)
+        At least as many vectors as are wanted; given, not drawn, so that the result is reproducible.
+    n_components : int
+    tolerance : float, default=1e-8
+        For the residuals |A v - mu v|, relative to the largest eigenvalue; the error of mu is of their squares' order.
+    """
+    basis = torch.linalg.qr(start).Q
+    images = multiply(basis)
+    width = basis.shape[1]
+    for _ in range(MOST_BLOCKS):
+        reduced = basis.T @ images
+        values, Y = top_eigenpairs((reduced + reduced.T) / 2, n_components)
+        vectors = basis @ Y
+        residuals = torch.linalg.vector_norm(images @ Y - vectors * values, dim=0)
+        if residuals.max() <= tolerance * values[0].abs():
+            return EigenPairs(values, vectors)
+        if basis.shape[1] + width > len(start):
+            break
+        block = images[:, -width:]
+        for _ in range(2):  # once more, against rounding
+            block = torch.linalg.qr(block - basis @ (basis.T @ block)).Q
+        basis, images = torch.cat([basis, block], dim=1), torch.cat([images, multiply(block)], dim=1)
+    return lanczos_eigenpairs(multiply, vectors.sum(dim=1), n_components)

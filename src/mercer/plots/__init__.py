@@ -10,6 +10,7 @@ from mercer.plots.evolution import EvolutionDisplay
 from mercer.plots.importances import ImportancesDisplay
 from mercer.plots.intervals import IntervalDisplay
 from mercer.plots.metric import MetricDisplay
+from mercer.plots.permutation_importances import PermutationImportancesDisplay
 from mercer.plots.principal_samples import PrincipalSamplesDisplay
 from mercer.plots.rates import RatesDisplay
 from mercer.plots.reliability import ReliabilityDisplay
@@ -30,6 +31,7 @@ __all__ = [
     "ImportancesDisplay",
     "IntervalDisplay",
     "MetricDisplay",
+    "PermutationImportancesDisplay",
     "PrincipalSamplesDisplay",
     "RatesDisplay",
     "ReliabilityDisplay",

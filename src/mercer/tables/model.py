@@ -124,7 +124,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def _ask(self, method: str, X: Any, *args: Any, **options: Any) -> Any:
+    def _ask(self, method: str, X: Any, /, *args: Any, **options: Any) -> Any:
         check_is_fitted(self)
         return getattr(self.estimator_, method)(self.encoder_.transform(X), *args, **options)
 
@@ -132,6 +132,26 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any, **options: Any) -> Any:
         """Return the estimator's predictions; options, such as `return_std=True`, are its own."""
         return self._ask("predict", X, **options)
+
+    @available_if(_has("predict_quantiles"))
+    def predict_quantiles(self, X: Any, q: Any) -> Any:
+        """Return quantiles of an observation, as the estimator's `predict_quantiles` does."""
+        return self._ask("predict_quantiles", X, q)
+
+    @available_if(_has("predict_interval"))
+    def predict_interval(self, X: Any, coverage: float = 0.9, **options: Any) -> Any:
+        """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
+        return self._ask("predict_interval", X, coverage, **options)
+
+    @available_if(_has("support"))
+    def support(self, X: Any) -> Any:
+        """Return how well the training rows support the prediction of each row, near 0 where they do not, (n,)."""
+        return self._ask("support", X)
+
+    @available_if(_has("log_density"))
+    def log_density(self, X: Any, y: Any) -> Any:
+        """Return the log density of y at each row, of shape (n,)."""
+        return self._ask("log_density", X, y)
 
     @available_if(_has("predict_proba"))
     def predict_proba(self, X: Any, **options: Any) -> Any:
@@ -205,7 +225,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """How much each column of the table counts, in its order, of shape (n_features_in_,); they sum to 1.
 
-        A column counts what its encoded columns count together; dropped columns count 0.
+        A column counts what its encoded columns count together; dropped columns count 0. How much worse new rows are
+        predicted without each column, `mercer.explain.permutation_importances` says, with intervals.
         """
         encoded = np.asarray(self._fitted().feature_importances_, dtype=np.float64)
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)

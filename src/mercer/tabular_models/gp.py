@@ -1,24 +1,37 @@
 """Gaussian process regression whose kernel, warp, metric and noise are learned from the table."""
 
-import math
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_choice, check_count, check_flag, check_number, refuse_sparse
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.checks import (
+    PRECISIONS,
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    check_probability,
+    refuse_sparse,
+)
+from mercer.exceptions import DataWarning, MercerWarning, invalid_parameter
+from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
+from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
-from mercer.tabular_models.learning import Fit
-from mercer.tabular_models.mixture import covariance_of, draw, log_density_of, means_of, variance_of
+from mercer.tabular_models.learning import Fit, Learned
+from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
+from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED
+from mercer.tabular_models.support import seen_variances, support_of
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
+from mercer.tabular_models.target_warp_choice import chosen_warps
 
 
 class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
@@ -32,16 +45,25 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     ----------
     kernel : str, Kernel or callable, default="auto"
         "linear", "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
-        object, or "auto" to choose among "linear", "matern32", "laplace" and "gaussian".
+        object, or "auto" to choose among "linear", "matern32", "laplace",
+        "product_matern32" and "product_laplace".
     metric : {{"auto", "identity", "diagonal", "full", "ard"}}, default="auto"
         How the metric is learned; "auto" tries all of them.
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
         How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
+    target_warp : {{"none", "auto", "log", "yeo-johnson"}}, default="none"
+        How targets are bent before they are predicted: log(y), or log(y + half the smallest positive target) where some
+        are 0, whose predictions are never negative; a power of Yeo and Johnson. "auto" takes a warp if left-out rows
+        are clearly likelier under it, and no further from their predictions. Quantiles, intervals, densities and draws
+        are of y; the mean and its deviation are found by quadrature. What speaks of the machines (`contributions`,
+        `gradients`, `noise_`, `output_scale_`, `center_`) is in units of the warped target.
     average : bool, default=True
         Whether to average the best machines; False takes the simplest of those that are not clearly worse than the
         best.
     calibrate : bool, default=True
-        Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own.
+        Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own, and let
+        their errors say how wide and how heavy-tailed the predictive distribution is (`spread_`), and whether the noise
+        depends on x (`noise_levels_`).
     criterion : {{"left_out", "evidence"}}, default="left_out"
         By what the length scale and the noise under a metric are learned: by the errors of left-out rows, or by the
         evidence (maximum likelihood), as in the paper.
@@ -68,8 +90,14 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     landmarks : {{"uniform", "kmeans++", "leverage", "leverage_hutchinson"}}, default="uniform"
         How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
         (`mercer.landmarks.choose_landmarks`).
+    interval_folds : int or None, default=None
+        With a number K, everything is learned K times more, each time without one of K folds, for intervals whose
+        coverage is guaranteed: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
     time_limit : float or None, default=None
-        Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+        Seconds that a fit may take, about; with `interval_folds`, each of the fits. The limit is checked between steps,
+        so a running step is completed first.
+    n_jobs : int or None, default=None
+        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search, and landmarks.
     working_memory : float, default=64.0
@@ -87,6 +115,19 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         lower bound on it.
     loo_log_density_ : float
         The mean log density of left-out rows.
+    spread_ : Spread
+        How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
+        standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
+    target_warps_ : list of TargetWarp
+        One a target.
+    noise_levels_ : list of (NoiseLevel or None)
+        How the noise depends on x, one a target; None where left-out rows do not clearly say so.
+    seen_variances_ : list of ndarray
+        Of each machine, the variance of the function at left-out rows for an output scale of 1, ascending.
+    fold_models_ : list of GPRegressor
+        With `interval_folds`: fitted without a fold each. Otherwise empty.
+    fold_scores_ : FoldScores or None
+        With `interval_folds`: the fold of each row, and its error under the model without that fold.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     {FITTED.strip()}
@@ -109,6 +150,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         metric: str = "auto",
         *,
         warp: Any = "auto",
+        target_warp: str = "none",
         average: bool = True,
         calibrate: bool = True,
         criterion: str = "left_out",
@@ -122,7 +164,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         shared_noise: float = 0.0,
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
+        interval_folds: int | None = None,
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -130,6 +174,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.kernel = kernel
         self.metric = metric
         self.warp = warp
+        self.target_warp = target_warp
         self.average = average
         self.calibrate = calibrate
         self.criterion = criterion
@@ -143,7 +188,9 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.shared_noise = shared_noise
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
+        self.interval_folds = interval_folds
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device
@@ -166,19 +213,48 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
-        table, rows = self._table(X, y, sample_weight)
+        targets = y.reshape(len(y), -1).astype(np.float64)
+        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
+        warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
+        table, rows = self._table(X, forward_of(warps, targets), sample_weight)
         given = None if self.noise == "auto" else self.noise / self.output_scale
         learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
         self._publish(learned, table, rows)
         self._single = y.ndim == 1
-        self.loo_log_density_ = average_log_density(learned.fits)
+        self.target_warps_ = warps
+        self._publish_distribution(learned, table)
         self.log_marginal_likelihood_ = self._log_evidence(learned.fits[0])
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
         self._warn_about_bounds(learned.fits[0])
+        self._publish_folds(X, y, sample_weight)
         return self
+
+    def _publish_folds(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> None:
+        """Learn everything anew without each fold, and keep how far its rows were from their predictions."""
+        self.fold_models_: list[GPRegressor] = []
+        self.fold_scores_: FoldScores | None = None
+        if self.interval_folds is None:
+            return
+        random = check_random_state(self.random_state)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        used = np.arange(len(X)) if weights is None else np.flatnonzero(weights > 0)
+        fold = balanced_folds(len(used), self.interval_folds, random)
+        targets = y.reshape(len(y), -1)
+        score = np.empty((len(used), targets.shape[1]))
+        for k in range(fold.max() + 1):
+            inside, outside = used[fold == k], used[fold != k]
+            model = clone(self).set_params(interval_folds=None, random_state=int(random.randint(2**31 - 1)))
+            with warnings.catch_warnings():
+                # What there is to warn about, the fit of all rows has said.
+                warnings.simplefilter("ignore", MercerWarning)
+                model.fit(X[outside], y[outside], None if weights is None else weights[outside])
+            mean, std = (part.reshape(len(inside), -1) for part in model.predict(X[inside], return_std=True))
+            score[fold == k] = np.abs(targets[inside] - mean) / std
+            self.fold_models_.append(model)
+        self.fold_scores_ = FoldScores(fold, score)
 
     def _with_output_scale(self, fit: Fit) -> Fit:
         """Return the machine with the output scale of left-out rows, of the evidence, or the one that was given."""
@@ -189,6 +265,15 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             machine = machine.changed(output_scales=fit.left_out.density_scales())
         return fit._replace(machine=machine)
 
+    def _publish_distribution(self, learned: Learned, table: Table) -> None:
+        """Learn from left-out rows how the predictive distribution is to be corrected, and keep what it needs."""
+        found = learn_distribution(learned.fits, table.X, calibrate=self.calibrate and self.noise == "auto")
+        self.spread_, self.noise_levels_ = found.distribution.spread, list(found.distribution.noise_levels)
+        self.seen_variances_ = [seen_variances(fit.machine, fit.left_out) for fit in learned.fits]
+        left_out = learned.fits[0].left_out
+        slopes = log_slopes_of(self.target_warps_, inverse_of(self.target_warps_, left_out.y + table.center))
+        self.loo_log_density_ = found.log_density + float(np.average(slopes.mean(axis=1), weights=left_out.weights))
+
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
         given = self.noise != "auto"
@@ -198,8 +283,11 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     def _check_parameters(self) -> None:
         self._check_common()
+        check_choice("target_warp", self.target_warp, ("none", "auto", "log", "yeo-johnson"))
         check_choice("criterion", self.criterion, ("left_out", "evidence"))
         check_flag("calibrate", self.calibrate)
+        if self.interval_folds is not None:
+            check_count("interval_folds", self.interval_folds, at_least=2)
         check_number("noise_floor", self.noise_floor, above=0.0, at_most=1.0)
         for name in ("noise", "output_scale"):
             if getattr(self, name) != "auto":
@@ -246,12 +334,124 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         if return_std and return_cov:
             raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
         X = self._validated(X)
-        mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
-        answer = self._like_y(mean + self.center_)
+        is_plain = all(warp.name == "none" for warp in self.target_warps_)
+        if is_plain and not return_std:
+            mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
+            mean += self.center_
+        else:
+            mean, std = moments_of(self._predictive(X), self.target_warps_)
+        answer = self._like_y(mean)
         if return_std:
-            variance = variance_of(self.machines_, X, self.working_memory, self.device)
-            return answer, self._like_y(np.sqrt(variance))
-        return (answer, self._like_y(covariance_of(self.machines_, X, self.device))) if return_cov else answer
+            return answer, self._like_y(std)
+        if not return_cov:
+            return answer
+        covariance = covariance_of(self.machines_, X, self._factors(X), self.device)
+        if not is_plain:
+            # The correlations of the warped targets, with the deviations of the targets themselves.
+            own = std / np.sqrt(np.einsum("iic->ic", covariance))
+            covariance *= own[:, None] * own[None, :]
+        return answer, self._like_y(covariance)
+
+    def latent_std(self, X: Any) -> np.ndarray:
+        """Return the standard deviation of the function, without the noise of an observation.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, c)
+        """
+        X = self._validated(X)
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
+        function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
+        function = function._replace(means=function.means + self.center_)
+        return self._like_y(moments_of(function, self.target_warps_)[1])
+
+    def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
+        """Return quantiles of an observation: where the probability of a smaller one is q.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        q : float or sequence of float
+            Between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, c); with an axis of the length of q at the end if q is a sequence
+        """
+        X = self._validated(X)
+        predictive = self._predictive(X)
+        if np.ndim(q) == 0:
+            return self._like_y(inverse_of(self.target_warps_, predictive.quantiles(check_probability("q", q))))
+        found = [predictive.quantiles(check_probability("q", each)) for each in q]
+        return np.stack([self._like_y(inverse_of(self.target_warps_, each)) for each in found], axis=-1)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
+        """Return the central interval that holds an observation with a given probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        coverage : float, default=0.9
+        method : {"model", "cv+"}, default="model"
+            "model" takes quantiles of the predictive distribution. "cv+" takes the errors of rows in folds that had no
+            part in a model, and needs a fit with `interval_folds`: if rows are exchangeable, their probability to hold
+            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution, and in practice
+            `coverage` or somewhat more.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or (n, c, 2)
+            The lower and the upper end.
+        """
+        outside = 1.0 - check_probability("coverage", coverage)
+        if check_choice("method", method, ("model", "cv+")) == "cv+":
+            return self._cv_plus_interval(self._validated(X), coverage)
+        return self.predict_quantiles(X, (0.5 * outside, 1.0 - 0.5 * outside))
+
+    def _cv_plus_interval(self, X: np.ndarray, coverage: float) -> np.ndarray:
+        if self.fold_scores_ is None:
+            raise invalid_parameter("method", "cv+", "'model' unless the model was fitted with interval_folds=K")
+        predicted = [model.predict(X, return_std=True) for model in self.fold_models_]
+        means, deviations = (
+            np.stack([part.reshape(len(X), -1) for part in parts]) for parts in zip(*predicted, strict=True)
+        )
+        found = cv_plus_interval(means, deviations, self.fold_scores_, coverage, self.working_memory)
+        return found[:, 0] if self._single else found
+
+    def support(self, X: Any) -> np.ndarray:
+        """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
+
+        The share of left-out training rows at which the function was known no better. A row drawn as the training rows
+        were has a support below u with probability about u, so that a value below .01 is a reason to look. Columns that
+        do not count for the prediction do not count here either.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,), between 0 and 1
+        """
+        X = self._validated(X)
+        variances = [machine.unit_variance(X, self.working_memory, self.device) for machine in self.machines_]
+        return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
+
+    def _predictive(self, X: np.ndarray) -> Predictive:
+        """Return the distribution of observations at validated rows, of the warped targets."""
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
+        return corrected._replace(means=corrected.means + self.center_)
+
+    def _factors(self, X: np.ndarray) -> np.ndarray:
+        """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
+        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
+        return Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.
@@ -268,8 +468,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """
         X = self._validated(X)
         n_samples = check_count("n_samples", n_samples)
-        drawn = draw(self.machines_, X, n_samples, check_random_state(random_state), self.device)
-        return self.center_[0] + drawn[:, 0] if self._single else self.center_[:, None] + drawn
+        random = check_random_state(random_state)
+        drawn = draw(self.machines_, X, n_samples, random, self._factors(X), self.spread_.tails, self.device)
+        drawn = inverse_of(self.target_warps_, self.center_[:, None] + drawn)
+        return drawn[:, 0] if self._single else drawn
 
     def log_density(self, X: Any, y: Any) -> np.ndarray:
         """Return the log density of y at each row under the average of the processes, of shape (n,).
@@ -281,21 +483,14 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             Of several targets the densities are multiplied.
         """
         X = self._validated(X)
-        y = np.asarray(y, dtype=np.float64).reshape(len(X), -1) - self.center_
-        return log_density_of(self.machines_, X, y, self.working_memory, self.device)
+        y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        bent, slopes = forward_of(self.target_warps_, y), log_slopes_of(self.target_warps_, y).sum(axis=1)
+        possible = np.isfinite(bent).all(axis=1)
+        densities = self._predictive(X).joint_log_densities(np.where(possible[:, None], bent, 0.0))
+        return np.where(possible, densities + np.where(possible, slopes, 0.0), -np.inf)
 
     def _like_y(self, values: np.ndarray) -> Any:
         """Return values with the outputs as y had them: without that axis if y had one dimension."""
         if not self._single:
             return values
         return float(values[0]) if values.ndim == 1 else values[..., 0]
-
-
-def average_log_density(fits: Sequence[Fit]) -> float:
-    """Return the mean log density of left-out rows under the average of the machines."""
-    terms = []
-    for machine, part in ((fit.machine, fit.left_out) for fit in fits):
-        variance = machine.output_scales * part.unit_variance[:, None]
-        squares = (part.y - part.mean) ** 2 / variance
-        terms.append(math.log(machine.share) - 0.5 * (np.log(2 * math.pi * variance) + squares).mean(axis=1))
-    return float(np.average(logsumexp(terms, axis=0), weights=fits[0].left_out.weights))

@@ -50,7 +50,7 @@ class GPClassifier(ClassifierMixin, TableModel):
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
-        As for `RFMClassifier`, as are those down to `time_limit`.
+        As for `RFMClassifier`, as are those down to `n_jobs`.
     metric : {{"auto", "identity", "diagonal", "full", "ard"}}, default="auto"
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
     bandwidth : float, "median", "auto" or None, default="auto"
@@ -61,6 +61,7 @@ class GPClassifier(ClassifierMixin, TableModel):
     iterate : {{"auto", "last"}}, default="auto"
     standardize : bool, default=True
     time_limit : float or None, default=None
+    n_jobs : int or None, default=None
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search.
     working_memory : float, default=64.0
@@ -109,6 +110,7 @@ class GPClassifier(ClassifierMixin, TableModel):
         iterate: str = "auto",
         standardize: bool = True,
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -124,6 +126,7 @@ class GPClassifier(ClassifierMixin, TableModel):
         self.iterate = iterate
         self.standardize = standardize
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device

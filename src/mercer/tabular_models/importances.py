@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mercer.blocks import WORKING_MEMORY
+from mercer.linalg import threads_for
 from mercer.tabular_models.machine import Machine
 
 # Rows whose columns are exchanged: fewer where columns or centers are many, so that the values of the kernel that are
@@ -23,6 +24,9 @@ def total_effects(
     would be lost without the column, with everything that it does together with others. Gradients, of which the metric
     of a recursive feature machine is made, say how steep the prediction is; a column that is nearly constant may be
     steep and count for little.
+
+    They need no targets. With E(y | x) = f(x), twice the total effect is the growth of the squared error when the
+    column is permuted, which `mercer.explain.permutation_importances` takes from rows that were left out.
 
     Parameters
     ----------
@@ -50,19 +54,21 @@ def total_effects(
     n_rows = int(min(n, max(FEWEST_ROWS, min(MOST_ROWS, MOST_VALUES / values_a_row))))
     drawn, donors = random.permutation(n)[:n_rows], random.permutation(n)[:n_rows]
     x = X[drawn].astype(np.float64)
-    if d > MOST_COLUMNS:
-        slopes = np.sum([machine.share * machine.gradients(x, working_memory) for machine in machines], axis=0)
-        return (slopes**2).mean(axis=0).sum(axis=0) * X.var(axis=0, dtype=np.float64)
+    # Many predictions of few rows: with two threads, waiting for each other took most of the time.
+    with threads_for(n_rows):
+        if d > MOST_COLUMNS:
+            slopes = np.sum([machine.share * machine.gradients(x, working_memory) for machine in machines], axis=0)
+            return (slopes**2).mean(axis=0).sum(axis=0) * X.var(axis=0, dtype=np.float64)
 
-    def predicted(rows: np.ndarray) -> np.ndarray:
-        return np.sum([machine.share * machine.mean(rows, working_memory) for machine in machines], axis=0)
+        def predicted(rows: np.ndarray) -> np.ndarray:
+            return np.sum([machine.share * machine.mean(rows, working_memory) for machine in machines], axis=0)
 
-    before, effects = predicted(x), np.zeros(d)
-    for column in range(d):
-        exchanged = x.copy()
-        exchanged[:, column] = X[donors, column]
-        effects[column] = 0.5 * np.mean((predicted(exchanged) - before) ** 2, axis=0).sum()
-    return effects
+        before, effects = predicted(x), np.zeros(d)
+        for column in range(d):
+            exchanged = x.copy()
+            exchanged[:, column] = X[donors, column]
+            effects[column] = 0.5 * np.mean((predicted(exchanged) - before) ** 2, axis=0).sum()
+        return effects
 
 
 def shares_of_effects(effects: np.ndarray) -> np.ndarray:

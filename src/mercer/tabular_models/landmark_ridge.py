@@ -133,29 +133,17 @@ def landmark_sums(
     return LandmarkSums(T.to(torch.float64), eigenvalues.clamp(min=0.0), V, V.T @ b, squares, float(diagonal), len(y))
 
 
-def evidence_bound(sums: LandmarkSums, ridge: float) -> float:
-    """Return minus the mean variational bound on the log evidence at a noise relative to the output scale.
-
-    y ~ N(0, s (Phi Phi^T + ridge W^-1)) with s at its best, less tr(W (K - Phi Phi^T)) / (2 ridge): what the landmarks
-    leave unexplained counts against a small noise. Terms that do not depend on the ridge (of W) are left out.
-    """
-    terms = bound_terms(sums, ridge)
-    return -terms.log_evidence(terms.best_scales()) / (terms.n * len(terms.q))
-
-
 def bound_terms(sums: LandmarkSums, ridge: float) -> EvidenceTerms:
-    """Return what the bound is made of; what the landmarks leave unexplained is part of the determinant."""
+    """Return what the variational bound on the log evidence is made of, at a noise relative to the output scale.
+
+    y ~ N(0, s (Phi Phi^T + ridge W^-1)), less tr(W (K - Phi Phi^T)) / (2 ridge): what the landmarks leave unexplained
+    counts against a small noise, as part of the determinant. Terms that do not depend on the ridge (of W) are left out.
+    """
     log_determinant = float(torch.log(sums.eigenvalues / ridge + 1.0).sum()) + sums.n_rows * math.log(ridge)
     explained = (sums.targets.square() / (sums.eigenvalues[:, None] + ridge)).sum(dim=0)
     q = ((sums.squares - explained) / ridge).clamp(min=torch.finfo(torch.float64).tiny)
     left_over = max(sums.mass - float(sums.eigenvalues.sum()), 0.0)
     return EvidenceTerms(sums.n_rows, q.cpu().numpy(), log_determinant + left_over / ridge)
-
-
-def output_scales(sums: LandmarkSums, ridge: float) -> Tensor:
-    """Return the output scale of largest evidence for each output."""
-    explained = (sums.targets.square() / (sums.eigenvalues[:, None] + ridge)).sum(dim=0)
-    return ((sums.squares - explained) / (ridge * sums.n_rows)).clamp(min=0.0)
 
 
 def landmark_path(
@@ -190,11 +178,19 @@ def landmark_path(
     return solutions
 
 
-def landmark_factors(sums: LandmarkSums, kernel: Kernel, landmarks: Tensor, ridge: float) -> tuple[Tensor, Tensor]:
-    """Return the Cholesky factors of K_mm and of K_mm + K_mn W K_nm / ridge, for predictive variances."""
-    K_mm = kernel.matrix(landmarks).to(torch.float64)
-    prior = cholesky(K_mm, warn=False)
-    K_mm.diagonal().add_(prior.jitter)
-    # T^+ = T^T K_mm on the span that T keeps.
-    back = (sums.T @ sums.V).T @ K_mm
-    return prior.lower, cholesky(K_mm + back.T @ (sums.eigenvalues[:, None] * back) / ridge, warn=False).lower
+def landmark_posterior_root(sums: LandmarkSums, kernel: Kernel, landmarks: Tensor, ridge: float) -> Tensor:
+    """Return R, lower triangular, with R^T R = (I + L^-1 K_mn W K_nm L^-T / ridge)^-1, L the Cholesky factor of K_mm.
+
+    For an output scale of 1, R^T R is the posterior covariance of L^-1 f(landmarks), which is I before any row is seen.
+    With h = L^-1 k the predictive variance is k(x, x) - |h|^2 + |R h|^2. No entry is above 1 and |h|^2 is at most
+    k(x, x), so that R may be rounded to float32. The factor of K_mm + K_mn W K_nm / ridge, as ill-conditioned as both
+    matrices, may not.
+    """
+    factor = cholesky(kernel.matrix(landmarks).to(torch.float64), warn=False)
+    # T^+ = T^T K_mm on the span that T keeps, so that K_mn W K_nm = B diag(eigenvalues) B^T with B = K_mm T V, and
+    # L^-1 B = L^T T V.
+    turned = factor.lower.T @ (sums.T @ sums.V)
+    precision = turned @ (sums.eigenvalues[:, None] / ridge * turned.T)
+    precision.diagonal().add_(1.0)
+    lower = cholesky(precision, warn=False).lower
+    return torch.linalg.solve_triangular(lower, torch.eye(len(lower)).to(lower), upper=False)

@@ -13,8 +13,8 @@ from mercer.landmarks import choose_landmarks
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import Fitter, LeftOut
 from mercer.tabular_models.landmark_gradients import many_landmarks
-from mercer.tabular_models.landmark_ridge import bound_terms, landmark_factors, landmark_path, landmark_sums
-from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.landmark_ridge import bound_terms, landmark_path, landmark_posterior_root, landmark_sums
+from mercer.tabular_models.machine import Machine, packed_triangle
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
@@ -46,13 +46,14 @@ class Landmarks(NamedTuple):
 
 
 class LandmarkFit(NamedTuple):
-    """A machine on landmarks, which rows of the table they are, left-out predictions, and what the bound on the
-    evidence is made of."""
+    """A machine on landmarks, which rows of the table they are, left-out predictions, what the bound on the evidence is
+    made of, and which rows of the table were left out."""
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
+    judged: np.ndarray
 
 
 def landmark_machine(
@@ -60,16 +61,17 @@ def landmark_machine(
 ) -> LandmarkFit:
     """Fit a kernel on landmarks; a ridge of None is chosen by the scores of left-out rows.
 
-    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges, and variances follow. For more, the ridge
-    and the left-out predictions are those of `SUMMED_OF_MANY`, and coefficients come by conjugate gradients. Where
-    these do not converge the smaller machine is kept.
+    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges, and the variances where the fitter needs
+    them. For more, the ridge and the left-out predictions are those of `SUMMED_OF_MANY`, and coefficients come by
+    conjugate gradients. Where these do not converge the smaller machine is kept.
 
     O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
     """
     kernel, columns = iterate.kernel, table.columns(warp)
     random = np.random.RandomState(landmarks.seed)
     pool = drawn_rows(len(table), max(MOST_SAMPLED, 2 * landmarks.n_landmarks), random)
-    seen = table.take(drawn_rows(len(table), MOST_SAMPLED, random, among=pool))
+    judged = drawn_rows(len(table), MOST_SAMPLED, random, among=pool)
+    seen = table.take(judged)
     # Variances need the sums over all landmarks, however many these are.
     is_summed = fitter.needs_variances or landmarks.n_landmarks <= MOST_SUMMED
     few = landmarks if is_summed else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
@@ -98,11 +100,11 @@ def landmark_machine(
     scores = [float(np.average(fitter.row_scores(each), weights=each.weights)) for each in left_out]
     best = int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))
     alpha, chosen = solutions[best].alpha, ridges[best]
-    factors: list[np.ndarray | None] = [part.cpu().numpy() for part in landmark_factors(sums, kernel, Z, chosen)]
+    root = landmark_posterior_root(sums, kernel, Z, chosen) if fitter.needs_variances else None
     if landmarks.n_landmarks > few.n_landmarks:
         many, alpha_of_many = by_conjugate_gradients(kernel, warp, table, pool, landmarks, chosen, random)
         if alpha_of_many is not None:
-            index, alpha, factors = many, alpha_of_many, [None, None]
+            index, alpha = many, alpha_of_many
     evidence = bound_terms(sums, chosen)
     machine = Machine(
         kernel,
@@ -112,10 +114,9 @@ def landmark_machine(
         chosen,
         1.0,
         evidence.best_scales(),
-        prior_factor=factors[0],
-        gained_factor=factors[1],
+        posterior_root=None if root is None else packed_triangle(root.to(torch.float32).cpu().numpy()),
     )
-    return LandmarkFit(machine, index, left_out[best], evidence)
+    return LandmarkFit(machine, index, left_out[best], evidence, judged)
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:

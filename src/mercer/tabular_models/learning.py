@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mercer.linalg import in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
@@ -75,6 +76,8 @@ class Fit(NamedTuple):
         Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
     evidence : EvidenceTerms
         What the log evidence of the machine is made of; the lower bound on it with landmarks.
+    judged : ndarray of shape (n,)
+        Which rows of the table `left_out` predicts.
     judgments : list of Judgment
         The machines behind `left_out`, on rows of the table; none with landmarks.
     """
@@ -83,6 +86,7 @@ class Fit(NamedTuple):
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
+    judged: np.ndarray
     judgments: list[Judgment]
 
 
@@ -170,19 +174,22 @@ def learn(
 
 def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
     """Judge settings on rows that had no part in their metrics, and solve those that count on all rows."""
-    trials, fits = race(search, rows.judged, plans), []
+    trials = race(search, rows.judged, plans)
     everything = np.arange(len(rows.table))
-    for trial, share in averaged(search, space, trials):
+
+    def on_all_rows(chosen: tuple[Trial, float]) -> Fit:
+        trial, share = chosen
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = solved(iterate, trial.plan, rows.table, None, variances=search.fitter.needs_variances)
-        left_out = trial.left_out
+        left_out, judged = trial.left_out, rows.place[trial.rows]
         if found.left_out_variances is not None:
             # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
             # those of the machine that is kept, whose metric and noise come from more rows.
-            left_out = left_out._replace(unit_variance=found.left_out_variances[rows.place[trial.rows]])
+            left_out = left_out._replace(unit_variance=found.left_out_variances[judged])
         judgments = [each._replace(rows=rows.place[each.rows]) for each in trial.judgments]
-        fits.append(Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judgments))
-    return fits, trials
+        return Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judged, judgments)
+
+    return in_parallel(on_all_rows, averaged(search, space, trials), search.n_jobs), trials
 
 
 def fit_on_landmarks(
@@ -194,7 +201,8 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        fits.append(Fit(found.machine.changed(share=share), found.row_index, found.left_out, found.evidence, []))
+        machine = found.machine.changed(share=share)
+        fits.append(Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, []))
     return fits, trials
 
 
@@ -231,7 +239,7 @@ def fit_in_leaves(
             own = cut_into_leaves(iterate, trial.plan, table, random, direction)
             found = solved(iterate, trial.plan, table, own, variances=False)
             machine = found.machine.changed(share=share / PARTITIONS)
-            fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.judgments))
+            fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
     return fits, trials
 
 

@@ -43,9 +43,15 @@ class Machine:
         Which leaf a row belongs to; None is one leaf for all.
     leaves : ndarray of shape (m,) or None
         The leaf of each of `rows`.
-    prior_factor, gained_factor : ndarray of shape (m, m) or None
-        With landmarks, the Cholesky factors of K_mm and of K_mm + K_mn W K_nm / ridge, from which variances follow.
-        Without landmarks variances follow from the rows, and nothing of the size of the kernel matrix is kept.
+    posterior_root : float32 ndarray of shape (m (m + 1) / 2,) or None
+        With landmarks and variances, what the other rows say of them: the triangle, row by row, of R with
+        R^T R = (I + L^-1 K_mn W K_nm L^-T / ridge)^-1 and L the Cholesky factor of K_mm (`landmark_posterior_root`).
+        None where variances follow from the rows of the machine alone, or are never asked for.
+
+    Notes
+    -----
+    Cholesky factors are worked out when variances are asked for: without landmarks nothing of the size of the kernel
+    matrix is kept.
     """
 
     kernel: Kernel
@@ -58,8 +64,7 @@ class Machine:
     weights: np.ndarray | None = None
     partition: Partition | None = None
     leaves: np.ndarray | None = None
-    prior_factor: np.ndarray | None = None
-    gained_factor: np.ndarray | None = None
+    posterior_root: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # What is worked out on demand stays behind.
@@ -83,7 +88,7 @@ class Machine:
         """Return the variance of f at the rows of X for an output scale of 1, without the noise of an observation."""
         x, variance = self._warped(X), np.empty(len(X))
         for rows, own in self._by_leaf(X):
-            Z, (lower, gained) = self.basis[own].to(device=device), self._factors(own, device)
+            Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
             prepared, parts = self.kernel.prepare(Z), []
             bytes_per_row = (block_numbers(*Z.shape) + 2 * len(Z)) * Z.element_size()
             for _, (block,) in walk(
@@ -91,8 +96,9 @@ class Machine:
             ):
                 prepared_block = self.kernel.prepare(block, beside=prepared)
                 K = self.kernel.values(prepared_block, prepared).T
-                part = self.kernel.prepared_diagonal(prepared_block) - _squared_solve(lower, K)
-                parts.append(part if gained is None else part + _squared_solve(gained, K))
+                half = torch.linalg.solve_triangular(lower, K, upper=False)
+                part = self.kernel.prepared_diagonal(prepared_block) - half.square().sum(dim=0)
+                parts.append(part if root is None else part + (root @ half).square().sum(dim=0))
             variance[rows] = torch.cat(parts).clamp_(min=0.0).cpu().numpy()
         return variance
 
@@ -100,13 +106,12 @@ class Machine:
         """Return the covariance of f between the rows of X for an output scale of 1; 0 between leaves."""
         x, covariance = self._warped(X), np.zeros((len(X), len(X)))
         for rows, own in self._by_leaf(X):
-            Z, (lower, gained) = self.basis[own].to(device=device), self._factors(own, device)
+            Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
             part = as_tensor(x[rows], dtype=Z.dtype, device=device)
-            K = self.kernel.matrix(Z, part)
-            half = torch.linalg.solve_triangular(lower, K, upper=False)
+            half = torch.linalg.solve_triangular(lower, self.kernel.matrix(Z, part), upper=False)
             block = self.kernel.matrix(part) - half.T @ half
-            if gained is not None:
-                half = torch.linalg.solve_triangular(gained, K, upper=False)
+            if root is not None:
+                half = root @ half
                 block += half.T @ half
             index = np.arange(len(X))[rows]
             covariance[np.ix_(index, index)] = block.cpu().numpy()
@@ -135,21 +140,25 @@ class Machine:
         return as_tensor(self._warped(self.rows), dtype=torch.float64)
 
     @cached_property
-    def _known_factors(self) -> dict[int, Tensor]:
+    def _known_factors(self) -> dict[int, tuple[Tensor, Tensor | None]]:
         return {}
 
     def _factors(self, own: Any, device: Any) -> tuple[Tensor, Tensor | None]:
-        """Return the Cholesky factor of K + ridge W^-1 in a leaf, worked out once; or the two factors of landmarks."""
-        if self.prior_factor is not None:
-            prior, gained = (as_tensor(part, device=device) for part in (self.prior_factor, self.gained_factor))
-            return prior, gained
+        """Return the Cholesky factor of K + ridge W^-1 in a leaf, worked out once; with landmarks, those of K_mm and R.
+
+        With h = L^-1 k and L the first of them, the variance is k(x, x) - |h|^2, and with landmarks + |R h|^2.
+        """
         leaf = 0 if self.leaves is None else int(self.leaves[own[0]])
         if leaf not in self._known_factors:
-            A = self.kernel.matrix(self.basis[own].to(device=device))
-            noise = self.ridge if self.weights is None else self.ridge / as_tensor(self.weights[own], device=device)
-            A.diagonal().add_(noise)
-            self._known_factors[leaf] = cholesky(A).lower
-        return self._known_factors[leaf], None
+            A, root = self.kernel.matrix(self.basis[own].to(device=device)), None
+            if self.posterior_root is not None:
+                root = as_tensor(unpacked_triangle(self.posterior_root, len(A)), dtype=A.dtype, device=device)
+            else:
+                noise = self.ridge if self.weights is None else self.ridge / as_tensor(self.weights[own], device=device)
+                A.diagonal().add_(noise)
+            # Landmarks that are close to each other need jitter, and had it in the fit.
+            self._known_factors[leaf] = cholesky(A, warn=root is None).lower, root
+        return self._known_factors[leaf]
 
     def _by_leaf(self, X: np.ndarray) -> Iterator[tuple[Any, Any]]:
         """Yield which rows of X share a leaf, and which of the machine's rows are in it."""
@@ -164,6 +173,13 @@ class Machine:
         return self.columns.transform(X.astype(np.float64, copy=False))
 
 
-def _squared_solve(lower: Tensor, K: Tensor) -> Tensor:
-    """Return |L^-1 k|^2 for each column k of K."""
-    return torch.linalg.solve_triangular(lower, K, upper=False).square_().sum(dim=0)
+def packed_triangle(lower: np.ndarray) -> np.ndarray:
+    """Return the entries of a lower triangular matrix, row by row, of shape (m (m + 1) / 2,)."""
+    return lower[np.tri(len(lower), dtype=bool)]
+
+
+def unpacked_triangle(entries: np.ndarray, m: int) -> np.ndarray:
+    """Return the lower triangular matrix of those entries, of shape (m, m)."""
+    lower = np.zeros((m, m), dtype=entries.dtype)
+    lower[np.tri(m, dtype=bool)] = entries
+    return lower

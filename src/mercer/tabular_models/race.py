@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from mercer.linalg import ridge_leave_one_out, threads_for
+from mercer.linalg import in_parallel, ridge_leave_one_out, threads_for
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.metric_learning import ARD_STEPS, advanced, relearned, with_length_scales
 from mercer.tabular_models.settings import Setting
@@ -104,6 +104,8 @@ class Search(NamedTuple):
     last_iterate : bool
         Whether only the last step of a recursion counts.
     deadline : Deadline
+    n_jobs : int or None
+        Python threads over settings, as scikit-learn counts them.
     """
 
     fitter: Fitter
@@ -112,6 +114,7 @@ class Search(NamedTuple):
     n_iter: int
     last_iterate: bool
     deadline: Deadline
+    n_jobs: int | None = None
 
 
 class Breadth(NamedTuple):
@@ -149,25 +152,19 @@ def screen(
     -------
     list of Plan, the best on these rows first
     """
-    ridge = search.ridge
-    begun: list[Start] = []
     with threads_for(len(table)):
-        for setting, suitable in zip(identities, metrics, strict=True):
-            if begun and search.deadline.is_over(0.2):
-                break
-            Z = table.warped(setting.warp)
-            first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
-            ridge = first.ridge if search.freedom.ridge else search.ridge
-            begun.append(Start(Plan(setting, [first]), suitable))
+        begun = under_the_identity(search, table, identities, metrics)
         with_scales = with_evidence(search, begun, table, breadth)
         best = {id(start): min(start.plan.cost, plan.cost) for start, plan in with_scales}
         by_gradients = [start for start in begun if {"full", "diagonal"} & set(start.metrics)]
         by_gradients.sort(key=lambda start: best.get(id(start), start.plan.cost))
         plans = [start.plan for start in begun] + [plan for _, plan in with_scales]
-        for start in by_gradients[:LEADERS]:
-            for metric in ("full", "diagonal"):
-                if metric in start.metrics and not search.deadline.is_over(0.35):
-                    plans += with_gradients(search, start.plan, metric, table)
+        wanted = [(s, metric) for s in by_gradients[:LEADERS] for metric in ("full", "diagonal") if metric in s.metrics]
+
+        def followed(task: tuple[Start, str]) -> list[Plan]:
+            return [] if search.deadline.is_over(0.35) else with_gradients(search, task[0].plan, task[1], table)
+
+        plans += [plan for found in in_parallel(followed, wanted, search.n_jobs) for plan in found]
         if len({start.plan.setting.warp for start in begun}) > 1 and not search.deadline.is_over(0.35):
             plans += with_warps_by_column(search, plans, table)
     return sorted(plans, key=lambda plan: plan.cost)
@@ -180,6 +177,28 @@ class Start(NamedTuple):
     metrics: Sequence[str]
 
 
+def under_the_identity(
+    search: Search, table: Table, identities: Sequence[Setting], metrics: Sequence[Sequence[str]]
+) -> list[Start]:
+    """Return every kernel and warp with its bandwidth and ridge, as many as there is time for."""
+    warps = list(dict.fromkeys(setting.warp for setting in identities))
+
+    def of_warp(warp: Any) -> list[Start]:
+        Z, ridge, found = table.warped(warp), search.ridge, []
+        for setting, suitable in zip(identities, metrics, strict=True):
+            if setting.warp != warp:
+                continue
+            if search.deadline.is_over(0.2) and (found or warp != warps[0]):
+                break
+            # The ridge of the last kernel is nearly right for the next under the same warp.
+            first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
+            ridge = first.ridge if search.freedom.ridge else search.ridge
+            found.append(Start(Plan(setting, [first]), suitable))
+        return found
+
+    return [start for found in in_parallel(of_warp, warps, search.n_jobs) for start in found]
+
+
 def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth: Breadth) -> list[tuple[Start, Plan]]:
     """Return the plans with a length scale a column by evidence: many follow it for a few steps, the best go on.
 
@@ -187,28 +206,33 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
     none is ruled out by the identity.
     """
     counts: dict[type, int] = {}
-    followed: list[tuple[Start, Iterate]] = []
+    first: list[Start] = []
     for start in sorted((start for start in begun if "ard" in start.metrics), key=lambda start: start.plan.cost):
         kind = type(start.plan.setting.kernel)
         counts[kind] = counts.get(kind, 0) + 1
-        if counts[kind] > breadth.warps or search.deadline.is_over(0.35):
-            continue
+        if counts[kind] <= breadth.warps:
+            first.append(start)
+
+    def a_few_steps(start: Start) -> list[tuple[Start, Iterate]]:
+        if search.deadline.is_over(0.35):
+            return []
         Z = table.warped(start.plan.setting.warp)
-        first = start.plan.iterates[0]
-        followed.append((start, by_evidence(search, first, table, Z, FIRST_STEPS)))
+        return [(start, by_evidence(search, start.plan.iterates[0], table, Z, FIRST_STEPS))]
+
+    def to_the_end(pair: tuple[Start, Iterate]) -> tuple[Start, Plan]:
+        (start, iterate), Z = pair, table.warped(pair[0].plan.setting.warp)
+        iterate = by_evidence(search, iterate, table, Z, ARD_STEPS - FIRST_STEPS)
+        last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)
+        setting = start.plan.setting._replace(metric="ard", steps=1)
+        return start, Plan(setting, [*start.plan.iterates, last])
+
+    followed = [pair for found in in_parallel(a_few_steps, first, search.n_jobs) for pair in found]
     followed.sort(key=lambda pair: pair[1].cost)
     # The best of every kernel goes on before the second of any: after few steps kernels do not compare.
     kinds = [type(start.plan.setting.kernel) for start, _ in followed]
     is_first = [kind not in kinds[:i] for i, kind in enumerate(kinds)]
     order = sorted(range(len(followed)), key=lambda i: not is_first[i])
-    found = []
-    for start, iterate in (followed[i] for i in order[: breadth.leaders]):
-        Z = table.warped(start.plan.setting.warp)
-        iterate = by_evidence(search, iterate, table, Z, ARD_STEPS - FIRST_STEPS)
-        last = tuned(iterate.kernel, iterate.ridge, [(table, Z)], search.fitter, search.freedom)
-        setting = start.plan.setting._replace(metric="ard", steps=1)
-        found.append((start, Plan(setting, [*start.plan.iterates, last])))
-    return found
+    return in_parallel(to_the_end, [followed[i] for i in order[: breadth.leaders]], search.n_jobs)
 
 
 def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps: int) -> Iterate:
@@ -276,7 +300,11 @@ def is_alike(setting: Setting, other: Setting) -> bool:
     return setting._replace(steps=0) == other._replace(steps=0)
 
 
-def splits(n: int) -> list[tuple[np.ndarray, np.ndarray]]:
+Split = tuple[np.ndarray, np.ndarray]
+"""Rows that metrics are learned on, and rows that they are judged on."""
+
+
+def splits(n: int) -> list[Split]:
     """Return which rows metrics are learned on and which rows they are judged on, for n rows in random order."""
     folds = next((folds for most, folds in FOLDS if n <= most), None)
     if folds is None:
@@ -317,19 +345,13 @@ def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
 
     After each split, plans that are far behind the best leave: they would have no share in an average.
     """
-    running: list[Running] = [Running(plan, [], []) for plan in plans]
+    running = [Running(plan, [], []) for plan in plans]
     judged_rows: list[np.ndarray] = []
     with threads_for(len(table)):
         for split in splits(len(table)):
             if judged_rows and search.deadline.is_over(0.6):
                 break
-            still: list[Running] = []
-            for plan, parts, judgments in running:
-                if still and search.deadline.is_over(0.7):
-                    break
-                part, judgment = judged(search, plan, table, split)
-                still.append(Running(plan, [*parts, part], [*judgments, judgment]))
-            running = near_the_best(search.fitter, still)
+            running = near_the_best(search.fitter, over_a_split(search, table, running, split))
             judged_rows.append(split[1])
     rows = np.concatenate(judged_rows)
     trials = []
@@ -337,6 +359,20 @@ def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
         left_out = LeftOut.joined(parts).rows(np.argsort(rows))
         trials.append(Trial(plan, left_out, search.fitter.row_scores(left_out), np.sort(rows), judgments))
     return sorted(trials, key=lambda trial: -trial.score)
+
+
+def over_a_split(search: Search, table: Table, running: list[Running], split: Split) -> list[Running]:
+    """Return the plans with their predictions of one more part of the rows: the first, and others while time lasts."""
+
+    def gone_on(place: int) -> list[Running]:
+        if place > 0 and search.deadline.is_over(0.7):
+            return []
+        plan, parts, judgments = running[place]
+        part, judgment = judged(search, plan, table, split)
+        return [Running(plan, [*parts, part], [*judgments, judgment])]
+
+    found = in_parallel(gone_on, range(len(running)), search.n_jobs)
+    return [entry for entries in found for entry in entries]
 
 
 def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:

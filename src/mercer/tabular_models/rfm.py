@@ -22,7 +22,8 @@ PARAMETERS = """
     ----------
     kernel : str, Kernel or callable, default="auto"
         "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
-        object, or "auto" to choose among "linear", "matern32", "laplace" and "gaussian".
+        object, or "auto" to choose among "linear", "matern32", "laplace",
+        "product_matern32" and "product_laplace".
     metric : {"auto", "identity", "diagonal", "full", "ard"}, default="auto"
         How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
         a column by maximum likelihood. The identity is the start of each, and a candidate.
@@ -54,6 +55,8 @@ PARAMETERS = """
         (`mercer.landmarks.choose_landmarks`).
     time_limit : float or None, default=None
         Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+    n_jobs : int or None, default=None
+        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
     random_state : int, RandomState instance or None, default=None
         Draws rows for the search, and landmarks.
     working_memory : float, default=64.0
@@ -75,7 +78,9 @@ FITTED = """
         The share of each in the metric.
     feature_importances_ : ndarray of shape (d,)
         The total effect of each column, summing to 1: the mean squared change of the prediction when the column gets
-        the value of another row.
+        the value of another row. They say what the model uses; `mercer.explain.permutation_importances` says, with
+        intervals, what rows that were left out bear out. Where errors have no pattern left, the growth of the squared
+        error there is twice the total effect, and both are in one order.
     machines_ : list of Machine
         The machines that are averaged, the largest share first.
     history_ : list of dict
@@ -129,6 +134,7 @@ class RecursiveFeatureMachine(TableModel):
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -146,6 +152,7 @@ class RecursiveFeatureMachine(TableModel):
         self.n_landmarks = n_landmarks
         self.landmarks = landmarks
         self.time_limit = time_limit
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.working_memory = working_memory
         self.device = device
@@ -264,6 +271,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         n_landmarks: Any = "auto",
         landmarks: str = "uniform",
         time_limit: float | None = None,
+        n_jobs: int | None = None,
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
         device: Any = None,
@@ -283,6 +291,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
             n_landmarks=n_landmarks,
             landmarks=landmarks,
             time_limit=time_limit,
+            n_jobs=n_jobs,
             random_state=random_state,
             working_memory=working_memory,
             device=device,

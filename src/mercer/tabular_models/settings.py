@@ -8,7 +8,7 @@ from mercer.tabular_models.table import Table
 
 METRICS = ("identity", "diagonal", "full", "ard")
 # What kernel="auto" tries, the simplest first. A linear function is one of them, so that no search ends below it.
-AUTO_KERNELS = ("linear", "matern32", "laplace", "gaussian", "product_laplace")
+AUTO_KERNELS = ("linear", "matern32", "laplace", "product_matern32", "product_laplace")
 # A full metric has d^2 numbers, a diagonal one by evidence d: beyond these columns rows are too few to learn them.
 MOST_FULL_COLUMNS, MOST_ARD_COLUMNS, MOST_PRODUCT_COLUMNS = 100, 200, 200
 

@@ -42,6 +42,7 @@ class TableModel(BaseEstimator):
     n_landmarks: Any
     landmarks: str
     time_limit: float | None
+    n_jobs: int | None
     random_state: Any
     working_memory: float
     device: Any
@@ -60,6 +61,8 @@ class TableModel(BaseEstimator):
             check_number("time_limit", self.time_limit, above=0.0)
         if not (self.n_landmarks is None or self.n_landmarks == "auto"):
             check_count("n_landmarks", self.n_landmarks)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, int | np.integer) or self.n_jobs == 0):
+            raise invalid_parameter("n_jobs", self.n_jobs, "None, or a number of threads other than 0")
         check_flag("standardize", self.standardize)
         check_flag("average", self.average)
         check_bandwidth(self.bandwidth)
@@ -105,6 +108,7 @@ class TableModel(BaseEstimator):
             self.n_iter,
             self.iterate == "last",
             Deadline(self.time_limit),
+            self.n_jobs,
         )
         random = check_random_state(self.random_state)
         landmarks, exact = None, self.n_landmarks != "auto"

@@ -1,18 +1,18 @@
 """Bandwidth and ridge of a kernel at a fixed metric, by climbing over a grid from a start that is nearly right."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch import Tensor
 
 from mercer.kernels import BandwidthKernel, Kernel
+from mercer.selection import climb
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.table import Table
 
 # A step of the climb multiplies the bandwidth, or the ridge, by these; the last steps by their square roots.
 BANDWIDTH_STEP, RIDGE_STEP = 2.0, 10.0
-MOST_STEPS = 10
 # A step must gain this much, in nats a row.
 SMALLEST_GAIN = 1e-3
 LARGEST_RIDGE = 1e3
@@ -90,39 +90,5 @@ def tuned(
             and fitter.smallest_ridge * 0.999 <= ridge_at(place[1]) <= LARGEST_RIDGE * 1.001
         ) or place == (0, 0)
 
-    (i, j), lowest = climb(cost, is_allowed, fine=fine)
+    (i, j), lowest = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=fine)
     return Iterate(kernel.rescaled(BANDWIDTH_STEP ** (i / 2)), ridge_at(j), lowest)
-
-
-def climb(
-    cost: Callable[[tuple[int, int]], float],
-    is_allowed: Callable[[tuple[int, int]], bool],
-    *,
-    fine: bool,
-) -> tuple[tuple[int, int], float]:
-    """Return the place of a two-dimensional grid where no neighbor is cheaper, and its cost, begun at (0, 0).
-
-    Neighbors are two places away along an axis; with `fine` also along the diagonal on which bandwidth and ridge make
-    up for each other, and then one place away. The direction that was right last is tried first, and taken as soon as
-    it pays.
-    """
-    seen = {(0, 0): cost((0, 0))}
-    here, last = (0, 0), (0, 2)
-    for stride in (2, 1) if fine else (2,):
-        for _ in range(MOST_STEPS):
-            # Of a smooth kernel, a wider one with less noise fits as well: what no step along one axis gains, both may.
-            both = [(stride, -stride), (-stride, stride)] if fine else []
-            directions = [(0, stride), (0, -stride), (stride, 0), (-stride, 0), *both]
-            directions.sort(key=lambda direction: direction != last)
-            better = False
-            for direction in directions:
-                place = (here[0] + direction[0], here[1] + direction[1])
-                if place in seen or not is_allowed(place):
-                    continue
-                seen[place] = cost(place)
-                if seen[place] < seen[here] - SMALLEST_GAIN:
-                    here, last, better = place, direction, True
-                    break
-            if not better:
-                break
-    return here, seen[here]

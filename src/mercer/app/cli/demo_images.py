@@ -121,7 +121,7 @@ def training(console: Console, out: Path, seed: int) -> list[Path]:
 def discriminant(console: Console, out: Path, seed: int) -> list[Path]:
     """Map the digits so that classes come apart, and see whether new images fall where the map says."""
     digits = split_digits(seed)
-    model = KernelDiscriminant(bandwidth="auto", random_state=seed)
+    model = KernelDiscriminant(random_state=seed)
     table = new_table("classifier", "accuracy", "log loss", title=f"On {len(digits.test)} images not seen by the fit")
     contestants = {"scikit-learn LDA": LinearDiscriminantAnalysis(), "Mercer KernelDiscriminant": model}
     with progress() as steps:

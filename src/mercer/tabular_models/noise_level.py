@@ -1,0 +1,140 @@
+"""Noise that depends on x: how large errors are at a row, learned from the errors of left-out rows."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from mercer.blocks import WORKING_MEMORY, as_tensor
+from mercer.kernels import Gaussian, Kernel
+from mercer.landmarks.features import landmark_features
+from mercer.linalg import ridge_path, threads_for
+from mercer.tabular_models.column_warp import ColumnWarp
+from mercer.tabular_models.fitters import is_clearly_better
+from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.predictive import Predictive
+from mercer.tabular_models.spread import Spread, fit_spread
+
+# Errors of at most this many left-out rows are smoothed, and of no fewer.
+MOST_ROWS, FEWEST_ROWS = 800, 40
+# The variance of |z| about its mean is about .6 of the squared mean: these ridges let the level vary by .8, .4 and .2.
+RIDGES = (1.0, 4.0, 16.0)
+# Levels are kept between these multiples of the common one.
+LEVELS = (0.2, 5.0)
+# Noise that depends on x must be this many standard errors likelier on left-out rows than noise that does not.
+CLEARLY = 2.0
+
+
+class NoiseLevel(NamedTuple):
+    """The level of the noise relative to the common one: g(x) = 1 + sum_i alpha_i k(u_i, u(x)), kept within `LEVELS`.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    columns : ColumnWarp or None
+        u(x) is x under this warp; if None, it is the predicted mean.
+    inputs : ndarray of shape (m, d)
+        u at the left-out rows that the level was learned on.
+    alpha : ndarray of shape (m,)
+    """
+
+    kernel: Kernel
+    columns: ColumnWarp | None
+    inputs: np.ndarray
+    alpha: np.ndarray
+
+    def at(self, X: np.ndarray, mean: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
+        """Return the level at the rows of X, whose predicted means are given, of shape (n,)."""
+        u = mean[:, None] if self.columns is None else self.columns.transform(X.astype(np.float64, copy=False))
+        Z, alpha = (as_tensor(part, dtype=torch.float64) for part in (self.inputs, self.alpha[:, None]))
+        varying = landmark_features(self.kernel, u, Z, alpha, working_memory=working_memory)
+        return kept_within(1.0 + np.asarray(varying)[:, 0])
+
+
+class Found(NamedTuple):
+    """A level of noise, the spread beside it, and the mean log density of left-out rows under both."""
+
+    level: NoiseLevel
+    spread: Spread
+    score: float
+
+
+def kept_within(levels: np.ndarray) -> np.ndarray:
+    """Return levels between the smallest and the largest that are allowed."""
+    return np.clip(levels, *LEVELS)
+
+
+def find_noise_level(
+    leader: Machine, X: np.ndarray, raw: Predictive, y: np.ndarray, weights: np.ndarray, spread: Spread, n_chosen: int
+) -> Found | None:
+    """Return the level of noise that makes left-out rows likeliest, None if a common level is not clearly worse.
+
+    |z_i|, the errors in units of what the corrected distribution expects, are smoothed over x by kernel ridge
+    regression, whose leave-one-out fits are known in closed form: the level at a row is judged without the row's own
+    error. (Levels of |z| rather than of log z^2, whose scatter tells 2.2 times less of a variance, or of z^2, which few
+    heavy tails would rule.)
+
+    Parameters
+    ----------
+    leader : Machine
+        The machine with the largest share, whose kernel is one of those tried.
+    X : ndarray of shape (n, d)
+        The left-out rows.
+    raw : Predictive
+        Of one target at these rows, without any correction.
+    y : ndarray of shape (n, 1)
+    weights : ndarray of shape (n,)
+    spread : Spread
+        What was found with a common level.
+    n_chosen : int
+        As for `fit_spread`.
+
+    Notes
+    -----
+    O(m^3) for m = min(n, MOST_ROWS) rows, nine times.
+    """
+    if len(X) < FEWEST_ROWS:
+        return None
+    some = np.unique(np.linspace(0, len(X) - 1, min(len(X), MOST_ROWS)).round().astype(int))
+    X, raw, y, weights = X[some], raw.of_rows(some), y[some], weights[some]
+    common = spread.corrected(raw)
+    sizes = np.abs(y - common.mean())[:, 0] / np.sqrt(common.variance()[:, 0])
+    relative = sizes / np.average(sizes, weights=weights) - 1.0
+    if not np.isfinite(relative).all():
+        return None
+    best: tuple[float, NoiseLevel, np.ndarray] | None = None
+    with threads_for(len(X)):
+        for kernel, columns, inputs in candidates(leader, X, raw.mean()[:, 0]):
+            K = torch.from_numpy(kernel.matrix(inputs))
+            for solution in ridge_path(K, torch.from_numpy(relative), RIDGES):
+                left_out = kept_within(1.0 + relative - solution.residuals.numpy())
+                # How likely |z| / its level is if it is exponential, which needs no tails to be fitted first.
+                score = -float(weights @ (np.log(left_out) + (1.0 + relative) / left_out))
+                if best is None or score > best[0]:
+                    best = score, NoiseLevel(kernel, columns, inputs, solution.alpha.numpy()), left_out
+    if best is None:
+        return None
+    scaled = raw._replace(deviations=raw.deviations * best[2][:, None])
+    own = fit_spread(scaled, y, weights, n_chosen)
+    densities = own.corrected(scaled).log_densities(y)[:, 0]
+    if not is_clearly_better(densities, common.log_densities(y)[:, 0], weights, errors=CLEARLY):
+        return None
+    return Found(best[1], own, float(np.average(densities, weights=weights)))
+
+
+def candidates(
+    leader: Machine, X: np.ndarray, mean: np.ndarray
+) -> Iterator[tuple[Kernel, ColumnWarp | None, np.ndarray]]:
+    """Yield kernels for the level, the warp of their inputs and these: the mean, all columns alike, the metric's own.
+
+    Levels of noise are smoother than means can be, since errors tell little of them: bandwidths are twice the usual.
+    """
+    if np.ptp(mean) > 0:
+        yield Gaussian("median").resolved(mean[:, None], 0).rescaled(2.0), None, mean[:, None]
+    warped = leader.columns.transform(X.astype(np.float64, copy=False))
+    if not np.ptp(warped, axis=0).any():
+        return
+    yield Gaussian("median").resolved(warped, 0).rescaled(2.0), leader.columns, warped
+    if leader.kernel.common_metric() is not None:
+        yield leader.kernel.rescaled(2.0), leader.columns, warped

@@ -1,0 +1,118 @@
+"""The predictive distribution of targets: a mixture of bells, its moments, density and quantiles."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
+
+# Steps of the search for a quantile; halving alone gains three digits in ten of them.
+MOST_STEPS = 80
+
+
+class Predictive(NamedTuple):
+    """At each of n rows and for each of c targets: sum over k components of share * bell((y - mean) / deviation).
+
+    The bell is Gaussian, or a Student-t with `tails` degrees of freedom, scaled so that its variance is 1: the
+    deviations are standard deviations whatever the tails.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (k,)
+        They sum to 1.
+    means : ndarray of shape (k, n, c)
+    deviations : ndarray of shape (k, n, c)
+    tails : ndarray of shape (c,)
+        Degrees of freedom above 2, infinite for a Gaussian.
+    """
+
+    shares: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    tails: np.ndarray
+
+    def mean(self) -> np.ndarray:
+        """Return the mean, of shape (n, c)."""
+        return np.tensordot(self.shares, self.means, axes=1)
+
+    def variance(self) -> np.ndarray:
+        """Return the variance, of shape (n, c): of each component, and of their means around the mean of all."""
+        return np.tensordot(self.shares, self.deviations**2 + (self.means - self.mean()) ** 2, axes=1)
+
+    def component_log_densities(self, y: np.ndarray) -> np.ndarray:
+        """Return the log density of y of shape (n, c) under each component, of shape (k, n, c)."""
+        return log_bell((y - self.means) / self.deviations, self.tails) - np.log(self.deviations)
+
+    def log_densities(self, y: np.ndarray) -> np.ndarray:
+        """Return the log density of each target by itself, of shape (n, c)."""
+        return np.logaddexp.reduce(np.log(self.shares)[:, None, None] + self.component_log_densities(y), axis=0)
+
+    def joint_log_densities(self, y: np.ndarray) -> np.ndarray:
+        """Return the log density of each row, of shape (n,): in a component the targets are independent."""
+        return np.logaddexp.reduce(np.log(self.shares)[:, None] + self.component_log_densities(y).sum(axis=2), axis=0)
+
+    def cumulative(self, y: np.ndarray) -> np.ndarray:
+        """Return the probability of a target at most y, of shape (n, c)."""
+        return np.tensordot(self.shares, bell_cumulative((y - self.means) / self.deviations, self.tails), axes=1)
+
+    def quantiles(self, q: float) -> np.ndarray:
+        """Return where the probability of a smaller target is q, of shape (n, c).
+
+        The quantile of a mixture is between the smallest and the largest of its components'. From there Newton's steps,
+        and halving wherever such a step leaves the bracket: all rows at a time, O(k n c) a step.
+        """
+        of_components = self.means + self.deviations * bell_quantile(q, self.tails)
+        low, high = of_components.min(axis=0), of_components.max(axis=0)
+        at = np.tensordot(self.shares, of_components, axes=1)
+        if len(self.shares) == 1:
+            return at
+        for _ in range(MOST_STEPS):
+            excess = self.cumulative(at) - q
+            low, high = np.where(excess <= 0, at, low), np.where(excess >= 0, at, high)
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                step = at - excess * np.exp(-self.log_densities(at))
+            moved = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+            done = np.abs(moved - at) <= 1e-12 * (np.abs(at) + self.deviations.min(axis=0))
+            at = moved
+            if done.all():
+                break
+        return at
+
+    def of_rows(self, index: np.ndarray) -> "Predictive":
+        """Return the distribution at some of the rows."""
+        return self._replace(means=self.means[:, index], deviations=self.deviations[:, index])
+
+    def of_target(self, j: int) -> "Predictive":
+        """Return the distribution of one target alone."""
+        means, deviations = self.means[:, :, j : j + 1], self.deviations[:, :, j : j + 1]
+        return self._replace(means=means, deviations=deviations, tails=self.tails[j : j + 1])
+
+
+def unit_factor(tails: np.ndarray) -> np.ndarray:
+    """Return what a Student-t is multiplied by to have variance 1: sqrt((nu - 2) / nu)."""
+    return np.sqrt(1.0 - 2.0 / np.asarray(tails, dtype=np.float64))
+
+
+def log_bell(z: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """Return the log density of the bell of variance 1 at z, whose last axis is that of `tails`."""
+    tails = np.broadcast_to(tails, z.shape[-1:])
+    result = -0.5 * (math.log(2.0 * math.pi) + z**2)
+    for j in np.flatnonzero(np.isfinite(tails)):
+        nu = float(tails[j])
+        constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * math.log((nu - 2) * math.pi)
+        result[..., j] = constant - 0.5 * (nu + 1) * np.log1p(z[..., j] ** 2 / (nu - 2))
+    return result
+
+
+def bell_cumulative(z: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """Return the probability below z under the bell of variance 1."""
+    tails = np.broadcast_to(tails, z.shape[-1:])
+    result = ndtr(z)
+    for j in np.flatnonzero(np.isfinite(tails)):
+        result[..., j] = stdtr(tails[j], z[..., j] / unit_factor(tails[j]))
+    return result
+
+
+def bell_quantile(q: float, tails: np.ndarray) -> np.ndarray:
+    """Return the quantile of the bell of variance 1, one for each of `tails`."""
+    return np.array([ndtri(q) if np.isinf(nu) else unit_factor(nu) * stdtrit(nu, q) for nu in tails])

@@ -1,0 +1,156 @@
+"""How wide and how heavy-tailed a predictive distribution must be, learned from its errors on left-out rows."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.predictive import Predictive
+
+# Degrees of freedom that are compared; their inverses are averaged by how likely each makes the left-out rows.
+TAILS = (np.inf, 30.0, 15.0, 10.0, 7.0, 5.0, 4.0, 3.0)
+# A Student-t with more degrees of freedom is taken for a Gaussian.
+GAUSSIAN_FROM = 200.0
+# The exponent is drawn to 1 as by a Gaussian prior of this standard deviation, and the logarithm of the scale to 0.
+EXPONENT_PRIOR, SCALE_PRIOR = 0.25, 2.0
+LARGEST_LOG_SCALE, EXPONENTS = 3.0, (0.1, 2.5)
+
+
+class Spread(NamedTuple):
+    """What corrects the deviations s of a component: scale * s * (s / reference)^(exponent - 1), with given tails.
+
+    An exponent below 1 says that rows predicted with a small and with a large deviation differ less than they claim,
+    one above 1 that they differ more. s / reference is clipped to what was seen on left-out rows: beyond it, the
+    correction is that of the nearest deviation seen.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (c,)
+    exponent : ndarray of shape (c,)
+    tails : ndarray of shape (c,)
+        Degrees of freedom of a Student-t, infinite for a Gaussian.
+    reference : ndarray of shape (k, c)
+        The geometric mean of the deviations of each component on left-out rows.
+    smallest, largest : ndarray of shape (k, c)
+        The logarithm of the smallest and the largest of them, relative to the reference.
+    """
+
+    scale: np.ndarray
+    exponent: np.ndarray
+    tails: np.ndarray
+    reference: np.ndarray
+    smallest: np.ndarray
+    largest: np.ndarray
+
+    @classmethod
+    def none(cls, n_components: int, n_outputs: int) -> "Spread":
+        """Return the correction that changes nothing."""
+        ones, zeros = np.ones(n_outputs), np.zeros((n_components, n_outputs))
+        return cls(ones, ones, np.full(n_outputs, np.inf), 1.0 + zeros, zeros, zeros)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Spread"]) -> "Spread":
+        """Return the corrections of several targets as one."""
+        return cls(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
+
+    def factors(self, deviations: np.ndarray) -> np.ndarray:
+        """Return what deviations of shape (k, n, c) are multiplied by."""
+        relative = np.log(deviations / self.reference[:, None])
+        relative = np.clip(relative, self.smallest[:, None], self.largest[:, None])
+        return self.scale * np.exp((self.exponent - 1.0) * relative)
+
+    def corrected(self, raw: Predictive) -> Predictive:
+        """Return a predictive distribution with its deviations and tails corrected."""
+        return raw._replace(deviations=raw.deviations * self.factors(raw.deviations), tails=self.tails)
+
+
+def left_out_predictive(machines: Sequence[Machine], parts: Sequence[LeftOut]) -> Predictive:
+    """Return the distribution that machines predict for the rows that each had left out, without any correction."""
+    variances = [m.output_scales * part.unit_variance[:, None] for m, part in zip(machines, parts, strict=True)]
+    return Predictive(
+        np.array([machine.share for machine in machines]),
+        np.stack([part.mean for part in parts]),
+        np.sqrt(np.maximum(variances, np.finfo(np.float64).tiny)),
+        np.full(len(machines[0].output_scales), np.inf),
+    )
+
+
+def fit_spread(raw: Predictive, y: np.ndarray, weights: np.ndarray, n_chosen: int) -> Spread:
+    """Return the correction under which left-out rows are likeliest, drawn to none where rows are few.
+
+    For each of a few degrees of freedom nu, log scale and exponent maximize
+
+        sum_i w_i log sum_c share_c bell_nu((y_i - mean_ci) / s_ci) / s_ci - penalty,   s_ci as in `Spread`,
+
+    a smooth problem in two numbers. Then 1 / nu is the mean over those tried, weighted by the likelihood each reaches:
+    few rows cannot tell tails apart, and get tails between. Scale and exponent are found once more for it.
+
+    Parameters
+    ----------
+    raw : Predictive
+        Of left-out rows.
+    y : ndarray of shape (n, c)
+    weights : ndarray of shape (n,)
+        Only their ratios count.
+    n_chosen : int
+        How many numbers p were chosen by their fit to the same rows: variances are enlarged by n / (n - p), as
+        variances of residuals are.
+    """
+    n, outputs = y.shape
+    mass = weights * (n / weights.sum())
+    reference = np.exp(np.tensordot(np.log(raw.deviations), mass, axes=(1, 0)) / n)
+    relative = np.log(raw.deviations / reference[:, None])
+    enlarged = np.sqrt(n / max(n - n_chosen, n / 2))
+    scale, exponent, tails = np.empty(outputs), np.empty(outputs), np.empty(outputs)
+    for j in range(outputs):
+        problem = Problem(y[:, j], raw.shares, raw.means[:, :, j], raw.deviations[:, :, j], relative[:, :, j], mass)
+        tails[j] = likely_tails(problem)
+        _, (log_scale, apart) = problem.solved(tails[j])
+        scale[j], exponent[j] = enlarged * np.exp(log_scale), 1.0 + apart
+    return Spread(scale, exponent, tails, reference, relative.min(axis=1), relative.max(axis=1))
+
+
+class Problem(NamedTuple):
+    """One target at left-out rows, and what components predict for it; arrays of components have shape (k, n)."""
+
+    y: np.ndarray
+    shares: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray
+    relative: np.ndarray
+    mass: np.ndarray
+
+    def loss(self, theta: np.ndarray, tails: float) -> tuple[float, np.ndarray]:
+        """Return minus the penalized log likelihood, and its gradient, at (log scale, exponent - 1)."""
+        log_factor = theta[0] + theta[1] * self.relative
+        deviations = self.deviations * np.exp(log_factor)
+        one = Predictive(self.shares, self.means[..., None], deviations[..., None], np.array([tails]))
+        terms = np.log(self.shares)[:, None] + one.component_log_densities(self.y[:, None])[..., 0]
+        log_densities = np.logaddexp.reduce(terms, axis=0)
+        squares = ((self.y - self.means) / deviations) ** 2
+        # The derivative of log bell(r / s) / s by log s.
+        slopes = squares - 1.0 if np.isinf(tails) else (tails + 1.0) * squares / (tails - 2.0 + squares) - 1.0
+        slopes = np.exp(terms - log_densities) * slopes * self.mass
+        prior = np.array([SCALE_PRIOR, EXPONENT_PRIOR]) ** -2.0
+        value = -float(self.mass @ log_densities) + 0.5 * float(prior @ theta**2)
+        return value, prior * theta - np.array([slopes.sum(), (slopes * self.relative).sum()])
+
+    def solved(self, tails: float, start: Any = (0.0, 0.0)) -> tuple[float, np.ndarray]:
+        """Return the smallest loss and where it is."""
+        bounds = [(-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE), (EXPONENTS[0] - 1.0, EXPONENTS[1] - 1.0)]
+        found = minimize(self.loss, start, args=(tails,), jac=True, method="L-BFGS-B", bounds=bounds)
+        return float(found.fun), found.x
+
+
+def likely_tails(problem: Problem) -> float:
+    """Return the degrees of freedom whose inverse is the mean over `TAILS`, weighted by likelihood."""
+    losses, start = [], np.zeros(2)
+    for tails in TAILS:
+        loss, start = problem.solved(tails, start)
+        losses.append(loss)
+    likely = np.exp(min(losses) - np.array(losses))
+    inverse = float(likely @ (1.0 / np.array(TAILS)) / likely.sum())
+    return 1.0 / inverse if inverse * GAUSSIAN_FROM > 1.0 else np.inf
