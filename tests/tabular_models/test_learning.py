@@ -75,7 +75,7 @@ def test_variances_beside_the_errors_of_a_process_are_those_of_the_machine_that_
 @fitters
 def test_several_machines_have_the_largest_share_first_and_predict_the_same_left_out_rows(fitter):
     X = numbers(90, 3)
-    table = table_of(X, np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + 0.1 * numbers(90, seed=4))
+    table = table_of(X, np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + 0.5 * numbers(90, seed=4))
     found = learned(table, space("auto"), search(fitter))
     shares = [machine.share for machine in found.machines]
     assert len(shares) > 1

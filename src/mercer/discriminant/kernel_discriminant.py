@@ -302,7 +302,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
                 DataWarning,
                 stacklevel=3,
             )
-        weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[of_row])
+        weights = np.ones(len(counts))
+        if self.class_weight is not None:
+            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[of_row])
         given = (counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)) * weights
         # Bandwidth and ridge have been fitted to the rows of the search, so that others judge, where they are enough.
         others = np.setdiff1d(np.arange(len(of_row)), searched)

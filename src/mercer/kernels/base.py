@@ -148,7 +148,9 @@ class Kernel(BaseEstimator, ABC):
         for rows, (x,) in walk(
             [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
         ):
-            block = self.values(self.prepare(x, beside=prepared), prepared, None if differentiated else out[rows])
+            # All rows in one block are the same rows twice, and a kernel may work out one half.
+            own = prepared if Z is None and len(x) == len(z) else self.prepare(x, beside=prepared)
+            block = self.values(own, prepared, None if differentiated else out[rows])
             if block.data_ptr() != out[rows].data_ptr():
                 out[rows] = block
         if Z is None:

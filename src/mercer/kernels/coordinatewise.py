@@ -1,5 +1,6 @@
 """Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column has its own say, as in a tree."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,10 +14,10 @@ from mercer.kernels.radial import BandwidthKernel, median_distance
 from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 
 # Values are worked out in slabs of so many numbers, which stay in the cache while column after column is multiplied in.
-SLAB_NUMBERS = 32_768
-# The factors of so many columns are multiplied before a logarithm is taken: differences of up to 1e38 bandwidths do not
-# overflow.
-COLUMNS_A_LOGARITHM = 8
+SLAB_NUMBERS = 131_072
+# Factors of several columns are multiplied before a logarithm is taken, as many as cannot exceed this power of ten;
+# where their size is not looked at, so many columns: differences of up to 1e38 bandwidths do not overflow.
+LARGEST_EXPONENT, COLUMNS_A_LOGARITHM = 280.0, 8
 # A difference of this many units of rounding error is none: the projection may round two equal rows differently.
 NOISE_UNITS = 64.0
 
@@ -40,6 +41,10 @@ class CoordinatewiseKernel(BandwidthKernel):
     def factor(self, u: Tensor) -> Tensor | None:
         """Return kappa(u) exp(rate u) for u >= 0 in a new array; None if it is 1 everywhere."""
 
+    def factor_(self, u: Tensor) -> Tensor:
+        """Return `factor(u)`; overwrites its argument."""
+        raise NotImplementedError
+
     @abstractmethod
     def weight(self, u: Tensor) -> Tensor:
         """Return -(log kappa)'(u) / u; zero at u = 0 where it does not exist."""
@@ -58,11 +63,36 @@ class CoordinatewiseKernel(BandwidthKernel):
         a, b = x.rows / self.scale(), z.rows / self.scale()
         if a.requires_grad or b.requires_grad:
             return self._product(a, b)
-        K = torch.empty((len(a), len(b)), dtype=b.dtype, device=b.device) if scratch is None else scratch
-        step = max(1, SLAB_NUMBERS // max(1, len(b)))
-        for i in range(0, len(a), step):
-            K[i : i + step] = self._product(a[i : i + step], b)
-        return K
+        K = torch.cdist(a, b, p=1).mul_(-self.rate)
+        if self.factor(a[:1, :1]) is None or not len(a) or not len(b):
+            return K.exp_()
+        return self._with_factors_(K, a, b, are_equal=x is z)
+
+    def _with_factors_(self, exponent: Tensor, a: Tensor, b: Tensor, are_equal: bool) -> Tensor:
+        """Return exp(exponent) prod_k factor(|a_k - b_k|), in slabs that stay in the cache; of equal rows one half."""
+        both = torch.cat([a, b])
+        spread = both.amax(dim=0) - both.amin(dim=0)
+        # A column in which all rows agree has a factor of 1.
+        columns = torch.nonzero(spread > 0).flatten().tolist()
+        largest = float(self.factor(spread.max(dim=0, keepdim=True).values))
+        per_logarithm = max(1, int(LARGEST_EXPONENT / max(math.log10(largest), 1e-3)))
+        row = 0
+        while row < len(a):
+            first = row if are_equal else 0
+            step = max(1, SLAB_NUMBERS // (len(b) - first))
+            slab = exponent[row : row + step, first:]
+            product, u = torch.ones_like(slab), torch.empty_like(slab)
+            for place, k in enumerate(columns, start=1):
+                torch.sub(a[row : row + step, k, None], b[first:, k], out=u)
+                product.mul_(self.factor_(u.abs_()))
+                if place % per_logarithm == 0 and place < len(columns):
+                    slab.add_(product.log_())
+                    product = torch.ones_like(slab)
+            slab.exp_().mul_(product)
+            if are_equal:
+                exponent[row + step :, row : row + step] = slab[:, step:].T
+            row += step
+        return exponent
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
         """Return prod_k kappa(|a_k - b_k|)."""
@@ -156,13 +186,6 @@ class ProductLaplace(CoordinatewiseKernel):
     def factor(self, u: Tensor) -> None:
         return None
 
-    def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
-        a, b = x.rows / self.scale(), z.rows / self.scale()
-        if a.requires_grad or b.requires_grad:
-            return self._product(a, b)
-        # The product is one of sums of differences, which torch has in one pass.
-        return torch.cdist(a, b, p=1).neg_().exp_()
-
     def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
         """Return the function from a factor to `rescaled(factor).matrix(X)`: differences are summed once for all."""
         rows = self.prepare(X).rows / self.scale()
@@ -191,6 +214,9 @@ class ProductMatern32(CoordinatewiseKernel):
 
     def factor(self, u: Tensor) -> Tensor:
         return self.rate * u + 1.0
+
+    def factor_(self, u: Tensor) -> Tensor:
+        return u.mul_(self.rate).add_(1.0)
 
     def weight(self, u: Tensor) -> Tensor:
         return (1.0 + u.mul_(3**0.5)).reciprocal_().mul_(3.0)
