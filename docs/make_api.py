@@ -20,7 +20,8 @@ FOLDER = Path(__file__).parent / "api"
 # The families of the reference, in the order of the pages. A public name that is in none of them is an error.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "Tables": (
-        "GPClassifier", "GPRegressor",
+        "GPClassifier",
+        "GPRegressor",
         "RFMRegressor",
         "RFMClassifier",
         "tabular",

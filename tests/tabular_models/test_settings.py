@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.exceptions import InvalidParameterError
-from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace
+from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace, ProductMatern32
 from mercer.tabular_models import settings
 from mercer.tabular_models.settings import AUTO_KERNELS, Setting, kernels_of, metrics_of, warps_of
 from tests.examples_of import KERNELS, numbers, rational
@@ -39,19 +39,26 @@ def test_simpler_settings_learn_less():
 
 @pytest.mark.parametrize("bandwidth", ["auto", "median"])
 def test_auto_tries_several_kernels_with_a_linear_one_among_them(bandwidth):
-    made = kernels_of("auto", bandwidth)
+    made = kernels_of("auto", bandwidth, 1000, 3)
     assert len(made) == len(AUTO_KERNELS) == len({type(kernel) for kernel in made})
     assert any(isinstance(kernel, Linear) for kernel in made)
     assert all(kernel.bandwidth == "median" for kernel in made if hasattr(kernel, "bandwidth"))
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "tried"), [(400, 3, True), (401, 3, False), (30_000, 3, True), (90, 51, False)]
+)
+def test_smooth_products_are_tried_where_they_cost_little(rows, columns, tried):
+    assert any(isinstance(kernel, ProductMatern32) for kernel in kernels_of("auto", "auto", rows, columns)) == tried
+
+
 def test_a_kernel_that_is_given_is_the_only_one_and_has_the_bandwidth_that_is_asked_for():
-    assert kernels_of("gaussian", 2.5) == [Gaussian(2.5)]
-    assert kernels_of(Gaussian(1.3), None) == [Gaussian(1.3)]
-    assert kernels_of(Gaussian(1.3), "auto") == [Gaussian("median")]
-    assert kernels_of(rational, "auto") == [Custom(rational)]
+    assert kernels_of("gaussian", 2.5, 1000, 3) == [Gaussian(2.5)]
+    assert kernels_of(Gaussian(1.3), None, 1000, 3) == [Gaussian(1.3)]
+    assert kernels_of(Gaussian(1.3), "auto", 1000, 3) == [Gaussian("median")]
+    assert kernels_of(rational, "auto", 1000, 3) == [Custom(rational)]
     with pytest.raises(InvalidParameterError, match="kernel='rbf' "):
-        kernels_of("rbf", "auto")
+        kernels_of("rbf", "auto", 1000, 3)
 
 
 def test_metrics_suit_the_kernel_and_the_number_of_columns(monkeypatch):

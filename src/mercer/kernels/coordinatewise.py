@@ -74,7 +74,7 @@ class CoordinatewiseKernel(BandwidthKernel):
         spread = both.amax(dim=0) - both.amin(dim=0)
         # A column in which all rows agree has a factor of 1.
         columns = torch.nonzero(spread > 0).flatten().tolist()
-        largest = float(self.factor(spread.max(dim=0, keepdim=True).values))
+        largest = float(self.factor_(spread.max(dim=0, keepdim=True).values))
         per_logarithm = max(1, int(LARGEST_EXPONENT / max(math.log10(largest), 1e-3)))
         row = 0
         while row < len(a):
@@ -159,9 +159,22 @@ class ColumnTerms:
 
     def length_scale_sums(self, G: Tensor) -> Tensor:
         """Return sum_ij G_ij dk(x_i, z_j) / d log l_j for each column j."""
-        B = (G * self.K).flatten()
-        moves = (self.kernel.length_scale_move(u) for u in self.kernel._differences(self.x, self.z))
-        return torch.stack([B @ move.flatten() for move in moves])
+        B = G * self.K
+        if self.x is not self.z:
+            moves = (self.kernel.length_scale_move(u) for u in self.kernel._differences(self.x, self.z))
+            return torch.stack([B.flatten() @ move.flatten() for move in moves])
+        # Between the same rows both halves move alike, and the diagonal not at all.
+        B = torch.triu(B + B.T, diagonal=1)
+        rows, row = self.x.rows / self.kernel.scale(), 0
+        sums = torch.zeros(rows.shape[1], dtype=B.dtype, device=B.device)
+        while row < len(rows):
+            step = max(1, SLAB_NUMBERS // (len(rows) - row))
+            slab = B[row : row + step, row:].flatten()
+            for k in range(rows.shape[1]):
+                u = (rows[row : row + step, k, None] - rows[row:, k]).abs_()
+                sums[k] += slab @ self.kernel.length_scale_move(u).flatten()
+            row += step
+        return sums
 
 
 class ProductLaplace(CoordinatewiseKernel):
@@ -220,6 +233,10 @@ class ProductMatern32(CoordinatewiseKernel):
 
     def weight(self, u: Tensor) -> Tensor:
         return (1.0 + u.mul_(3**0.5)).reciprocal_().mul_(3.0)
+
+    def length_scale_move(self, u: Tensor) -> Tensor:
+        v = u.mul_(self.rate)
+        return v.square().div_(v.add_(1.0))
 
 
 def _sizes(x: ProjectedRows) -> Tensor:

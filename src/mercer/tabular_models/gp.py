@@ -46,7 +46,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
     kernel : str, Kernel or callable, default="auto"
         "linear", "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
         object, or "auto" to choose among "linear", "matern32", "laplace",
-        "product_matern32" and "product_laplace".
+        "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
     metric : {{"auto", "identity", "diagonal", "full", "ard"}}, default="auto"
         How the metric is learned; "auto" tries all of them.
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"

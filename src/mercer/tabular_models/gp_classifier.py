@@ -13,6 +13,7 @@ from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_spars
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
+    LatentMachine,
     average_probabilities,
     best_scale,
     best_sharpness,
@@ -91,6 +92,8 @@ class GPClassifier(ClassifierMixin, TableModel):
     >>> model.score(X, y) > 0.95
     True
     """
+
+    machines_: list[LatentMachine]  # type: ignore[assignment]
 
     # What the search asks of a table model and a classifier has no choice in.
     shared_noise = 0.0

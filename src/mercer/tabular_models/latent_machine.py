@@ -1,7 +1,7 @@
 """A kernel machine whose values are the latent functions of a Gaussian process classifier."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ class LatentMachine(Machine):
         What the means of latent values beside the offsets, and their covariances, are multiplied by before the softmax.
     """
 
-    offsets: np.ndarray | None = None
+    offsets: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sharpness: float = 1.0
     spread: float = 1.0
 

@@ -184,7 +184,8 @@ def under_the_identity(
     warps = list(dict.fromkeys(setting.warp for setting in identities))
 
     def of_warp(warp: Any) -> list[Start]:
-        Z, ridge, found = table.warped(warp), search.ridge, []
+        Z, ridge = table.warped(warp), search.ridge
+        found: list[Start] = []
         for setting, suitable in zip(identities, metrics, strict=True):
             if setting.warp != warp:
                 continue

@@ -23,7 +23,7 @@ PARAMETERS = """
     kernel : str, Kernel or callable, default="auto"
         "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
         object, or "auto" to choose among "linear", "matern32", "laplace",
-        "product_matern32" and "product_laplace".
+        "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
     metric : {"auto", "identity", "diagonal", "full", "ard"}, default="auto"
         How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
         a column by maximum likelihood. The identity is the start of each, and a candidate.

@@ -98,7 +98,7 @@ class TableModel(BaseEstimator):
 
     def _learn(self, table: Table, fitter: Fitter, ridge: float | None) -> Learned:
         """Search, and fit the chosen machines on all rows; a `ridge` that is given stays."""
-        kernels = kernels_of(self.kernel, self.bandwidth, table.X.shape[1])
+        kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
         if self.metric not in ("auto", "identity"):
             check_metric(kernels[0].single_metric())
         search = Search(
