@@ -2,9 +2,7 @@
 
 import json
 import math
-import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 from experiments.claims import BROKEN, HELD, NOT_HELD, NOT_RUN, Table, Verdict, average, judge, spread
 from experiments.runner import Experiment, Outcome, mode
+from mercer import storage
 
 STYLES = {HELD: "green", "reach": "bold green", NOT_HELD: "red", BROKEN: "bold red", NOT_RUN: "yellow"}
 CLAIM_COLUMNS = ("claim", "paper", "ours", "status", "why")
@@ -182,17 +181,7 @@ def strict_json(value: Any) -> str:
 def write_atomically(path: Path, text: str) -> None:
     """Write a file so that a reader, or a kill half-way, sees the old or the new one, nothing between."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes it readable by its owner alone
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    storage.write_atomically(path, [text.encode("utf-8")])
 
 
 def write_report(report: Report, results: Path) -> tuple[Path, Path]:

@@ -36,13 +36,33 @@ def top_eigenpairs(A: Tensor, n_components: int | None = None) -> EigenPairs:
     n = len(A)
     n_components = n if n_components is None else min(n_components, n)
     if A.device.type == "cpu" and 0 < n_components < PARTIAL_SHARE * n:
+        found = _few_eigenpairs(A, n_components)
+        if found is not None:
+            return found
+    values, vectors = torch.linalg.eigh(A)
+    first = n - n_components
+    return EigenPairs(values[first:].flip(0), vectors[:, first:].flip(1).contiguous())
+
+
+def _few_eigenpairs(A: Tensor, n_components: int) -> EigenPairs | None:
+    """Return the largest eigenvalues and their vectors alone, None where LAPACK's answer cannot be trusted.
+
+    Where eigenvalues cluster, syevr's choice by index returns fewer pairs than were asked for, or vectors that are not
+    orthogonal to each other; with an empty answer it may not even say so.
+    """
+    n = len(A)
+    try:
         values, vectors = scipy.linalg.eigh(
             A.detach().numpy(), subset_by_index=(n - n_components, n - 1), driver="evr", check_finite=False
         )
-        pair = torch.from_numpy(values), torch.from_numpy(np.ascontiguousarray(vectors))
-    else:
-        values, vectors = torch.linalg.eigh(A)
-        pair = values[n - n_components :], vectors[:, n - n_components :]
+    except np.linalg.LinAlgError:
+        return None
+    if vectors.shape[1] != n_components or len(values) != n_components:
+        return None
+    gram = vectors.T @ vectors
+    if not np.abs(gram - np.eye(n_components)).max() < np.sqrt(np.finfo(vectors.dtype).eps):
+        return None
+    pair = torch.from_numpy(values), torch.from_numpy(np.ascontiguousarray(vectors))
     return EigenPairs(pair[0].flip(0), pair[1].flip(1).contiguous())
 
 

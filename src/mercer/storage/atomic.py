@@ -25,14 +25,24 @@ def check_target(path: str | os.PathLike[str], name: str = "path") -> Path:
         raise FileNotFoundError(f"{name}={str(path)!r}: create the folder {str(target.parent)!r} first.")
     if target.is_dir():
         raise IsADirectoryError(f"{name}={str(path)!r} is a folder: give the name of a file in it.")
+    if target.exists() and not target.is_file():
+        raise not_a_file(f"{name}={str(path)!r}")
     return target
+
+
+def not_a_file(what: str) -> OSError:
+    """Return the error for a device, a pipe or a socket, which a file would take the place of."""
+    return OSError(f"{what} is a device, a pipe or a socket, and would be replaced by a file: give the name of a file.")
 
 
 def write_atomically(target: Path, pieces: Iterable[Any]) -> None:
     """Write a file whole or not at all: a temporary one beside it takes its place once it is on the disk.
 
-    A new file gets the permissions that open() gives, one that is replaced passes on its own.
+    A new file gets the permissions that open() gives, one that is replaced passes on its own. What is no file, such as
+    a device, is never replaced.
     """
+    if target.exists() and not target.is_file():
+        raise not_a_file(str(target))
     temporary = target.parent / f".mercer-{secrets.token_hex(8)}.tmp"
     try:
         with open(temporary, "xb") as file:

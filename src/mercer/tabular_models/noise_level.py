@@ -9,7 +9,7 @@ import torch
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.kernels import Gaussian, Kernel
 from mercer.landmarks.features import landmark_features
-from mercer.linalg import ridge_path, threads_for
+from mercer.linalg import ridge_leave_one_out, threads_for
 from mercer.tabular_models.column_warp import ColumnWarp
 from mercer.tabular_models.fitters import is_clearly_better
 from mercer.tabular_models.machine import Machine
@@ -107,12 +107,14 @@ def find_noise_level(
     with threads_for(len(X)):
         for kernel, columns, inputs in candidates(leader, X, raw.mean()[:, 0]):
             K = torch.from_numpy(kernel.matrix(inputs))
-            for solution in ridge_path(K, torch.from_numpy(relative), RIDGES):
-                left_out = kept_within(1.0 + relative - solution.residuals.numpy())
+            for ridge in RIDGES:
+                # Three factors take a third of the time of the eigenvectors that serve all ridges.
+                solution = ridge_leave_one_out(K, torch.from_numpy(relative)[:, None], ridge)
+                left_out = kept_within(1.0 + relative - solution.residuals[:, 0].numpy())
                 # How likely |z| / its level is if it is exponential, which needs no tails to be fitted first.
                 score = -float(weights @ (np.log(left_out) + (1.0 + relative) / left_out))
                 if best is None or score > best[0]:
-                    best = score, NoiseLevel(kernel, columns, inputs, solution.alpha.numpy()), left_out
+                    best = score, NoiseLevel(kernel, columns, inputs, solution.alpha[:, 0].numpy()), left_out
     if best is None:
         return None
     scaled = raw._replace(deviations=raw.deviations * best[2][:, None])
