@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from scipy.stats import norm
 
 from mercer.tabular_models.predictive import Predictive
-from mercer.tabular_models.spread import EXPONENT_PRIOR, SCALE_PRIOR, Problem, Spread, fit_spread
+from mercer.tabular_models.spread import EXPONENT_PRIOR, SCALE_PRIOR, Problem, Spread, covering_factors, fit_spread
 from tests.examples_of import numbers
 
 GAUSSIAN = np.array([np.inf])
@@ -93,3 +93,25 @@ def test_no_correction_changes_nothing():
     corrected = Spread.none(2, 1).corrected(raw)
     assert_allclose(corrected.deviations, raw.deviations)
     assert np.isinf(corrected.tails).all()
+
+
+def test_intervals_hold_their_share_where_half_of_the_errors_are_of_copies():
+    random = np.random.default_rng(0)
+    n = 400
+    y = np.where(np.arange(n) % 2 == 0, 1e-4, 1.0) * random.normal(size=n)
+    raw = Predictive(np.ones(1), np.zeros((1, n, 1)), np.ones((1, n, 1)), np.full(1, np.inf))
+    found = fit_spread(raw, y[:, None], np.ones(n), 2).corrected(raw)
+    low, high = found.quantiles(0.05)[:, 0], found.quantiles(0.95)[:, 0]
+    inside = np.mean((low <= y) & (y <= high))
+    assert 0.9 - 0.016 <= inside <= 0.91
+    # Errors that are what they claim to be are left alone.
+    honest = random.normal(size=(n, 1))
+    assert_allclose(covering_factors(raw._replace(deviations=1.1 * raw.deviations), honest, np.ones(n)), 1.0)
+
+
+def test_factors_that_cover_are_the_smallest_that_do():
+    errors = np.linspace(0.0, 10.0, 200)[:, None]
+    raw = Predictive(np.ones(1), np.zeros((1, 200, 1)), np.ones((1, 200, 1)), np.full(1, np.inf))
+    factor = covering_factors(raw, errors, np.ones(200))[0]
+    wanted = int(np.ceil((0.9 - np.sqrt(0.09 / 200)) * 200))
+    assert_allclose(factor * norm.ppf(0.95), errors[wanted - 1, 0], rtol=1e-3)

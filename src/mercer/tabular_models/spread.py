@@ -17,6 +17,8 @@ GAUSSIAN_FROM = 200.0
 # The exponent is drawn to 1 as by a Gaussian prior of this standard deviation, and the logarithm of the scale to 0.
 EXPONENT_PRIOR, SCALE_PRIOR = 0.25, 2.0
 LARGEST_LOG_SCALE, EXPONENTS = 3.0, (0.1, 2.5)
+# Intervals of this level must hold their share of the left-out rows, less one standard error.
+LEVEL = 0.9
 
 
 class Spread(NamedTuple):
@@ -110,7 +112,39 @@ def fit_spread(raw: Predictive, y: np.ndarray, weights: np.ndarray, n_chosen: in
         tails[j] = likely_tails(problem)
         _, (log_scale, apart) = problem.solved(tails[j])
         scale[j], exponent[j] = enlarged * np.exp(log_scale), 1.0 + apart
-    return Spread(scale, exponent, tails, reference, relative.min(axis=1), relative.max(axis=1))
+    likeliest = Spread(scale, exponent, tails, reference, relative.min(axis=1), relative.max(axis=1))
+    return likeliest._replace(scale=scale * covering_factors(likeliest.corrected(raw), y, mass))
+
+
+def covering_factors(predictive: Predictive, y: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """Return the smallest factors of at least 1, one a target, by which deviations make intervals hold their share.
+
+    Where half of the rows have a near copy, with the same target, their errors are nearly zero, and the likeliest width
+    is that of the copies: the other rows would be far outside of it.
+
+    Parameters
+    ----------
+    predictive : Predictive
+        Of left-out rows.
+    y : ndarray of shape (n, c)
+    mass : ndarray of shape (n,)
+        Weights that sum to n.
+    """
+    n, outputs = y.shape
+    wanted = LEVEL - np.sqrt(LEVEL * (1.0 - LEVEL) / n)
+    low, high = np.zeros(outputs), np.full(outputs, 2.0 * LARGEST_LOG_SCALE)
+
+    def is_wide_enough(logarithms: np.ndarray) -> np.ndarray:
+        wider = predictive._replace(deviations=predictive.deviations * np.exp(logarithms))
+        inside = np.abs(2.0 * wider.cumulative(y) - 1.0) <= LEVEL
+        return mass @ inside / n >= wanted
+
+    low_is_enough = is_wide_enough(low)
+    for _ in range(20):
+        middle = (low + high) / 2.0
+        enough = is_wide_enough(middle)
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return np.where(low_is_enough, 1.0, np.exp(high))
 
 
 class Problem(NamedTuple):

@@ -1,0 +1,29 @@
+"""The README's comparisons on tables are those of the benchmarks' files."""
+
+import pytest
+
+from benchmarks.readme import HOME, SECTIONS, kept_summaries, section, with_sections
+
+
+def test_the_readme_says_what_the_files_say():
+    readme = (HOME / "README.md").read_text()
+    assert with_sections(readme, kept_summaries()) == readme
+
+
+def test_a_section_is_a_line_and_a_table():
+    summary = {"tables": 3, "columns": ["rank", "seconds"], "rows": [["RFM", "1.2", "3"], ["CatBoost", "1.8", "4"]]}
+    line, _, *table = section("classes", summary).splitlines()
+    assert "3 tables" in line
+    assert table == ["|  | rank | seconds |", "| --- | --- | --- |", "| RFM | 1.2 | 3 |", "| CatBoost | 1.8 | 4 |"]
+
+
+def test_only_what_is_between_the_marks_changes():
+    summary = {"tables": 1, "columns": [], "rows": []}
+    name = next(iter(SECTIONS))
+    text = f"before\n<!-- benchmark: {name} -->\nold\n<!-- end of benchmark: {name} -->\nafter"
+    made = with_sections(text, {name: summary})
+    assert "old" not in made
+    assert made.startswith("before\n<!--")
+    assert made.endswith("-->\nafter")
+    with pytest.raises(SystemExit, match="no section"):
+        with_sections("nothing", {name: summary})
