@@ -54,11 +54,14 @@ def ridge_leave_one_out(
         place of (A^-1)_ii. Not with weights, and not with ridge 0.
     """
     y = _check_intercept(y, weights, intercept)
-    A = K.clone()
-    A.diagonal().add_(ridge if weights is None else ridge / weights)
-    factor = cholesky(A)
+    if weights is None:
+        factor = cholesky(K, shift=ridge)
+    else:
+        A = K.clone()
+        A.diagonal().add_(ridge / weights)
+        factor = cholesky(A)
     alpha = factor.solve(y)
-    diagonal = factor.inverse_diagonal()
+    diagonal = factor.inverse_diagonal(overwrite=True)
     return _solution(ridge, alpha, diagonal, intercept)
 
 

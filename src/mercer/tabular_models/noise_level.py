@@ -17,7 +17,7 @@ from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.spread import Spread, fit_spread
 
 # Errors of at most this many left-out rows are smoothed, and of no fewer.
-MOST_ROWS, FEWEST_ROWS = 800, 40
+MOST_ROWS, FEWEST_ROWS = 400, 40
 # The variance of |z| about its mean is about .6 of the squared mean: these ridges let the level vary by .8, .4 and .2.
 RIDGES = (1.0, 4.0, 16.0)
 # Levels are kept between these multiples of the common one.
