@@ -61,6 +61,19 @@ class GradientTerm(NamedTuple):
         return self._replace(P=P, Q=Q)
 
 
+# What a prepared set has of each row.
+OF_ROWS = ("raw", "rows", "norms")
+
+
+def rows_of(prepared: Any, index: slice) -> Any:
+    """Return some rows of a prepared set, or of a pair of sets."""
+    if hasattr(prepared, "_fields"):
+        return prepared._replace(
+            **{name: getattr(prepared, name)[index] for name in OF_ROWS if hasattr(prepared, name)}
+        )
+    return tuple(rows_of(part, index) for part in prepared)
+
+
 class Kernel(BaseEstimator, ABC):
     """A positive semi-definite function k(x, z) of two rows.
 
@@ -145,14 +158,20 @@ class Kernel(BaseEstimator, ABC):
         factors = [getattr(getattr(leaf, "metric", None), "factor", None) for leaf in self.leaves()]
         inputs = [value for value in (X, Z, *factors) if isinstance(value, Tensor)]
         differentiated = torch.is_grad_enabled() and any(value.requires_grad for value in inputs)
+        is_half = Z is None and not differentiated
         for rows, (x,) in walk(
             [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
         ):
-            # All rows in one block are the same rows twice, and a kernel may work out one half.
-            own = prepared if Z is None and len(x) == len(z) else self.prepare(x, beside=prepared)
-            block = self.values(own, prepared, None if differentiated else out[rows])
-            if block.data_ptr() != out[rows].data_ptr():
-                out[rows] = block
+            # Of the same rows twice, a block and those after it are enough: the others are mirrored.
+            first = rows.start if is_half else 0
+            other = prepared if first == 0 else rows_of(prepared, slice(first, None))
+            own = other if is_half and rows.stop >= len(z) else self.prepare(x, beside=prepared)
+            part = out[rows, first:]
+            block = self.values(own, other, None if differentiated else part)
+            if block.data_ptr() != part.data_ptr():
+                part.copy_(block)
+            if is_half:
+                out[rows.stop :, rows] = part[:, len(x) :].T
         if Z is None:
             # Rounding in the distances must not make a row less like itself than like a copy of it.
             out.diagonal().copy_(self.prepared_diagonal(prepared))
