@@ -20,7 +20,7 @@ from mercer.tabular_models.tuning import Iterate, tuned
 
 # Metrics are learned on at most this many rows, those of evidence on fewer, and bandwidth and ridge tuned on as many.
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
-EVIDENCE_ROWS_OF_MANY = 1200
+EVIDENCE_ROWS_OF_MANY = 1000
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
 # Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
