@@ -252,3 +252,8 @@ def test_another_direction_first_gives_other_borders(small_leaves):
     )
     assert not np.array_equal(one.of_row == one.of_row[0], other.of_row == other.of_row[0])
     assert one.partition.directions[0] @ other.partition.directions[0] < 0.9
+
+
+def test_more_rows_are_worth_more_rows_of_evidence_within_bounds():
+    found = [finish.evidence_rows_of_many(n) for n in (5000, 15_000, 18_000, 24_000, 10**6)]
+    assert found == [1000, 1000, 1200, 1600, 1600]

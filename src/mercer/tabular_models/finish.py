@@ -20,13 +20,19 @@ from mercer.tabular_models.tuning import Iterate, tuned
 
 # Metrics are learned on at most this many rows, those of evidence on fewer, and bandwidth and ridge tuned on as many.
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
-EVIDENCE_ROWS_OF_MANY = 1000
+# Of many rows, one in so many is worth the time of the evidence, between these bounds.
+ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
 # Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
 JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 8, 3, 4
 # Partitions that a machine is solved in: their average has smaller jumps at borders.
 PARTITIONS = 2
+
+
+def evidence_rows_of_many(n: int) -> int:
+    """Return on how many of n rows the evidence of a metric is followed: more rows are worth more time."""
+    return min(max(n // ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY), MOST_OF_MANY)
 
 
 def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = EVIDENCE_ROWS) -> Iterate:

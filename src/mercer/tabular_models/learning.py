@@ -9,7 +9,6 @@ from mercer.linalg import in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
-    EVIDENCE_ROWS_OF_MANY,
     JUDGED_IN_LEAVES,
     JUDGED_LEAVES,
     LEAF_FINALISTS,
@@ -17,6 +16,7 @@ from mercer.tabular_models.finish import (
     MOST_EXACT_ROWS,
     PARTITIONS,
     cut_into_leaves,
+    evidence_rows_of_many,
     exact_iterate,
     judged_in_leaves,
     on_more_rows,
@@ -230,7 +230,7 @@ def fit_in_leaves(
     for trial in sorted(first, key=lambda trial: -trial.score)[:LEAF_FINALISTS]:
         if tuned and search.deadline.is_over(0.5):
             break
-        last = on_more_rows(search, trial.plan, rows.some, EVIDENCE_ROWS_OF_MANY)
+        last = on_more_rows(search, trial.plan, rows.some, evidence_rows_of_many(len(table)))
         tuned.append(judged_in_leaves(search, trial.plan, last, table, leaves, sampled, fresh, fine=True))
     fits, trials = [], [trial for _, trial in tuned]
     for trial, share in averaged(search, space, trials):
