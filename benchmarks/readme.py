@@ -1,6 +1,6 @@
 """`python -m benchmarks.readme [--take DIR]`: the README's comparisons on tables, from the files of their benchmarks.
 
-The summaries that the README shows are kept in `docs/results`; `--take DIR` takes new ones over from a folder in which
+The summaries that the README shows are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
 `python -m benchmarks tables` and `python -m benchmarks classes` left theirs.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from experiments.report import strict_json, write_atomically
 
 HOME = Path(__file__).resolve().parents[1]
-KEPT = HOME / "docs" / "results"
+KEPT = HOME / "docs" / "comparisons"
 # The file of a benchmark, the name under which its summary is kept, and what the README says above the table.
 SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
@@ -44,7 +44,7 @@ def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
 
 
 def kept_summaries() -> dict[str, dict[str, Any]]:
-    """Return the summaries in `docs/results`."""
+    """Return the summaries in `docs/comparisons`."""
     return {name: json.loads((KEPT / f"{name}.json").read_text()) for name in SECTIONS}
 
 
