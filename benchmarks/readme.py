@@ -1,7 +1,7 @@
 """`python -m benchmarks.readme [--take DIR]`: the README's comparisons on tables, from the files of their benchmarks.
 
-The summaries that the README shows are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
-`python -m benchmarks tables` and `python -m benchmarks classes` left theirs.
+The summaries that the README shows are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in
+which `python -m benchmarks tables` and `python -m benchmarks classes` left theirs.
 """
 
 import argparse
