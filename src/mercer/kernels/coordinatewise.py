@@ -42,8 +42,9 @@ class CoordinatewiseKernel(BandwidthKernel):
         """Return kappa(u) exp(rate u) for u >= 0 in a new array; None if it is 1 everywhere."""
 
     def factor_(self, u: Tensor) -> Tensor:
-        """Return `factor(u)`; overwrites its argument."""
-        raise NotImplementedError
+        """Return `factor(u)`, ones where it is None; may overwrite its argument."""
+        made = self.factor(u)
+        return torch.ones_like(u) if made is None else made
 
     @abstractmethod
     def weight(self, u: Tensor) -> Tensor:

@@ -4,13 +4,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
-from mercer.tabular_models.classes import class_indicators, class_weights
+from mercer.checks import all_or_nothing, check_number
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
     LatentMachine,
@@ -23,7 +19,7 @@ from mercer.tabular_models.latent_machine import (
 from mercer.tabular_models.learning import Fit
 from mercer.tabular_models.rfm import FITTED, LeftOutAverage
 from mercer.tabular_models.table import Table
-from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.table_classifier import TableClassifier
 
 # A probability below this is not told from 0.
 SMALLEST_PROBABILITY = 1e-12
@@ -40,7 +36,7 @@ def with_latents(fits: list[Fit], table: Table, output_scale: float | None) -> l
     return [fit._replace(machine=machine) for fit, machine in zip(fits, found, strict=True)]
 
 
-class GPClassifier(ClassifierMixin, TableModel):
+class GPClassifier(TableClassifier):
     __doc__ = f"""Classify by Gaussian processes, one a class, whose metric is learned: p(c) = softmax of their values.
 
     Kernel, warp, bandwidth and metric are those that `RFMClassifier` would choose. Under them the posterior of the
@@ -151,20 +147,13 @@ class GPClassifier(ClassifierMixin, TableModel):
         -------
         self
         """
-        refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS)
-        check_classification_targets(y)
-        self._check_common()
-        if self.output_scale != "auto":
-            check_number("output_scale", self.output_scale, above=0.0)
-        labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
-        table, rows = self._table(X, labels.indicators, labels.weights)
+        classes, table, rows = self._labelled_table(X, y, sample_weight)
         learned = self._learn(table, ClassFitter(table.center), None)
         fits = with_latents(learned.fits, table, None if self.output_scale == "auto" else float(self.output_scale))
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         right = (targets + table.center)[np.arange(len(outputs)), (outputs + table.center).argmax(axis=1)]
         self._publish(learned._replace(fits=fits), table, rows)
-        self.classes_, self.center_ = labels.classes, np.log(table.center)
+        self.classes_, self.center_ = classes, np.log(table.center)
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
@@ -182,10 +171,7 @@ class GPClassifier(ClassifierMixin, TableModel):
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        most_probable = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
-
-    def _is_single_output(self) -> bool:
-        return False
+    def _check_parameters(self) -> None:
+        self._check_common()
+        if self.output_scale != "auto":
+            check_number("output_scale", self.output_scale, above=0.0)

@@ -4,17 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_softmax
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
 from mercer.tabular_models.calibration import Calibration, fit_calibration
-from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learning import Learned
 from mercer.tabular_models.table import Table
+from mercer.tabular_models.table_classifier import TableClassifier
 from mercer.tabular_models.table_model import TableModel
 
 PARAMETERS = """
@@ -225,7 +224,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         return mean[:, 0] if self._single else mean
 
 
-class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
+class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
     __doc__ = f"""Classify by a recursive feature machine on class indicators, with calibrated probabilities.
 
     One output a class, 1 for its rows and 0 for the others, is fitted as in `RFMRegressor`. Probabilities are a softmax
@@ -314,12 +313,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         -------
         self
         """
-        refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS)
-        check_classification_targets(y)
-        self._check_parameters()
-        labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
-        table, rows = self._table(X, labels.indicators, labels.weights)
+        classes, table, rows = self._labelled_table(X, y, sample_weight)
         learned = self._learn_ridge(table, ClassFitter(table.center))
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         truth = targets + table.center
@@ -327,7 +321,7 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         predicted = calibration.log_probabilities(outputs).argmax(axis=1)
         right = truth[np.arange(len(outputs)), predicted]
         self._publish(learned, table, rows)
-        self.classes_, self.calibration_ = labels.classes, calibration
+        self.classes_, self.calibration_ = classes, calibration
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
@@ -342,15 +336,3 @@ class RFMClassifier(ClassifierMixin, RecursiveFeatureMachine):
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
         logits = self.decision_function(X)
         return log_softmax(np.column_stack([np.zeros(len(logits)), logits]) if logits.ndim == 1 else logits, axis=1)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes, of shape (n, n_classes)."""
-        return np.exp(self.predict_log_proba(X))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        most_probable = self.predict_log_proba(X).argmax(axis=1)
-        return self.classes_[most_probable]
-
-    def _is_single_output(self) -> bool:
-        return False

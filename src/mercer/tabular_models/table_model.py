@@ -50,6 +50,9 @@ class TableModel(BaseEstimator):
 
     # ---- before the fit ---------------------------------------------------------------------------------------
 
+    def _check_parameters(self) -> None:
+        self._check_common()
+
     def _check_common(self) -> None:
         check_choice("metric", self.metric, ("auto", *METRICS))
         check_choice("iterate", self.iterate, ("auto", "last"))

@@ -1,0 +1,55 @@
+"""What classifiers on tables share: classes as indicators, and predictions from probabilities."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from mercer.checks import PRECISIONS, refuse_sparse
+from mercer.tabular_models.classes import class_indicators, class_weights
+from mercer.tabular_models.grouped_rows import GroupedRows
+from mercer.tabular_models.table import Table
+from mercer.tabular_models.table_model import TableModel
+
+
+class LabelledTable(NamedTuple):
+    """The classes, the table whose targets are their indicators, and how its rows were collapsed."""
+
+    classes: np.ndarray
+    table: Table
+    rows: GroupedRows
+
+
+class TableClassifier(ClassifierMixin, TableModel, ABC):
+    """The common part; see `RFMClassifier` and `GPClassifier` for the parameters."""
+
+    class_weight: Any
+    classes_: np.ndarray
+
+    def _labelled_table(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
+        """Return what a fit learns from, once input and parameters are checked."""
+        refuse_sparse(self, X)
+        X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        check_classification_targets(y)
+        self._check_parameters()
+        labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
+        return LabelledTable(labels.classes, *self._table(X, labels.indicators, labels.weights))
+
+    @abstractmethod
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, of shape (n, n_classes)."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row."""
+        most_probable = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
+
+    def _is_single_output(self) -> bool:
+        return False
