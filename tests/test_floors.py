@@ -15,6 +15,7 @@ FLOORS = [
     ["agop", "selection", "landmarks"],
     ["tabular_models", "discriminant", "embedding", "clustering"],
     ["datasets", "tables", "explain", "plots", "image_features", "io"],
+    ["papers"],
     ["app"],
     ["__main__"],
 ]
