@@ -33,7 +33,7 @@ def left_out(n=40, outputs=2, seed=0):
     """Predictions that are off by about their standard deviations."""
     mean, variance = numbers(n, outputs, seed=seed), np.linspace(0.5, 2.0, n)
     y = mean + np.sqrt(variance)[:, None] * numbers(n, outputs, seed=seed + 1) * [1.0, 3.0][:outputs]
-    return LeftOut(y, mean, variance, np.linspace(0.2, 3.0, n))
+    return LeftOut(y, mean, variance, np.linspace(0.2, 3.0, n), np.zeros_like(y))
 
 
 # ---- left-out predictions ----------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def test_parts_are_joined_and_taken_apart():
     for a, b in zip(joined, whole, strict=True):
         assert_array_equal(a, b)
     some = whole.rows(np.array([3, 1]))
-    assert [len(part) for part in some] == [2, 2, 2, 2]
+    assert [len(part) for part in some] == [2, 2, 2, 2, 2]
     assert_array_equal(some.unit_variance, whole.unit_variance[[3, 1]])
     assert_array_equal(some.rows(np.array([True, False])).y, whole.y[[3]])
 
@@ -158,7 +158,7 @@ def simplex(loss, k):
 def trials_of(y, errors, weights):
     """Several predictions of the same rows."""
     variance = np.linspace(0.5, 2.0, len(y))
-    return [LeftOut(y, y + error, variance, weights) for error in errors]
+    return [LeftOut(y, y + error, variance, weights, np.zeros_like(y)) for error in errors]
 
 
 @pytest.mark.parametrize("outputs", [1, 2])

@@ -22,7 +22,7 @@ GIVEN = Freedom(bandwidth=False, ridge=False)
 
 
 def space(kernel="laplace", warp="none", metric="identity", average=True, bandwidth="auto"):
-    return Space(kernels_of(kernel, bandwidth, 1000, 3), warp, metric, average)
+    return Space(kernels_of(kernel, bandwidth, 1000, 3), warp, metric, average, trends=False)
 
 
 def learned(table, space, given=None, landmarks=None, exact=False, seed=0):

@@ -301,7 +301,7 @@ def trial(gain, metric, steps, noise=0.0):
     empty = np.zeros((100, 1))
     return Trial(
         plan(0.0, metric=metric, steps=steps),
-        LeftOut(empty, empty, np.ones(100), np.ones(100)),
+        LeftOut(empty, empty, np.ones(100), np.ones(100), empty),
         scores,
         np.arange(100),
         [],

@@ -32,18 +32,22 @@ class LeftOut(NamedTuple):
     unit_variance : ndarray of shape (n,)
         The variance of a target for an output scale of 1, its own noise included.
     weights : ndarray of shape (n,)
+    trend : ndarray of shape (n, c)
+        The part of `mean` that comes from the trend below the machine; 0 where there is none.
     """
 
     y: np.ndarray
     mean: np.ndarray
     unit_variance: np.ndarray
     weights: np.ndarray
+    trend: np.ndarray
 
     @classmethod
     def from_solution(cls, solution: RidgeSolution, table: Table) -> "LeftOut":
         """Return the leave-one-out predictions of a closed-form fit on a table."""
-        y, residuals = table.y.cpu().numpy(), solution.residuals.cpu().numpy()
-        return cls(y, y - residuals, solution.variances.cpu().numpy(), table.mass.cpu().numpy())
+        trend, residuals = table.trend.cpu().numpy(), solution.residuals.cpu().numpy()
+        y = table.y.cpu().numpy() + trend
+        return cls(y, y - residuals, solution.variances.cpu().numpy(), table.mass.cpu().numpy(), trend)
 
     @classmethod
     def joined(cls, parts: list["LeftOut"]) -> "LeftOut":
@@ -107,12 +111,12 @@ class RidgeFitter:
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
         """Return the shares of the smallest squared error.
 
-        The mean of the targets takes part in the average: where the machines see little, their share is less than 1 in
-        all, and predictions are drawn toward the mean.
+        The mean of the targets (or their trend, where they have one) takes part in the average: where the machines see
+        little, their share is less than 1 in all, and predictions are drawn toward the mean.
         """
-        y = trials[0].y
-        predictions = np.stack([*(trial.mean for trial in trials), np.zeros_like(y)])
-        shares = squared_stacking_weights(predictions, y, trials[0].weights)[:-1]
+        trend = trials[0].trend
+        predictions = np.stack([*(trial.mean for trial in trials), trend])
+        shares = squared_stacking_weights(predictions, trials[0].y, trials[0].weights)[:-1]
         return without_small_shares(shares)
 
 

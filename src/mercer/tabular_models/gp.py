@@ -337,7 +337,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         is_plain = all(warp.name == "none" for warp in self.target_warps_)
         if is_plain and not return_std:
             mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
-            mean += self.center_
+            mean += self._offset(X)
         else:
             mean, std = moments_of(self._predictive(X), self.target_warps_)
         answer = self._like_y(mean)
@@ -367,7 +367,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
         function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
-        function = function._replace(means=function.means + self.center_)
+        function = function._replace(means=function.means + self._offset(X))
         return self._like_y(moments_of(function, self.target_warps_)[1])
 
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
@@ -446,7 +446,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         """Return the distribution of observations at validated rows, of the warped targets."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
-        return corrected._replace(means=corrected.means + self.center_)
+        return corrected._replace(means=corrected.means + self._offset(X))
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
         """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
@@ -470,7 +470,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         n_samples = check_count("n_samples", n_samples)
         random = check_random_state(random_state)
         drawn = draw(self.machines_, X, n_samples, random, self._factors(X), self.spread_.tails, self.device)
-        drawn = inverse_of(self.target_warps_, self.center_[:, None] + drawn)
+        drawn = inverse_of(self.target_warps_, self._offset(X)[:, :, None] + drawn)
         return drawn[:, 0] if self._single else drawn
 
     def log_density(self, X: Any, y: Any) -> np.ndarray:

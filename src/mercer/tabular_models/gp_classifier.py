@@ -90,6 +90,8 @@ class GPClassifier(TableClassifier):
     """
 
     machines_: list[LatentMachine]  # type: ignore[assignment]
+    # Latent functions are found by another likelihood than the trend is.
+    _follows_trends = False
 
     # What the search asks of a table model and a classifier has no choice in.
     shared_noise = 0.0

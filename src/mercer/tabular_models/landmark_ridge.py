@@ -47,6 +47,10 @@ class LandmarkSums(NamedTuple):
         """Return the coefficients on the landmarks, of shape (m, c)."""
         return self.T @ (self.V @ (self.targets / (self.eigenvalues[:, None] + ridge)))
 
+    def degrees_of_freedom(self, ridge: float) -> float:
+        """Return the sum of the leverages of the rows."""
+        return float((self.eigenvalues / (self.eigenvalues + ridge)).sum())
+
 
 class Reused:
     """Arrays that serve all blocks of a size: fresh memory for each would cost as much as the exponentials."""

@@ -20,7 +20,7 @@ from mercer.tabular_models.tuning import Iterate
 
 # Landmarks are drawn from, and leave-one-out errors taken at, no more rows than this.
 MOST_SAMPLED = 20_000
-RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 1.6, 0.5))
+RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 3.1, 0.5))
 # On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients; the ridge
 # and the errors of left-out rows are then those of fewer.
 MOST_SUMMED, SUMMED_OF_MANY = 4000, 2000
@@ -47,13 +47,14 @@ class Landmarks(NamedTuple):
 
 class LandmarkFit(NamedTuple):
     """A machine on landmarks, which rows of the table they are, left-out predictions, what the bound on the evidence is
-    made of, and which rows of the table were left out."""
+    made of, which rows of the table were left out, and how many free parameters the ridge leaves to the landmarks."""
 
     machine: Machine
     row_index: np.ndarray
     left_out: LeftOut
     evidence: EvidenceTerms
     judged: np.ndarray
+    degrees_of_freedom: float
 
 
 def landmark_machine(
@@ -116,7 +117,7 @@ def landmark_machine(
         evidence.best_scales(),
         posterior_root=None if root is None else packed_triangle(root.to(torch.float32).cpu().numpy()),
     )
-    return LandmarkFit(machine, index, left_out[best], evidence, judged)
+    return LandmarkFit(machine, index, left_out[best], evidence, judged, sums.degrees_of_freedom(chosen))
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:

@@ -23,13 +23,14 @@ from mercer.tabular_models.finish import (
     solved,
 )
 from mercer.tabular_models.fitters import LeftOut
-from mercer.tabular_models.landmark_table import Landmarks, landmark_machine
+from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, landmark_machine
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.race import (
     JUDGE_ROWS,
     OF_MANY_ROWS,
     SCREEN_ROWS,
     USUAL,
+    Breadth,
     Judgment,
     Plan,
     Search,
@@ -40,8 +41,9 @@ from mercer.tabular_models.race import (
     screen,
     simplest_of_the_best,
 )
-from mercer.tabular_models.settings import Setting, metrics_of, warps_of
+from mercer.tabular_models.settings import VERY_MANY_ROWS, Setting, metrics_of, warps_of
 from mercer.tabular_models.table import Table
+from mercer.tabular_models.trend import MOST_TRENDS, beats_its_trend, trend_of
 from mercer.tabular_models.tuning import Iterate
 
 
@@ -56,12 +58,15 @@ class Space(NamedTuple):
         "auto" or one of `settings.METRICS`.
     average : bool
         Whether the best machines are averaged, or the best is taken alone.
+    trends : bool
+        Whether a trend on landmarks may be taken from the targets of very many rows.
     """
 
     kernels: list[Any]
     warp: Any
     metric: str
     average: bool
+    trends: bool
 
 
 class Fit(NamedTuple):
@@ -100,11 +105,14 @@ class Learned(NamedTuple):
         Everything that was tried.
     is_complete : bool
         Whether there was time for everything.
+    trend : list of Fit
+        Machines on landmarks whose sum was taken from the targets first, each with a share of 1; usually none.
     """
 
     fits: list[Fit]
     history: list[dict[str, Any]]
     is_complete: bool
+    trend: list[Fit]
 
     @property
     def machines(self) -> list[Machine]:
@@ -121,6 +129,8 @@ class Rows(NamedTuple):
     some : Table
     judged : Table
         The first of `some`, on which settings are judged.
+    few : Table
+        The first of those, on which all settings are tried.
     place : ndarray
         Which rows of the table `some` are.
     """
@@ -128,7 +138,21 @@ class Rows(NamedTuple):
     table: Table
     some: Table
     judged: Table
+    few: Table
     place: np.ndarray
+
+    @classmethod
+    def drawn(cls, table: Table, random: np.random.RandomState) -> "Rows":
+        """Draw the rows that are not all of a table."""
+        # Distinct rows come in an order of their own; in random order the first few are a sample of all.
+        place = random.permutation(len(table))[: max(JUDGE_ROWS, METRIC_ROWS)]
+        return cls(table, table.take(place), table.take(place[:JUDGE_ROWS]), table.take(place[:SCREEN_ROWS]), place)
+
+    def fresh(self) -> np.ndarray:
+        """Return which rows of the table are not among `some`."""
+        fresh = np.ones(len(self.table), dtype=bool)
+        fresh[self.place] = False
+        return fresh
 
 
 def learn(
@@ -148,28 +172,59 @@ def learn(
     random : RandomState
         Draws rows.
     """
-    # Distinct rows come in an order of their own; in random order the first few are a sample of all.
-    order = random.permutation(len(table))
-    place = order[: max(JUDGE_ROWS, METRIC_ROWS)]
-    rows = Rows(table, table.take(place), table.take(place[:JUDGE_ROWS]), place)
-    few = table.take(order[:SCREEN_ROWS])
-    identities = [Setting(kernel, warp) for warp in warps_of(space.warp, table, WARPS) for kernel in space.kernels]
-    in_leaves = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS
-    metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]
-    plans = screen(search, few, identities, metrics, OF_MANY_ROWS if in_leaves else USUAL)
-    if search.last_iterate:
-        # Where a metric was asked for, its last step counts alone; without a step the identity is the last one.
-        plans = [plan for plan in plans if plan.setting.metric == space.metric] or plans
+    in_leaves, trend = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS, list[Fit]()
+    rows = Rows.drawn(table, random)
+    plans = tried = screened(search, space, rows.few, OF_MANY_ROWS if in_leaves else USUAL)
     if landmarks is not None:
         fits, trials = fit_on_landmarks(search, space, rows, finalists(plans), landmarks)
     elif in_leaves:
+        if space.trends and len(table) > VERY_MANY_ROWS:
+            trend, rows, plans = after_trends(search, space, rows, plans, random)
         fits, trials = fit_in_leaves(search, space, rows, finalists(plans, JUDGED_IN_LEAVES), random)
+        if not fits:
+            fits = [trend.pop()]
     else:
         fits, trials = fit_in_one_piece(search, space, rows, finalists(plans))
-    history = [history_entry(plan, len(few)) for plan in plans]
+    history = [history_entry(plan, len(rows.few)) for plan in tried]
     history += [history_entry(trial.plan, len(trial.rows), trial.score) for trial in trials]
     fits = sorted(fits, key=lambda fit: -fit.machine.share)
-    return Learned(fits, history, not search.deadline.was_asked_in_vain)
+    return Learned(fits, history, not search.deadline.was_asked_in_vain, trend)
+
+
+def screened(search: Search, space: Space, few: Table, breadth: Breadth) -> list[Plan]:
+    """Try all settings of a space on a few rows; return the plans, the best first."""
+    identities = [Setting(kernel, warp) for warp in warps_of(space.warp, few, WARPS) for kernel in space.kernels]
+    metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]
+    plans = screen(search, few, identities, metrics, breadth)
+    if search.last_iterate:
+        # Where a metric was asked for, its last step counts alone; without a step the identity is the last one.
+        plans = [plan for plan in plans if plan.setting.metric == space.metric] or plans
+    return plans
+
+
+def after_trends(
+    search: Search, space: Space, rows: Rows, plans: list[Plan], random: np.random.RandomState
+) -> tuple[list[Fit], Rows, list[Plan]]:
+    """Take trends from the targets as long as leaves are predicted better without them, and search the rest anew.
+
+    Returns
+    -------
+    trend : list of Fit
+    rows : Rows
+        Drawn anew, with targets that are what the trends leave.
+    plans : list of Plan
+        Tried on these.
+    """
+    trend: list[Fit] = []
+    while len(trend) < MOST_TRENDS and not search.deadline.is_over(0.2):
+        best = race(search, rows.judged, finalists(plans))[0].plan
+        found = trend_of(search, best, rows.table, rows.some, rows.fresh(), random)
+        if found is None:
+            break
+        trend.append(on_landmarks_alone(found.fit))
+        rows = Rows.drawn(rows.table.without(found.values), random)
+        plans = screened(search, space, rows.few, OF_MANY_ROWS)
+    return trend, rows, plans
 
 
 def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
@@ -201,9 +256,14 @@ def fit_on_landmarks(
     for trial, share in averaged(search, space, trials):
         iterate = exact_iterate(search, trial.plan, rows.some)
         found = landmark_machine(iterate, trial.plan.setting.warp, rows.table, landmarks, search.fitter, ridge)
-        machine = found.machine.changed(share=share)
-        fits.append(Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, []))
+        fits.append(on_landmarks_alone(found, share))
     return fits, trials
+
+
+def on_landmarks_alone(found: LandmarkFit, share: float = 1.0) -> Fit:
+    """Return a machine on landmarks with its share of the average."""
+    machine = found.machine.changed(share=share)
+    return Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, [])
 
 
 def fit_in_leaves(
@@ -212,11 +272,11 @@ def fit_in_leaves(
     """Cut all rows into leaves; judge settings in one leaf, the best of them in several, and solve these in all.
 
     Which setting is right changes with the number of rows. Left-out predictions inside a leaf are made from rows as
-    dense as those of the final machine, and rank settings in the order of their errors on new rows.
+    dense as those of the final machine, and rank settings in the order of their errors on new rows. Where a trend has
+    left nothing that machines in leaves could predict, there are none.
     """
     table, everything = rows.table, np.arange(len(rows.table))
-    fresh = np.ones(len(table), dtype=bool)
-    fresh[rows.place] = False
+    fresh = rows.fresh()
     leaves = cut_into_leaves(plans[0].iterates[-1], plans[0], table, random)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
     first: list[Trial] = []
@@ -226,6 +286,9 @@ def fit_in_leaves(
         first.append(
             judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, sampled[:1], fresh, fine=False)[1]
         )
+    best = max(first, key=lambda trial: trial.score)
+    if table.has_trend and not beats_its_trend(search.fitter, best):
+        return [], first
     tuned: list[tuple[Iterate, Trial]] = []
     for trial in sorted(first, key=lambda trial: -trial.score)[:LEAF_FINALISTS]:
         if tuned and search.deadline.is_over(0.5):

@@ -104,9 +104,9 @@ class LeftOutAverage(NamedTuple):
     @classmethod
     def from_learned(cls, learned: Learned) -> "LeftOutAverage":
         """Return the average by the machines' shares."""
-        prediction = np.sum([fit.machine.share * fit.left_out.mean for fit in learned.fits], axis=0)
         first = learned.fits[0].left_out
-        return cls(prediction, first.y, first.weights)
+        apart = [fit.machine.share * (fit.left_out.mean - first.trend) for fit in learned.fits]
+        return cls(first.trend + np.sum(apart, axis=0), first.y, first.weights)
 
 
 class RecursiveFeatureMachine(TableModel):

@@ -47,6 +47,8 @@ class Table:
     center : ndarray of shape (c,)
         What was taken from the targets.
     repeats : Repeats or None
+    trend : tensor of shape (n, c) or None
+        What was taken from the targets beside their center, one number a row.
     whole : Table, optional
         The table that this one is a part of, which fits the warps.
     standardize : bool
@@ -61,13 +63,14 @@ class Table:
         center: np.ndarray,
         *,
         repeats: Repeats | None = None,
+        trend: Tensor | None = None,
         whole: "Table | None" = None,
         standardize: bool = True,
         device: Any = None,
     ) -> None:
         self.X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
         self.standardize, self.device = standardize, device
-        self._whole = whole
+        self._trend, self._whole = trend, whole
         self._fitted: dict[Any, ColumnWarp] = {}
         self._warped: dict[Any, Tensor] = {}
 
@@ -104,6 +107,16 @@ class Table:
     def mass(self) -> Tensor:
         """The weights, ones where all are 1."""
         return torch.ones_like(self.y[:, 0]) if self.weights is None else self.weights
+
+    @property
+    def has_trend(self) -> bool:
+        """Whether anything was taken from the targets beside their center."""
+        return self._trend is not None
+
+    @property
+    def trend(self) -> Tensor:
+        """What was taken from the targets beside their center, zeros where nothing was."""
+        return torch.zeros_like(self.y) if self._trend is None else self._trend
 
     def columns(self, warp: str | Sequence[str]) -> ColumnWarp:
         """Return the warp of that name, or of those names, fitted to the whole table."""
@@ -142,12 +155,29 @@ class Table:
             None if self.weights is None else self.weights[rows],
             self.center,
             repeats=repeats,
+            trend=None if self._trend is None else self._trend[rows],
             whole=self if self._whole is None else self._whole,
             standardize=self.standardize,
             device=self.device,
         )
         taken._warped = {key: Z[rows] for key, Z in self._warped.items()}
         return taken
+
+    def without(self, values: Tensor) -> "Table":
+        """Return the same rows with a trend of those values, of shape (n, c), taken from the targets."""
+        rest = Table(
+            self.X,
+            self.y - values,
+            self.weights,
+            self.center,
+            repeats=self.repeats,
+            trend=self.trend + values,
+            whole=self._whole,
+            standardize=self.standardize,
+            device=self.device,
+        )
+        rest._fitted, rest._warped = self._fitted, self._warped
+        return rest
 
 
 class Deadline:

@@ -47,6 +47,9 @@ class TableModel(BaseEstimator):
     working_memory: float
     device: Any
     machines_: list[Machine]
+    trend_: list[Machine]
+    # Whether a trend on landmarks may be taken from the targets of very many rows.
+    _follows_trends = True
 
     # ---- before the fit ---------------------------------------------------------------------------------------
 
@@ -118,7 +121,7 @@ class TableModel(BaseEstimator):
         if self.n_landmarks not in (None, "auto") and self.n_landmarks < len(table):
             seed = int(random.randint(2**31 - 1))
             landmarks = Landmarks(int(self.n_landmarks), self.landmarks, seed, self.working_memory)
-        space = Space(kernels, self.warp, self.metric, self.average)
+        space = Space(kernels, self.warp, self.metric, self.average, self._follows_trends)
         learned = learn(search, space, table, landmarks, exact, random)
         if not learned.is_complete:
             warnings.warn(
@@ -133,8 +136,10 @@ class TableModel(BaseEstimator):
 
     def _publish(self, learned: Learned, table: Table, rows: GroupedRows) -> None:
         """Set the attributes that say what was learned; those of one kernel are of the machine that counts most."""
-        machines, index = learned.machines, [fit.row_index for fit in learned.fits]
+        machines, index = learned.machines, [fit.row_index for fit in [*learned.trend, *learned.fits]]
         self.machines_, self.history_ = machines, learned.history
+        # Nobody asks for the variance of a trend: it is known far better than what is left.
+        self.trend_ = [fit.machine.changed(posterior_root=None) for fit in learned.trend]
         group = rows.group
         first = np.full(len(table), len(group))
         np.minimum.at(first, group[group >= 0], np.flatnonzero(group >= 0))
@@ -145,16 +150,27 @@ class TableModel(BaseEstimator):
         self.kernel_, self.columns_, self.ridge_ = leader.kernel, leader.columns, leader.ridge
         self.metric_ = leader.kernel.common_metric()
         self.center_ = table.center
-        effects = total_effects(machines, table.X, np.random.RandomState(0), self.working_memory)
+        effects = total_effects(self._summed(), table.X, np.random.RandomState(0), self.working_memory)
         self.feature_importances_ = shares_of_effects(effects)
         metric = check_metric(self.metric_)
         directions = metric.directions(MOST_DIRECTIONS, n_features=table.X.shape[1])
         self.directions_, self.direction_shares_ = directions
 
+    def _summed(self) -> list[Machine]:
+        """Return the machines whose values, times their shares, make up the prediction beside the mean."""
+        return [*self.trend_, *self.machines_]
+
     def _mean(self, X: np.ndarray) -> np.ndarray:
-        """Return the average of the machines' values, of shape (n, c)."""
-        total = np.zeros((len(X), len(self.center_))) + self.center_
-        for machine in self.machines_:
+        """Return the trend and the average of the machines' values, of shape (n, c)."""
+        return self._offset(X) + self._sum(self.machines_, X)
+
+    def _offset(self, X: np.ndarray) -> np.ndarray:
+        """Return the mean of the targets and their trend, of shape (n, c)."""
+        return self.center_ + self._sum(self.trend_, X)
+
+    def _sum(self, machines: list[Machine], X: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(X), len(self.center_)))
+        for machine in machines:
             total += machine.share * machine.mean(X, self.working_memory, self.device)
         return total
 
@@ -174,7 +190,7 @@ class TableModel(BaseEstimator):
         ndarray of shape (n, d), or (n, c, d) for c targets or classes
         """
         X = self._validated(X)
-        total = np.sum([m.share * m.gradients(X, self.working_memory) for m in self.machines_], axis=0)
+        total = np.sum([m.share * m.gradients(X, self.working_memory) for m in self._summed()], axis=0)
         return total[:, 0] if self._is_single_output() else total
 
     def contributions(self, X: Any) -> np.ndarray:
@@ -191,7 +207,7 @@ class TableModel(BaseEstimator):
         """
         X = self._validated(X)
         total = np.zeros((len(X), len(self.row_index_), len(self.center_)))
-        for machine, rows in zip(self.machines_, self.machine_rows_, strict=True):
+        for machine, rows in zip(self._summed(), self.machine_rows_, strict=True):
             total[:, rows] += machine.share * machine.contributions(X)
         return total[:, :, 0] if self._is_single_output() else total
 
