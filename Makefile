@@ -44,6 +44,7 @@ demo: $(INSTALLED)
 lint: $(INSTALLED)
 	$(BIN)/ruff check src tests experiments benchmarks docs examples
 	$(BIN)/ruff format --check --quiet src tests experiments benchmarks docs examples
+	$(BIN)/codespell src tests experiments benchmarks examples docs/*.md *.md
 	$(BIN)/mypy
 
 test: lint

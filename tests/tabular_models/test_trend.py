@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import mercer
 from mercer import GPRegressor, RFMClassifier, RFMRegressor
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, Laplace, Linear, Matern32, ProductLaplace
 from mercer.linalg import ridge_leave_one_out
 from mercer.tabular_models import finish, learning, race, trend
 from mercer.tabular_models.fitters import LeftOut, RidgeFitter
@@ -104,7 +104,8 @@ def test_a_trend_is_taken_out_only_where_leaves_are_predicted_better(very_many_r
     for targets, bandwidth, wanted in ((y, 3.0, True), (rough, 0.1, False)):
         table = table_of(X, targets)
         plan = Plan(Setting(Gaussian(), "none"), [Iterate(Gaussian(bandwidth), 0.1)])
-        found = [trend.trend_of(search(), plan, table, table, fresh, random(seed)) is not None for seed in range(4)]
+        starts = [trend.Start("none", plan.iterates[0], 0)]
+        found = [trend.trend_of(search(), plan, starts, table, fresh, random(seed)) is not None for seed in range(4)]
         assert sum(found) >= 3 if wanted else sum(found) == 0
 
 
@@ -159,3 +160,31 @@ def test_where_leaves_have_nothing_to_add_the_last_trend_is_the_machine(very_man
     assert len(machine.rows) == 50
     _, std = fitted.predict(X, return_std=True)
     assert_allclose(std, 1.5, rtol=0.15)
+
+
+def test_the_recursion_on_landmarks_brings_back_columns_that_few_rows_have_given_up(monkeypatch):
+    """An interaction that is weak beside the noise: few rows see nothing of it, all rows together do."""
+    X = numbers(8000, 6)
+    y = np.sign(X[:, 0] * X[:, 1]) * 0.5 + numbers(8000, 1, seed=1)[:, 0]
+    table = table_of(X, y)
+    identity = Iterate(Gaussian(3.0), 10.0)
+    monkeypatch.setattr(trend, "COMPARED_ROWS", 8000)
+    few = Landmarks(150, "uniform", 0, 64.0)
+    steps = list(trend.recursion(search(), trend.Start("none", identity, 3), table, few, None))
+    assert steps[-1][0] > steps[0][0]
+    weights = steps[-1][1].kernel.common_metric().importances(6)
+    assert weights[:2].min() > 5.0 * weights[2:].max()
+    given_up = Iterate(Gaussian(1.0, metric=mercer.Mahalanobis([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])), 10.0)
+    starts = [trend.Start("none", given_up, 0), trend.Start("none", identity, 3)]
+    found = trend.on_landmarks(search(), starts, table, np.random.RandomState(0))
+    assert found.machine.kernel.common_metric().importances(6)[:2].min() > 0.2
+
+
+def test_trends_begin_with_the_judged_plan_and_with_radial_kernels_under_the_identity():
+    table = table_of(*smooth_rows(60))
+    kernels = [Gaussian(1.0), Laplace(1.0), ProductLaplace(1.0), Linear(), Gaussian(1.0)]
+    plans = [Plan(Setting(kernel, "none"), [Iterate(kernel, 0.1)]) for kernel in kernels]
+    plans.append(Plan(Setting(Matern32(1.0), "none", "ard", 1), 2 * [Iterate(Matern32(1.0), 0.1)]))
+    starts = trend.starts_of(search(), plans[-1], plans, table)
+    assert [type(start.iterate.kernel) for start in starts] == [Matern32, Gaussian, Laplace]
+    assert [start.steps for start in starts] == [0, 3, 3]

@@ -43,7 +43,7 @@ from mercer.tabular_models.race import (
 )
 from mercer.tabular_models.settings import VERY_MANY_ROWS, Setting, metrics_of, warps_of
 from mercer.tabular_models.table import Table
-from mercer.tabular_models.trend import MOST_TRENDS, beats_its_trend, trend_of
+from mercer.tabular_models.trend import MOST_TRENDS, beats_its_trend, starts_of, trend_of
 from mercer.tabular_models.tuning import Iterate
 
 
@@ -218,7 +218,8 @@ def after_trends(
     trend: list[Fit] = []
     while len(trend) < MOST_TRENDS and not search.deadline.is_over(0.2):
         best = race(search, rows.judged, finalists(plans))[0].plan
-        found = trend_of(search, best, rows.table, rows.some, rows.fresh(), random)
+        starts = starts_of(search, best, plans if space.metric == "auto" else [], rows.some)
+        found = trend_of(search, best, starts, rows.table, rows.fresh(), random)
         if found is None:
             break
         trend.append(on_landmarks_alone(found.fit))

@@ -6,19 +6,21 @@ from the targets where leave-one-out predictions in leaves become better by it, 
 signals that were hidden behind larger ones show themselves in the residuals.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY
+from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
 from mercer.tabular_models.finish import JUDGED_LEAVES, cut_into_leaves, judged_in_leaves, on_more_rows
 from mercer.tabular_models.fitters import Fitter, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
 from mercer.tabular_models.race import Plan, Search, Trial
+from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
@@ -29,8 +31,10 @@ MOST_TRENDS = 3
 ROWS_A_LANDMARK, MOST_LANDMARKS = 40, 1000
 # Standard errors by which predictions in leaves must be better with a trend.
 SURE_ERRORS = 2.0
-# The bandwidth is chosen on so many of the rows, in at most so many steps.
-BANDWIDTH_ROWS, BANDWIDTH_STEPS = 20_000, 3
+# Kernels, metrics and bandwidths are compared on so many of the rows and on so many landmarks.
+COMPARED_ROWS, COMPARED_LANDMARKS = 50_000, 500
+# Steps of the recursion from the identity, rows that gradients are averaged over, steps of a bandwidth to either side.
+RECURSION_STEPS, GRADIENT_ROWS, BANDWIDTH_STEPS = 3, 2000, 3
 
 
 class Trend(NamedTuple):
@@ -44,32 +48,67 @@ class Trend(NamedTuple):
     values: Tensor
 
 
+class Start(NamedTuple):
+    """Where a trend may begin: a warp of the columns, a kernel with its ridge, and steps of a recursion from there."""
+
+    warp: Any
+    iterate: Iterate
+    steps: int
+
+
+def starts_of(search: Search, plan: Plan, plans: Sequence[Plan], some: Table) -> list[Start]:
+    """Return the plan that was judged best, with the metric that few rows have learned, and radial kernels without one.
+
+    A metric of few rows has given up the columns whose signal they cannot tell from noise, and nothing brings these
+    back. So the recursion of feature machines begins anew under the identity, with all rows to learn from.
+    """
+    starts = [Start(plan.setting.warp, on_more_rows(search, plan, some), 0)]
+    kinds = set()
+    for other in plans:
+        kernel = other.setting.kernel
+        if other.setting.metric == "identity" and is_radial(kernel) and type(kernel) not in kinds:
+            kinds.add(type(kernel))
+            starts.append(Start(other.setting.warp, other.iterates[-1], RECURSION_STEPS))
+    return starts
+
+
+def is_radial(kernel: Kernel) -> bool:
+    """Return whether a kernel has a bandwidth and gradients with one metric for all columns."""
+    has_bandwidth = any(isinstance(leaf, BandwidthKernel) for leaf in kernel.leaves())
+    return has_bandwidth and kernel.has_gradient_weights and kernel.has_closed_form_gradient
+
+
 def trend_of(
-    search: Search, plan: Plan, table: Table, some: Table, fresh: np.ndarray, random: np.random.RandomState
+    search: Search,
+    plan: Plan,
+    starts: Sequence[Start],
+    table: Table,
+    fresh: np.ndarray,
+    random: np.random.RandomState,
 ) -> Trend | None:
-    """Fit a plan to all rows on landmarks; return None unless leaves are predicted clearly better once it is taken out.
+    """Fit all rows on landmarks; return None unless leaves are predicted clearly better once that is taken out.
 
     Parameters
     ----------
     search : Search
     plan : Plan
-        The best on rows that had no part in its metric.
+        The best on rows that had no part in its metric, by which leaves are predicted.
+    starts : sequence of Start
+        Where a trend may begin; the first is that plan.
     table : Table
         All rows.
-    some : Table
-        Rows in random order, on which the metric is learned.
     fresh : ndarray of bool, of shape (n,)
-        Rows that are not among those; only these are judged.
+        Rows that had no part in the metric of the plan; only these are judged.
     random : RandomState
 
     Notes
     -----
     O(n m (d + m)) for m landmarks.
     """
-    last = on_more_rows(search, plan, some)
+    last = starts[0].iterate
     leaves = cut_into_leaves(last, plan, table, random)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
-    fit = on_landmarks(search, last, plan, table, random)
+    fit = on_landmarks(search, starts, table, random)
     trend = Trend(fit, trend_values(fit, table))
     _, before = judged_in_leaves(search, plan, last, table, leaves, sampled, fresh, fine=False)
     _, after = judged_in_leaves(search, plan, last, table.without(trend.values), leaves, sampled, fresh, fine=False)
@@ -84,38 +123,69 @@ def beats_its_trend(fitter: Fitter, trial: Trial) -> bool:
     return is_clearly_better(trial.scores, fitter.row_scores(alone), left_out.weights)
 
 
-def on_landmarks(
-    search: Search, iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState
-) -> LandmarkFit:
-    """Return the machine on landmarks whose bandwidth and ridge have the best scores of left-out rows."""
-    warp, ridge = plan.setting.warp, None if search.freedom.ridge else search.ridge
+def on_landmarks(search: Search, starts: Sequence[Start], table: Table, random: np.random.RandomState) -> LandmarkFit:
+    """Return the machine on landmarks whose kernel, metric and bandwidth have the best scores of left-out rows.
+
+    Kernels are compared on a part of the rows and fewer landmarks. With many more rows than landmarks, a row has no say
+    of its own in a metric, and leave-one-out errors are honest about it.
+    """
+    seed, ridge = int(random.randint(2**31 - 1)), None if search.freedom.ridge else search.ridge
     n_landmarks = min(MOST_LANDMARKS, max(1, len(table) // ROWS_A_LANDMARK))
-    landmarks = Landmarks(n_landmarks, "uniform", int(random.randint(2**31 - 1)), WORKING_MEMORY)
-    part = table.take(drawn_rows(len(table), BANDWIDTH_ROWS, random))
-
-    def score(step: int) -> float:
-        rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**step))
-        left_out = landmark_machine(rescaled, warp, part, landmarks, search.fitter, ridge).left_out
-        return float(np.average(search.fitter.row_scores(left_out), weights=left_out.weights))
-
+    few = Landmarks(min(n_landmarks, COMPARED_LANDMARKS), "uniform", seed, WORKING_MEMORY)
+    part = table.take(drawn_rows(len(table), COMPARED_ROWS, random))
     with threads_for(n_landmarks):
-        best = climbed(score) if search.freedom.bandwidth else 0
-        rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**best))
-        return landmark_machine(rescaled, warp, table, landmarks, search.fitter, ridge)
+        best: tuple[float, Any, Iterate] | None = None
+        for start in starts:
+            if best is not None and search.deadline.is_over(0.3):
+                break
+            for score, iterate in recursion(search, start, part, few, ridge):
+                if best is None or score > best[0]:
+                    best = (score, start.warp, iterate)
+        assert best is not None
+        many = few._replace(n_landmarks=n_landmarks)
+        return landmark_machine(best[2], best[1], table, many, search.fitter, ridge)
 
 
-def climbed(score: Callable[[int], float]) -> int:
-    """Return the step of the best score near 0, going up first: landmarks are sparser than the rows of a leaf."""
-    best = (score(0), 0)
-    for direction in (1, -1):
-        for step in range(direction, direction * (BANDWIDTH_STEPS + 1), direction):
-            found = (score(step), step)
+def recursion(
+    search: Search, start: Start, part: Table, landmarks: Landmarks, ridge: float | None
+) -> Iterator[tuple[float, Iterate]]:
+    """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows."""
+    iterate = start.iterate
+    for step in range(start.steps + 1):
+        score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge)
+        machine = fit.machine
+        iterate = Iterate(machine.kernel, machine.ridge)
+        yield score, iterate
+        if step < start.steps:
+            rows = part.take(np.arange(min(len(part), GRADIENT_ROWS)))
+            alpha = torch.from_numpy(machine.alpha).to(part.y)
+            basis = machine.basis.to(part.y)
+            metric = next_metric(machine.kernel, rows.warped(start.warp), basis, alpha, "diagonal", rows.weights)
+            iterate = iterate._replace(kernel=machine.kernel.with_metric(metric))
+
+
+def with_best_bandwidth(
+    search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None
+) -> tuple[float, LandmarkFit]:
+    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones."""
+
+    def fitted(step: int) -> tuple[float, LandmarkFit]:
+        rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**step))
+        found = landmark_machine(rescaled, warp, part, landmarks, search.fitter, ridge)
+        left_out = found.left_out
+        return float(np.average(search.fitter.row_scores(left_out), weights=left_out.weights)), found
+
+    best = fitted(0)
+    for direction in (1, -1) if search.freedom.bandwidth else ():
+        here = best[0]
+        for step in range(1, BANDWIDTH_STEPS + 1):
+            found = fitted(direction * step)
             if found[0] <= best[0]:
                 break
             best = found
-        if best[1] != 0:
+        if best[0] > here:
             break
-    return best[1]
+    return best
 
 
 def trend_values(fit: LandmarkFit, table: Table) -> Tensor:
