@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.kernels import Kernel
+from mercer.embedding.centers import Centers
 
 Views = Sequence[Tensor]
 """The p views of the same rows, each of shape (n, d)."""
@@ -56,9 +56,10 @@ class Moments(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], the mean, and E[k(x, x)].
+    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], the mean, and E |φ|^2.
 
-    B whitens the landmarks, B^T K_mm B = I: f(x) = W^T z has A = B W, and the penalty Tr(A^T K_mm A) is |W|^2.
+    B whitens the landmarks, B^T K_mm B = I: f(x) = W^T z has A = B W, and the penalty Tr(A^T K_mm A) is |W|^2. φ is a
+    row in the kernel's space, less the point there that the origin stands for, so that |φ|^2 is k(x, x) without one.
     """
 
     second: Tensor
@@ -74,9 +75,7 @@ def no_moments(landmarks: Tensor) -> Moments:
     return Moments(0, zeros[0].clone(), zeros, zeros.clone(), zeros[0, 0].clone())
 
 
-def add_views(
-    folds: Sequence[Moments], kernel: Kernel, landmarks: Tensor, chunks: Iterable[Views], seed: int
-) -> list[Moments]:
+def add_views(folds: Sequence[Moments], centers: Centers, chunks: Iterable[Views], seed: int) -> list[Moments]:
     """Return the moments of each fold with those of chunks of rows added.
 
     The rows of a chunk are shuffled, by the seed, and dealt to the folds in turn. In their own order they may alternate
@@ -86,17 +85,19 @@ def add_views(
     t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk.
     """
     folds = list(folds)
-    prepared = kernel.prepare(landmarks)
+    kernel, like = centers.kernel, centers.like
+    prepared = [kernel.prepare(Z) for Z in centers.sets]
     for views in chunks:
         p, n = len(views), len(views[0])
-        shuffle = shuffled(n, seed, sum(fold.n_rows for fold in folds)).to(landmarks.device)
-        sums = torch.zeros((n, len(landmarks)), dtype=torch.float64, device=landmarks.device)
+        shuffle = shuffled(n, seed, sum(fold.n_rows for fold in folds)).to(like.device)
+        sums = torch.zeros((n, len(like)), dtype=torch.float64, device=like.device)
         seconds = [torch.zeros_like(fold.second) for fold in folds]
         diagonals = torch.zeros_like(sums[:, 0])
-        scratch = torch.empty((n, len(landmarks)), dtype=landmarks.dtype, device=landmarks.device)
-        for view in views:
-            x = kernel.prepare(view[shuffle].to(landmarks), beside=prepared)
-            K = kernel.values(x, prepared, scratch).to(torch.float64)
+        scratch = torch.empty((n, len(like)), dtype=like.dtype, device=like.device)
+        for j, view in enumerate(views):
+            landmarks = prepared[j % len(prepared)]
+            x = kernel.prepare(view[shuffle].to(like), beside=landmarks)
+            K = kernel.values(x, landmarks, scratch).to(torch.float64)
             sums += K
             diagonals += kernel.prepared_diagonal(x)
             for i, second in enumerate(seconds):
@@ -117,11 +118,14 @@ def shuffled(n: int, seed: int, place: int) -> Tensor:
 def statistics(moments: Moments, B: Tensor, origin: Tensor | None = None) -> Statistics:
     """Return the means of z = B^T (k(x) - origin) from the sums; the origin is 0 unless it is given.
 
-    Taking a from k turns E[k k^T] into E[k k^T] - μ a^T - a μ^T + a a^T, μ = E[k].
+    Taking a from k turns E[k k^T] into E[k k^T] - μ a^T - a μ^T + a a^T, μ = E[k]. In the kernel's space it takes
+    away the point c of the landmarks' span whose kernel values with them are a, so that E |φ(x) - c|^2 is
+    E[k(x, x)] - 2 (B^T μ)^T (B^T a) + |B^T a|^2.
     """
     mean = moments.mean
     a = torch.zeros_like(mean) if origin is None else origin
     change = torch.outer(a, a) - torch.outer(mean, a) - torch.outer(a, mean)
     second, cross = (B.T @ (part / moments.n_rows + change) @ B for part in (moments.second, moments.cross))
-    diagonal = float(moments.diagonal / moments.n_rows)
+    center = B.T @ a
+    diagonal = float(moments.diagonal / moments.n_rows - 2.0 * (B.T @ mean) @ center + center @ center)
     return Statistics((second + second.T) / 2, (cross + cross.T) / 2, B.T @ (mean - a), diagonal)
