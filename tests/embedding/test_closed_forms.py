@@ -6,6 +6,7 @@ import torch
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from mercer.embedding.centers import Centers
 from mercer.embedding.closed_forms import (
     kernel_pca_loss,
     kernel_pca_optima,
@@ -34,7 +35,7 @@ def problem(n_views=2, center=True, dtype=torch.float64):
     views = [torch.from_numpy(X + 0.3 * numbers(N, 2, seed=1 + j)).to(dtype) for j in range(n_views)]
     Z = torch.from_numpy(X[:M]).to(dtype)
     chunks = [[view[:25] for view in views], [view[25:] for view in views]]
-    even, odd = add_views([no_moments(Z), no_moments(Z)], KERNEL, Z, chunks, seed=0)
+    even, odd = add_views([no_moments(Z), no_moments(Z)], Centers(KERNEL, [Z]), chunks, seed=0)
     moments = even.plus(odd)
     B = principal_coefficients(KERNEL.matrix(Z.double()))
     origin = moments.mean if center else None

@@ -21,8 +21,8 @@ from mercer.views.sources import given_arrays
 MOST_ROWS = 10_000
 # Weights of the encoder's squared norm, as shares of the largest variance of kernel features.
 ENCODER_RIDGES = (1e-7, 1e-5, 1e-3)
-# Neighbors of a row in the graph whose slowest vectors are codes to start from.
-NEIGHBORS = 10
+# Neighbors of a row in the graph whose slowest vectors are codes to start from, and its rows, at most.
+NEIGHBORS, GRAPH_ROWS = 10, 1000
 # A round must lower the loss on the rows left out by this share of it.
 LEAST_GAIN = 1e-3
 
@@ -117,7 +117,7 @@ class Alternate:
 
     def _round(self, rows: Rows, found: Autoencoder) -> Autoencoder:
         """Improve the encoder under the decoder, then solve the decoder for the new codes."""
-        W = found.W.clone().requires_grad_()
+        W = found.W.contiguous().clone().requires_grad_()
         optimizer = torch.optim.LBFGS([W], max_iter=self.iterations, line_search_fn="strong_wolfe")
         scale = (rows.X - rows.X.mean(dim=0)).square().sum(dim=1).mean()
 
@@ -137,7 +137,7 @@ def candidates(rows: Rows, problem: Problem, ridges: Any) -> list[Autoencoder]:
     """Return the autoencoders of every start, each with the decoder that suits it."""
     values, Q = torch.linalg.eigh(rows.Z.T @ rows.Z / len(rows.Z))
     starts = []
-    slow = neighbor_codes(rows.X[: len(problem.centers.like)], problem.n_components)
+    slow = neighbor_codes(rows.X[:GRAPH_ROWS], problem.n_components)
     for share in ridges:
         ridge = share * float(values[-1]) if problem.ridge == "auto" else share
         starts.append((linear_codes(rows, values, Q, ridge, problem.n_components), ridge))
