@@ -102,7 +102,9 @@ def test_starts():
     assert not np.allclose(models["random"].coefficients_, other.coefficients_)
 
 
-@pytest.mark.parametrize("change", [{}, {"n_landmarks": 10}, {"kernel": Gaussian(0.5)}, {"kernel": 9.0 * Gaussian(3.0)}])
+@pytest.mark.parametrize(
+    "change", [{}, {"n_landmarks": 10}, {"kernel": Gaussian(0.5)}, {"kernel": 9.0 * Gaussian(3.0)}]
+)
 @pytest.mark.parametrize("bias", ["centered", "none"])
 def test_a_random_start_has_outputs_of_variance_one(change, bias):
     """Whatever the kernel, its scale and the number of landmarks are; over the views of the fit."""
@@ -155,9 +157,7 @@ def test_any_callable_of_the_embeddings_is_a_loss():
 
 
 def test_negatives_may_be_drawn():
-    all_pairs, drawn = (
-        fitted(FromEmbeddings(spectral_contrastive, negatives=which)) for which in ("all", "drawn")
-    )
+    all_pairs, drawn = (fitted(FromEmbeddings(spectral_contrastive, negatives=which)) for which in ("all", "drawn"))
     assert not np.allclose(all_pairs.coefficients_, drawn.coefficients_)
 
 

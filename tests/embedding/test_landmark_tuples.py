@@ -14,7 +14,14 @@ from tests.examples_of import numbers
 
 X = numbers(80, 3)
 OTHER = X + 0.3 * numbers(80, 3, seed=5)
-OPTIONS = {"kernel": Gaussian(1.5), "bandwidth": None, "n_landmarks": 20, "n_components": 4, "random_state": 0, "ridge": 0.01}
+OPTIONS = {
+    "kernel": Gaussian(1.5),
+    "bandwidth": None,
+    "n_landmarks": 20,
+    "n_components": 4,
+    "random_state": 0,
+    "ridge": 0.01,
+}
 FEW = Steps(epochs=3, batch_size=40)
 
 
@@ -35,7 +42,9 @@ def test_with_equal_views_all_three_are_one(loss):
     every = fitted("all", X, X, loss=loss, **solver(loss))
     rows = np.unique(every.landmarks_, axis=0)
     assert len(rows) == 10
-    alone = KernelEmbedding(loss, **{**OPTIONS, "n_landmarks": None, "landmarks": every.landmarks_[:10], **solver(loss)})
+    alone = KernelEmbedding(
+        loss, **{**OPTIONS, "n_landmarks": None, "landmarks": every.landmarks_[:10], **solver(loss)}
+    )
     assert_allclose(likeness(every), likeness(alone.fit_views(X, X)), rtol=1e-4, atol=1e-6)
 
 

@@ -18,11 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelEmbedding, Nystrom
+from mercer.embedding import Steps
 from mercer.embedding import linear_probe as evaluate
 from mercer.embedding.linear_probe import RIDGES, is_unbalanced, labelled_rows, linear_probe, probe_scorer, search_space
 from mercer.exceptions import InvalidParameterError
 from mercer.losses import barlow_twins, simclr, vicreg
-from mercer.training import Recipe
 from tests.examples_of import QUICK, numbers
 
 
@@ -420,7 +420,7 @@ def test_losses_are_drawn_with_their_parameters(name, loss, parameters):
 
 
 def test_losses_can_be_searched():
-    options = {"n_landmarks": 20, "n_components": 3, "recipe": Recipe(n_epochs=1, batch_size=50), "random_state": 0}
+    options = {"n_landmarks": 20, "n_components": 3, "solver": Steps(epochs=1, batch_size=50), "random_state": 0}
     search = RandomizedSearchCV(
         KernelEmbedding(bandwidth=1.0, **options),
         search_space("simclr"),
