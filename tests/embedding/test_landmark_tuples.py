@@ -1,4 +1,4 @@
-"""Landmarks and views: one set for all, one for each view, or all elements of the tuples; they coincide where they must."""
+"""Landmarks and views: one set for all, one for each view, or all elements of the tuples; where these coincide."""
 
 import numpy as np
 import pytest

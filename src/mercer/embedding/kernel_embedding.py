@@ -83,9 +83,10 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         paper has Z_A = K_A A and Z_B = K_B A; or all elements of the tuples of views for all views, m / n_views rows
         bringing as many landmarks as they have views. New rows are embedded by the mean over the sets of `by_view`.
     augment : str, None, View or callable of (batch, generator), default="auto"
-        How views are drawn; see `mercer.views.check_view`. "auto" goes by the shape of one sample: noise and dropped
-        features for tables, gentle affine maps for gray images, crops, flips and colors for color images. What a
-        string stands for is applied to a table in units of its columns' standard deviations.
+        How views are drawn; see `mercer.views.check_view`. "auto" goes by the shape of one sample: for tables a row on
+        its way to one of its neighbors, as far as most rows stay the nearest to their own view; for gray images gentle
+        affine maps; crops, flips and colors for color images. "tables" is noise and dropped features, as in the paper.
+        What a string stands for is applied to a table in units of its columns' standard deviations.
     n_views : int, default=2
         Views of each row.
     image_shape : tuple of int or None, default=None
@@ -287,8 +288,6 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         """Settle views, landmarks and kernel."""
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        augmented = None if self._needs_no_views() else Augmented.fitted(self.augment, self.sample_shape_, X)
-        source = DrawnViews(X, augmented, self.n_views, seed) if given is None else given
         is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
         asked = check_kernel(
             "gaussian" if is_auto else self.kernel, None if self.bandwidth == "auto" else self.bandwidth
@@ -296,6 +295,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         kernel = asked.resolved(X, random)
         if is_auto and self._is_table():
             kernel = kernel + WIDE_WEIGHT * kernel.rescaled(WIDE_FACTOR)
+        augmented = self._augmented(X, kernel, seed)
+        source = DrawnViews(X, augmented, self.n_views, seed) if given is None else given
         landmarks, indices = self._landmarks(X, kernel, random)
         centers = self._placed(kernel, landmarks, indices, source, seed)
         indices = indices if self.landmark_tuples == "shared" else None
@@ -313,6 +314,14 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             seed=seed,
         )
         return Beginning(seed, augmented, source, centers._replace(kernel=chosen), indices, tried)
+
+    def _augmented(self, X: np.ndarray, kernel: Kernel, seed: int) -> Augmented | None:
+        """Return how views are drawn; None where none are."""
+        if self._needs_no_views():
+            return None
+        if self._is_table() and isinstance(self.augment, str) and self.augment == "auto":
+            return Augmented.towards_neighbors(X, kernel, seed)
+        return Augmented.fitted(self.augment, self.sample_shape_, X)
 
     def _placed(
         self, kernel: Kernel, landmarks: np.ndarray, indices: np.ndarray | None, source: ViewSource, seed: int

@@ -9,6 +9,7 @@ import numpy as np
 from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.embedding.coordinates import Coordinates, all_features, drawn_features, kept_features
 from mercer.embedding.gauss_newton_forms import gauss_newton_form
+from mercer.embedding.neutral import judge_of, neutral_loss
 from mercer.embedding.preconditioners import GaussNewton, White, check_preconditioner
 from mercer.embedding.problem import Problem, Solution
 from mercer.embedding.starts import STARTS, started
@@ -52,9 +53,11 @@ class Steps:
         Kernel principal components of the landmarks (section 3.1), random numbers with outputs of variance 1, or the
         exact optimum of the spectral contrastive loss.
     validation_fraction : float, default=0.1
-        The share of the rows that are left out. Their loss says which epoch is kept and when to stop; and the start is
-        kept if they say that steps have not helped, by a criterion that is none of the losses (`neutral_loss`). With
-        0.0 the training loss says which epoch is kept, and the last word is its own.
+        The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
+        training loss does.
+    guard : bool, default=True
+        Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is none of
+        the losses: how near views of a row are, or neighbors where views are noise (`neutral_loss`).
     patience : int or None, default=None
         Stop once so many epochs in a row have not lowered the loss on the rows left out.
     redraw : bool, default=True
@@ -71,6 +74,7 @@ class Steps:
     preconditioner: Any = "white"
     start: str = "principal"
     validation_fraction: float = 0.1
+    guard: bool = True
     patience: int | None = None
     redraw: bool = True
     checkpoint: Any = None
@@ -87,6 +91,7 @@ class Steps:
             raise invalid_parameter("validation_fraction", self.validation_fraction, "at least 0 and below 1")
         if self.patience is not None:
             check_count("patience", self.patience)
+        check_flag("guard", self.guard)
         check_flag("redraw", self.redraw)
         if self.checkpoint is not None:
             object.__setattr__(self, "checkpoint", os.fspath(self.checkpoint))
@@ -180,6 +185,14 @@ class Steps:
         trained = space.to_white(model.W.detach()).to(stats.mean)
         found = bias if model.bias is None else model.bias.detach().to(stats.mean)
         history: list[dict[str, Any]] = training.history
+        if self.guard and len(left_out):
+            # The last word is of a criterion that is none of the losses.
+            judge = judge_of(problem, white, left_out)
+            before, after = (neutral_loss(judge, V) for V in (W, trained))
+            kept = "steps" if after <= (1.0 - judge.margin) * before else "start"
+            history = [*history, {"neutral_loss_of_start": before, "neutral_loss_of_steps": after, "kept": kept}]
+            if kept == "start":
+                trained, found = W, bias
         eigenvalues = ((stats.second @ trained) * trained).sum(dim=0)
         return Solution(trained, found, eigenvalues, ridge, loss, history)
 
