@@ -171,12 +171,12 @@ def linear_codes(rows: Rows, values: Tensor, Q: Tensor, ridge: float, n_componen
     if rows.X.shape[1] <= n_components:
         M = Q @ (target / inner[:, None])
         return torch.cat([M, M.new_zeros((len(M), n_components - M.shape[1]))], dim=1)
-    U, S, Vh = torch.linalg.svd(target / inner.sqrt()[:, None], full_matrices=False)
+    Vh = torch.linalg.svd(target / inner.sqrt()[:, None], full_matrices=False)[2]
     return Q @ ((target @ Vh[:n_components].T) / inner[:, None])
 
 
 def neighbor_codes(X: Tensor, n_components: int) -> Tensor | None:
-    """Return the slowest vectors of the graph of neighbors of rows, of shape (n, h): along a curve, where on it one is."""
+    """Return the slowest vectors of the graph of neighbors of rows, of shape (n, h): where on a curve a row is."""
     n = len(X)
     if n <= max(NEIGHBORS, n_components) + 1:
         return None

@@ -228,8 +228,8 @@ def search_space(loss: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive", "kernel_autoencoder", "simclr", "barlow_twins", \
-"vicreg"}
+    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive", "kernel_autoencoder", "simclr", \
+"barlow_twins", "vicreg"}
 
     Returns
     -------

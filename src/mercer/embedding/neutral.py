@@ -1,71 +1,86 @@
-"""A criterion that is none of the losses, by which a start and what steps made of it are compared without labels."""
+"""A criterion that is none of the losses, by which embeddings are compared without labels: a linear head on views."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import as_tensor
+from mercer.embedding.closed_forms import spectral_contrastive_loss, spectral_contrastive_optima
 from mercer.embedding.coordinates import Coordinates, all_features
+from mercer.embedding.moments import Statistics
 from mercer.embedding.problem import Problem
-from mercer.views.sources import GivenViews
 
-# Rows left out that are looked at, rows that their neighbors are found among, and neighbors of each.
-MOST_ROWS, POOL, NEIGHBORS = 1000, 4000, 5
-# Where views are noise, neighbors must come nearer by this share: a smaller gain is within what chance does.
-MARGIN = 0.03
+# Rows that the head is found on, and rows left out that it is judged on.
+HEAD_ROWS, JUDGED_ROWS = 4000, 2000
+# λ of the head, as a share of the largest variance of the embedding.
+RIDGE = 1e-2
 
 
 class Judge(NamedTuple):
-    """Pairs of rows left out that ought to be near each other, by their features z.
+    """The moments of features z of views, of rows that were seen and of rows that were left out."""
 
-    Attributes
-    ----------
-    first, second : tensors of shape (n, r)
-    margin : float
-        By which share the criterion has to fall for steps to be kept.
-    """
-
-    first: Tensor
-    second: Tensor
-    margin: float
+    seen: Statistics
+    left_out: Statistics
 
 
-def judge_of(problem: Problem, white: Coordinates, left_out: np.ndarray) -> Judge:
-    """Return the pairs: two views of a row; or, where views are noise, a row and its neighbors in the kernel's space."""
-    source = problem.source.of_rows(left_out[:MOST_ROWS])
-    if not problem.views_are_noise:
-        views = all_features(white, source)
-        # Without views, neighboring rows are all there is.
-        if len(views) > 1:
-            return Judge(views[0], views[1], 0.0)
-    # Neighbors may be any rows: few are left out, and among few none is near.
-    others = np.setdiff1d(np.arange(problem.source.n_rows), left_out)
-    pool = np.concatenate([left_out, np.random.default_rng(problem.seed).permutation(others)])[:POOL]
-    chosen = problem.source.of_rows(pool)
-    X = chosen.arrays[0] if isinstance(chosen, GivenViews) else chosen.X
-    (Z,) = white.map()([as_tensor(X, dtype=white.centers.like.dtype, device=white.centers.like.device)])
-    n, k = min(len(left_out), MOST_ROWS), min(NEIGHBORS, len(Z) - 1)
-    distances = torch.cdist(Z[:n], Z)
-    distances[torch.arange(n), torch.arange(n)] = torch.inf
-    nearest = distances.topk(k, dim=1, largest=False).indices
-    return Judge(Z[:n].repeat_interleave(k, dim=0), Z[nearest.flatten()], MARGIN)
+def judge_of(problem: Problem, white: Coordinates, seen: np.ndarray, left_out: np.ndarray) -> Judge:
+    """Return the moments of both kinds of rows, in white coordinates."""
+    some = np.sort(np.random.default_rng(problem.seed).permutation(seen)[:HEAD_ROWS])
+    return Judge(
+        *(
+            statistics_of([Z.double() for Z in all_features(white, problem.source.of_rows(rows))])
+            for rows in (some, left_out[:JUDGED_ROWS])
+        )
+    )
 
 
 def neutral_loss(judge: Judge, W: Tensor) -> float:
-    """Return how far pairs are apart, as a share of how far any two rows are: E |f - f+|^2 / E |f - f-|^2.
-
-    It says nothing of the scale of the embedding, and a bias changes nothing.
+    """Return the loss, on rows left out, of the best linear head on f = W^T z: smaller where f says more of a row.
 
     Parameters
     ----------
     judge : Judge
     W : tensor of shape (r, h)
     """
-    W = W.to(judge.first)
-    first, second = judge.first @ W, judge.second @ W
-    apart = (first - second).square().sum(dim=1).mean()
-    both = torch.cat([first, second])
-    spread = 2.0 * (both - both.mean(dim=0)).square().sum(dim=1).mean()
-    return float(apart / spread) if float(spread) > 0 else float("inf")
+    return head_loss(embedded(judge.seen, W), embedded(judge.left_out, W))
+
+
+def head_loss(seen: Statistics, unseen: Statistics, ridge: float = RIDGE) -> float:
+    """Find the linear head that is exactly best for the spectral contrastive loss on some rows, and judge it on others.
+
+    As in a linear probe with labels, embeddings of any width, kernel and loss compare, since the head may turn and
+    scale them as it likes; what has little variance counts little, as for any linear model with a penalty.
+
+    Parameters
+    ----------
+    seen, unseen : Statistics
+        Of centered embeddings of the views.
+    ridge : float, default=0.01
+        λ, as a share of the largest variance.
+    """
+    top = float(torch.linalg.eigvalsh(seen.second)[-1])
+    (optimum,) = spectral_contrastive_optima(seen, [ridge * top], len(seen.mean))
+    return spectral_contrastive_loss(unseen, optimum.W)
+
+
+def embedded(stats: Statistics, W: Tensor) -> Statistics:
+    """Return the moments of W^T (z - E z) from those of z; the head has no use for a constant."""
+    W = W.to(stats.mean)
+    center = torch.outer(stats.mean, stats.mean)
+    second, cross = (W.T @ (moment - center) @ W for moment in (stats.second, stats.cross))
+    return Statistics((second + second.T) / 2, (cross + cross.T) / 2, torch.zeros_like(W[0]), stats.diagonal)
+
+
+def statistics_of(views: Sequence[Tensor]) -> Statistics:
+    """Return the moments of the first two views of rows, of features that are their own coordinates."""
+    first, second = views[:2]
+    n = len(first)
+    cross = first.T @ second / n
+    return Statistics(
+        (first.T @ first + second.T @ second) / (2 * n),
+        (cross + cross.T) / 2,
+        (first.mean(dim=0) + second.mean(dim=0)) / 2,
+        float("nan"),
+    )

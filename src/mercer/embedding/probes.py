@@ -9,9 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.checks import check_number
-from mercer.embedding.closed_forms import spectral_contrastive_loss, spectral_contrastive_optima
 from mercer.embedding.linear_probe import probe_scorer
-from mercer.embedding.moments import Statistics
+from mercer.embedding.neutral import RIDGE, head_loss, statistics_of
 from mercer.views.sources import Augmented, DrawnViews, check_samples
 
 
@@ -34,7 +33,7 @@ class ViewProbe:
         Draws the views and the halves.
     """
 
-    ridge: float = 1e-2
+    ridge: float = RIDGE
     random_state: int = 0
 
     def __post_init__(self) -> None:
@@ -47,12 +46,7 @@ class ViewProbe:
         views = self._views(estimator, rows)
         order = np.random.default_rng(self.random_state).permutation(len(rows))
         halves = [statistics_of([view[torch.from_numpy(half)] for view in views]) for half in np.array_split(order, 2)]
-        losses = []
-        for seen, unseen in (halves, halves[::-1]):
-            ridge = self.ridge * float(torch.linalg.eigvalsh(seen.second)[-1])
-            (optimum,) = spectral_contrastive_optima(seen, [ridge], len(seen.mean))
-            losses.append(spectral_contrastive_loss(unseen, optimum.W))
-        return -float(np.mean(losses))
+        return -float(np.mean([head_loss(*pair, self.ridge) for pair in (halves, halves[::-1])]))
 
     def _views(self, estimator: Any, rows: np.ndarray) -> list[Tensor]:
         """Return the embeddings of two views, drawn as the estimator draws them; centered over both."""
@@ -92,16 +86,3 @@ class LabelProbe:
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the accuracy on the rows that were held out and not labelled."""
         return probe_scorer(self.labelled, self.balanced, self.random_state)(estimator, X, y)
-
-
-def statistics_of(views: list[Tensor]) -> Statistics:
-    """Return the moments of two views of embeddings, which are their own coordinates."""
-    first, second = views
-    n = len(first)
-    cross = first.T @ second / n
-    return Statistics(
-        (first.T @ first + second.T @ second) / (2 * n),
-        (cross + cross.T) / 2,
-        (first.mean(dim=0) + second.mean(dim=0)) / 2,
-        float("nan"),
-    )

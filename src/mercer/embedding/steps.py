@@ -28,6 +28,8 @@ from mercer.training.settings import text_in_any_process
 from mercer.training.values import check_optimizer
 from mercer.views.sources import given_arrays
 
+# What epochs=None means: so many, or as many as make so many steps.
+EPOCHS, LEAST_STEPS = 20, 400
 # Fewer rows left out than these say nothing.
 LEAST_HELD_OUT = 8
 
@@ -38,7 +40,8 @@ class Steps:
 
     Parameters
     ----------
-    epochs : int, default=20
+    epochs : int or None, default=None
+        None is 20, or as many as make 400 steps where the rows are few.
     batch_size : int, default=256
     optimizer : "adam", "sgd", Adam or SGD, default="adam"
         With their rates: `mercer.training.Adam(1e-3)`, `mercer.training.SGD(0.5)`.
@@ -56,8 +59,8 @@ class Steps:
         The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
         training loss does.
     guard : bool, default=True
-        Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is none of
-        the losses: how near views of a row are, or neighbors where views are noise (`neutral_loss`).
+        Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is neutral
+        to the loss: how well the best linear head tells rows by their views (`neutral_loss`).
     patience : int or None, default=None
         Stop once so many epochs in a row have not lowered the loss on the rows left out.
     redraw : bool, default=True
@@ -67,7 +70,7 @@ class Steps:
         A file that keeps the state of the training: a fit that was killed goes on where it was.
     """
 
-    epochs: int = 20
+    epochs: int | None = None
     batch_size: int = 256
     optimizer: Any = "adam"
     schedule: Cosine = Cosine()  # noqa: RUF009
@@ -80,7 +83,8 @@ class Steps:
     checkpoint: Any = None
 
     def __post_init__(self) -> None:
-        check_count("epochs", self.epochs)
+        if self.epochs is not None:
+            check_count("epochs", self.epochs)
         check_count("batch_size", self.batch_size)
         check_optimizer(self.optimizer)
         if not isinstance(self.schedule, Cosine):
@@ -111,17 +115,18 @@ class Steps:
                 "Steps that keep A^T K_mm A = I are made in white coordinates, where it is W^T W = I.",
             )
 
-    def recipe(self) -> Recipe:
-        """Return what `mercer.training.train` is told."""
+    def recipe(self, n_batches: int) -> Recipe:
+        """Return what `mercer.training.train` is told, where an epoch has so many batches."""
         optimizer = check_optimizer(self.optimizer)
+        epochs = max(EPOCHS, -(-LEAST_STEPS // n_batches)) if self.epochs is None else self.epochs
         return Recipe(
-            n_epochs=self.epochs,
+            n_epochs=epochs,
             batch_size=self.batch_size,
             optimizer=optimizer.name,
             learning_rate=optimizer.learning_rate,
             weight_decay=optimizer.weight_decay,
             momentum=optimizer.momentum,
-            warmup_epochs=min(self.schedule.warmup_epochs, self.epochs),
+            warmup_epochs=min(self.schedule.warmup_epochs, epochs),
             final_learning_rate=self.schedule.final * optimizer.learning_rate,
             patience=self.patience,
         )
@@ -132,7 +137,7 @@ class Steps:
         A step on a batch of b rows with p views costs O(b p r h) and what the loss costs, and O(b p m (d + r)) where
         views are drawn anew.
         """
-        stats, halves, recipe = problem.halves.all_rows(), problem.halves, self.recipe()
+        stats, halves = problem.halves.all_rows(), problem.halves
         like = problem.centers.like
         is_constrained = isinstance(problem.loss, str) and problem.loss in CONSTRAINED
         preconditioner = check_preconditioner(self.preconditioner)
@@ -151,6 +156,8 @@ class Steps:
         objective.to(like)
         objective.begin(model)
         seen, left_out = split_rows(problem.source.n_rows, self.validation_fraction, problem.seed)
+        n_batches = count_batches(len(seen), self.batch_size, objective.min_batch)
+        recipe = self.recipe(n_batches)
         source = problem.source.of_rows(seen) if len(left_out) else problem.source
         held_out = all_features(space, problem.source.of_rows(left_out)) if len(left_out) else []
         module = TrainedMap(
@@ -162,7 +169,7 @@ class Steps:
             direction=preconditioner.direction(space, problem.loss, ridge),
             is_constrained=is_constrained,
             held_out=held_out,
-            total_steps=recipe.n_epochs * count_batches(len(seen), recipe.batch_size, objective.min_batch),
+            total_steps=recipe.n_epochs * n_batches,
             batch_size=recipe.batch_size,
         )
         with threads_for(recipe.batch_size), fit_progress(estimator, recipe.n_epochs) as progress:
@@ -185,11 +192,11 @@ class Steps:
         trained = space.to_white(model.W.detach()).to(stats.mean)
         found = bias if model.bias is None else model.bias.detach().to(stats.mean)
         history: list[dict[str, Any]] = training.history
-        if self.guard and len(left_out):
+        if self.guard and len(held_out) > 1:
             # The last word is of a criterion that is none of the losses.
-            judge = judge_of(problem, white, left_out)
+            judge = judge_of(problem, white, seen, left_out)
             before, after = (neutral_loss(judge, V) for V in (W, trained))
-            kept = "steps" if after <= (1.0 - judge.margin) * before else "start"
+            kept = "steps" if after < before else "start"
             history = [*history, {"neutral_loss_of_start": before, "neutral_loss_of_steps": after, "kept": kept}]
             if kept == "start":
                 trained, found = W, bias
