@@ -177,7 +177,7 @@ def test_a_table_gets_a_wide_kernel_too_and_a_ridge_by_its_variance():
     variance = KernelEmbedding("kernel_pca", landmarks=model.landmarks_, random_state=0)
     augmented = [model.augmented_(torch.from_numpy(X), torch.Generator().manual_seed(j)).numpy() for j in range(400)]
     top = variance.fit(np.concatenate(augmented)).eigenvalues_[0]
-    assert model.ridge_ == pytest.approx(0.1 * top, rel=0.05)
+    assert model.ridge_ == pytest.approx(0.1 * top, rel=0.2)
     assert len({entry["ridge"] for entry in model.history_}) == 1
     # Views that are given, or the user's own, say something: there the ridge is chosen.
     for other in (
