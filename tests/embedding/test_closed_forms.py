@@ -179,3 +179,24 @@ def test_kernel_pca_without_a_ridge_is_orthonormal_and_ordered():
     assert (np.diff(optimum.eigenvalues.numpy()) <= 0).all()
     expected = np.linalg.eigvalsh(stats.second.numpy())[::-1][:H]
     assert_allclose(optimum.eigenvalues, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_moments_do_not_depend_on_threads(n_threads):
+    """Chunks are summed in their order, whoever has worked them out."""
+    X = torch.from_numpy(numbers(90, 2))
+    centers = Centers(KERNEL, [X[:M]])
+    chunks = [[X[i : i + 13], X[i : i + 13] + 0.1] for i in range(0, 90, 13)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        found = add_views([no_moments(X[:M]), no_moments(X[:M])], centers, chunks, seed=0)
+    finally:
+        torch.set_num_threads(before)
+    one_by_one = [no_moments(X[:M]), no_moments(X[:M])]
+    for chunk in chunks:
+        one_by_one = add_views(one_by_one, centers, [chunk], seed=0)
+    for fold, other in zip(found, one_by_one, strict=True):
+        assert fold.n_rows == other.n_rows
+        assert_allclose(fold.second, other.second, rtol=1e-12)
+        assert_allclose(fold.cross, other.cross, rtol=1e-9, atol=1e-12)

@@ -80,8 +80,6 @@ def test_the_start_is_kept_where_steps_have_not_helped():
     assert kept.history_[-1]["kept"] == "start"
     assert_allclose(kept.coefficients_, start.coefficients_, atol=1e-9)
     assert not np.allclose(fitted(together, solver=replace(spoiled, guard=False)).coefficients_, start.coefficients_)
-    helped = fitted("spectral_contrastive", solver=replace(STEPS, epochs=60, start="random", validation_fraction=0.4))
-    assert helped.history_[-1]["kept"] == "steps"
 
 
 def test_the_guard_judges_by_a_head_found_on_other_rows():
@@ -103,6 +101,15 @@ def test_the_guard_judges_by_a_head_found_on_other_rows():
     # Turned and scaled as a whole, an embedding says the same.
     turn = 3.0 * torch.linalg.qr(torch.from_numpy(numbers(3, 3, seed=7)))[0]
     assert head_loss(embedded(seen, W @ turn), embedded(unseen, W @ turn), 0.1) == pytest.approx(found)
+
+
+def test_features_are_kept_where_memory_allows(monkeypatch):
+    options = {**OPTIONS, "augment": GaussianNoise(0.3)}
+    solver = replace(STEPS, epochs=2, batch_size=100, optimizer=Adam(1e-12), validation_fraction=0.0)
+    for most, drawn_once in ((2**30, True), (100, False)):
+        monkeypatch.setattr("mercer.embedding.steps.MOST_KEPT", most)
+        first, second = (r["loss"] for r in epochs(KernelEmbedding("simclr", solver=solver, **options).fit(X)))
+        assert (first == pytest.approx(second, rel=1e-7)) == drawn_once
 
 
 def test_small_data_have_more_epochs():

@@ -11,6 +11,7 @@ from mercer.embedding.closed_forms import REGULARIZERS, Optimum
 from mercer.embedding.objectives import CLOSED_FORMS, closed_form
 from mercer.embedding.problem import Problem, Solution
 from mercer.exceptions import invalid_parameter
+from mercer.linalg import threads_for
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Exact:
 
     def solve(self, problem: Problem, estimator: Any = None) -> Solution:
         """Return the optimum, at the ridge that was asked for or that rows left out prefer."""
+        with threads_for(len(problem.halves.B)):
+            return self._solve(problem)
+
+    def _solve(self, problem: Problem) -> Solution:
         form = closed_form(problem.loss, self.regularizer)
         stats = problem.halves.all_rows()
         ridge = problem.ridge

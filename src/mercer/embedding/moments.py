@@ -1,13 +1,15 @@
 """What the closed forms need of the data: sums over rows of products of kernel values between views."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mercer.embedding.centers import Centers
+from mercer.linalg import in_parallel
 
 Views = Sequence[Tensor]
 """The p views of the same rows, each of shape (n, d)."""
@@ -82,32 +84,61 @@ def add_views(folds: Sequence[Moments], centers: Centers, chunks: Iterable[Views
     between two sources, as the writers of MNIST do: folds would then differ by more than chance.
 
     O(n p m (d + m)) time: per view one kernel matrix and one product, and one product more for all pairs, since with
-    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk.
+    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk,
+    a thread.
     """
-    folds = list(folds)
-    kernel, like = centers.kernel, centers.like
-    prepared = [kernel.prepare(Z) for Z in centers.sets]
-    for views in chunks:
-        p, n = len(views), len(views[0])
-        shuffle = shuffled(n, seed, sum(fold.n_rows for fold in folds)).to(like.device)
-        sums = torch.zeros((n, len(like)), dtype=torch.float64, device=like.device)
-        seconds = [torch.zeros_like(fold.second) for fold in folds]
-        diagonals = torch.zeros_like(sums[:, 0])
-        scratch = torch.empty((n, len(like)), dtype=like.dtype, device=like.device)
-        for j, view in enumerate(views):
-            landmarks = prepared[j % len(prepared)]
-            x = kernel.prepare(view[shuffle].to(like), beside=landmarks)
-            K = kernel.values(x, landmarks, scratch).to(torch.float64)
-            sums += K
-            diagonals += kernel.prepared_diagonal(x)
-            for i, second in enumerate(seconds):
-                second.addmm_(K[i :: len(folds)].T, K[i :: len(folds)])
-        for i, (fold, second) in enumerate(zip(folds, seconds, strict=True)):
-            dealt = sums[i :: len(folds)]
-            cross = (dealt.T @ dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
-            diagonal = diagonals[i :: len(folds)].sum() / p
-            folds[i] = fold.plus(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
+    folds, n_folds, like = list(folds), len(folds), centers.like
+    prepared = [centers.kernel.prepare(Z) for Z in centers.sets]
+    # Chunks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest, and
+    # beside a busy process that is most of the time.
+    workers = torch.get_num_threads() if like.device.type == "cpu" else 1
+    place = sum(fold.n_rows for fold in folds)
+    for group in grouped(chunks, workers):
+        places = np.cumsum([place, *(len(views[0]) for views in group)])
+        place = int(places[-1])
+        tasks = [
+            (centers, prepared, views, n_folds, shuffled(len(views[0]), seed, before))
+            for views, before in zip(group, places.tolist(), strict=False)
+        ]
+        summed = in_parallel(lambda task: chunk_moments(*task), tasks, workers)
+        for parts in summed:
+            folds = [fold.plus(part) for fold, part in zip(folds, parts, strict=True)]
     return folds
+
+
+def chunk_moments(
+    centers: Centers, prepared: Sequence[Any], views: Views, n_folds: int, order: Tensor
+) -> list[Moments]:
+    """Return the moments of the rows of a chunk that are dealt to each fold, in an order."""
+    kernel, like = centers.kernel, centers.like
+    p, n, order = len(views), len(views[0]), order.to(like.device)
+    zeros = torch.zeros((len(like), len(like)), dtype=torch.float64, device=like.device)
+    sums = zeros.new_zeros((n, len(like)))
+    seconds = [zeros.clone() for _ in range(n_folds)]
+    diagonals = zeros.new_zeros(n)
+    scratch = torch.empty((n, len(like)), dtype=like.dtype, device=like.device)
+    for j, view in enumerate(views):
+        landmarks = prepared[j % len(prepared)]
+        x = kernel.prepare(view[order].to(like), beside=landmarks)
+        K = kernel.values(x, landmarks, scratch).to(torch.float64)
+        sums += K
+        diagonals += kernel.prepared_diagonal(x)
+        for i, second in enumerate(seconds):
+            second.addmm_(K[i::n_folds].T, K[i::n_folds])
+    found = []
+    for i, second in enumerate(seconds):
+        dealt = sums[i::n_folds]
+        cross = (dealt.T @ dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
+        diagonal = diagonals[i::n_folds].sum() / p
+        found.append(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
+    return found
+
+
+def grouped(chunks: Iterable[Views], size: int) -> Iterator[list[Views]]:
+    """Yield chunks by so many at a time."""
+    waiting = iter(chunks)
+    while group := list(islice(waiting, size)):
+        yield group
 
 
 def shuffled(n: int, seed: int, place: int) -> Tensor:

@@ -30,6 +30,8 @@ from mercer.views.sources import given_arrays
 
 # What epochs=None means: so many, or as many as make so many steps.
 EPOCHS, LEAST_STEPS = 20, 400
+# Bytes of features that are kept, at most.
+MOST_KEPT = 2**30
 # Fewer rows left out than these say nothing.
 LEAST_HELD_OUT = 8
 
@@ -63,9 +65,9 @@ class Steps:
         to the loss: how well the best linear head tells rows by their views (`neutral_loss`).
     patience : int or None, default=None
         Stop once so many epochs in a row have not lowered the loss on the rows left out.
-    redraw : bool, default=True
+    redraw : bool or "auto", default="auto"
         Whether views are drawn anew for each epoch, or once for all. Once is some ten times faster, and keeps the
-        kernel features of all views in memory: 4 n_views n m bytes in float32.
+        kernel features of all views in memory: 4 n_views n m bytes in float32. "auto": once, if that is below 1 GiB.
     checkpoint : path or None, default=None
         A file that keeps the state of the training: a fit that was killed goes on where it was.
     """
@@ -79,7 +81,7 @@ class Steps:
     validation_fraction: float = 0.1
     guard: bool = True
     patience: int | None = None
-    redraw: bool = True
+    redraw: Any = "auto"
     checkpoint: Any = None
 
     def __post_init__(self) -> None:
@@ -96,7 +98,8 @@ class Steps:
         if self.patience is not None:
             check_count("patience", self.patience)
         check_flag("guard", self.guard)
-        check_flag("redraw", self.redraw)
+        if self.redraw != "auto":
+            check_flag("redraw", self.redraw)
         if self.checkpoint is not None:
             object.__setattr__(self, "checkpoint", os.fspath(self.checkpoint))
 
@@ -163,7 +166,7 @@ class Steps:
         module = TrainedMap(
             model,
             objective,
-            (drawn_features if self.redraw else kept_features)(space, source),
+            (drawn_features if self._redraws(problem) else kept_features)(space, source),
             space,
             ridge=ridge,
             direction=preconditioner.direction(space, problem.loss, ridge),
@@ -202,6 +205,13 @@ class Steps:
                 trained, found = W, bias
         eigenvalues = ((stats.second @ trained) * trained).sum(dim=0)
         return Solution(trained, found, eigenvalues, ridge, loss, history)
+
+    def _redraws(self, problem: Problem) -> bool:
+        """Whether views are drawn anew for each batch."""
+        if self.redraw != "auto":
+            return bool(self.redraw)
+        like, n_views = problem.centers.like, len(problem.source.stacked(np.arange(1)))
+        return n_views * problem.source.n_rows * len(like) * like.element_size() > MOST_KEPT
 
     def _settings(self, problem: Problem) -> dict[str, Any]:
         """Return what else the steps depend on: they go on from a checkpoint only if it has the same."""
