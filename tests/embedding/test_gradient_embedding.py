@@ -22,7 +22,7 @@ from tests.killing import killed_at
 
 X = load_digits().data[:200] / 16.0
 # All rows are trained on: what is left out is tested in test_steps.py.
-FEW = Steps(epochs=3, batch_size=64, optimizer=Adam(1e-2), schedule=Cosine(0.0), validation_fraction=0.0)
+FEW = Steps(epochs=3, batch_size=64, optimizer=Adam(1e-2), schedule=Cosine(0.0), validation_fraction=0.0, redraw=True)
 STILL = replace(FEW, epochs=1, optimizer=Adam(1e-9))
 OPTIONS = {
     "kernel": Gaussian(1.5),

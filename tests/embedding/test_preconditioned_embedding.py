@@ -24,7 +24,7 @@ X = load_digits().data[:200] / 16.0
 VIEWS = [X + 0.1 * np.random.default_rng(i).normal(size=X.shape) for i in range(2)]
 OPTIONS = {"kernel": Gaussian(1.5), "bandwidth": None, "n_landmarks": 40, "n_components": 5, "random_state": 0}
 # One step on all rows: what it does to A can be written down.
-PLAIN = Steps(schedule=Cosine(0.0), validation_fraction=0.0)
+PLAIN = Steps(schedule=Cosine(0.0), validation_fraction=0.0, redraw=True)
 ONE = replace(PLAIN, epochs=1, batch_size=200, optimizer=SGD(0.1))
 
 

@@ -11,9 +11,11 @@ from mercer import KernelEmbedding
 from mercer.embedding import Exact, Steps
 from mercer.embedding.neutral import embedded, head_loss, statistics_of
 from mercer.embedding.steps import split_rows
+from mercer.embedding.trained_map import TrainedMap
 from mercer.kernels import Gaussian
 from mercer.losses import simclr, spectral_contrastive
 from mercer.training import Adam, Cosine
+from mercer.training.checkpoint import Checkpoint
 from mercer.views import GaussianNoise
 from tests.examples_of import numbers
 from tests.killing import killed_at
@@ -110,6 +112,30 @@ def test_features_are_kept_where_memory_allows(monkeypatch):
         monkeypatch.setattr("mercer.embedding.steps.MOST_KEPT", most)
         first, second = (r["loss"] for r in epochs(KernelEmbedding("simclr", solver=solver, **options).fit(X)))
         assert (first == pytest.approx(second, rel=1e-7)) == drawn_once
+
+
+@pytest.mark.parametrize("loss", ["simclr", "simple_contrastive", "vicreg"])
+@pytest.mark.parametrize("bias", ["centered", "learned"])
+def test_a_training_that_was_killed_ends_as_one_that_was_not(loss, bias, tmp_path, monkeypatch):
+    """Bit for bit, with rows left out, features kept, a bias, and steps under a constraint."""
+    whole = fitted(loss, bias=bias)
+    solver = replace(STEPS, checkpoint=tmp_path / "fit")
+    usual, calls = TrainedMap.batch_loss, []
+
+    def dies(self, rows, generator):
+        calls.append(rows)
+        if len(calls) == 8:
+            raise KeyboardInterrupt
+        return usual(self, rows, generator)
+
+    monkeypatch.setattr(Checkpoint, "is_due", lambda self: True)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(TrainedMap, "batch_loss", dies)
+        fitted(loss, bias=bias, solver=solver)
+    resumed = fitted(loss, bias=bias, solver=solver)
+    np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
+    np.testing.assert_array_equal(resumed.bias_, whole.bias_)
+    assert resumed.history_ == whole.history_
 
 
 def test_small_data_have_more_epochs():
