@@ -14,7 +14,7 @@ from mercer.embedding.steps import split_rows
 from mercer.embedding.trained_map import TrainedMap
 from mercer.kernels import Gaussian
 from mercer.losses import simclr, spectral_contrastive
-from mercer.training import Adam, Cosine
+from mercer.training import SGD, Adam, Cosine
 from mercer.training.checkpoint import Checkpoint
 from mercer.views import GaussianNoise
 from tests.examples_of import numbers
@@ -129,13 +129,33 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(loss, bias, tmp_pat
         return usual(self, rows, generator)
 
     monkeypatch.setattr(Checkpoint, "is_due", lambda self: True)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(TrainedMap, "batch_loss", dies)
-        fitted(loss, bias=bias, solver=solver)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(loss, bias=bias, solver=solver)
     resumed = fitted(loss, bias=bias, solver=solver)
     np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
     np.testing.assert_array_equal(resumed.bias_, whole.bias_)
     assert resumed.history_ == whole.history_
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epochs": 3},
+        {"batch_size": 30},
+        {"optimizer": SGD(0.5)},
+        {"optimizer": Adam(1e-2, weight_decay=1.0)},
+        {"schedule": Cosine(2.0)},
+        {"schedule": Cosine(0.0, final=1.0)},
+        {"preconditioner": "identity"},
+        {"start": "spectral"},
+        {"validation_fraction": 0.3},
+    ],
+)
+def test_no_parameter_is_dead(change):
+    plain = replace(STEPS, guard=False)
+    assert not np.allclose(fitted(solver=plain).transform(X), fitted(solver=replace(plain, **change)).transform(X))
 
 
 def test_small_data_have_more_epochs():
