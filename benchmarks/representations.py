@@ -1,9 +1,9 @@
 """Representations without labels: does training help, are rows had back, and what do images gain over Nystroem?
 
 Run as `python -m benchmarks representations [--quick] [--data digits ...] [--seeds 5] [--rows 3000] [--out DIR]`. Of
-every set and seed a linear probe on few labels scores the principal-component start and each of the eight losses with its
-defaults: digits and Adult as rows of a table, MNIST as images. Of digits and MNIST the variance of left-out rows that
-the kernel autoencoder explains stands beside that of PCA of the same width; of images the default embedding beside
+every set and seed a linear probe on few labels scores the principal-component start and each of the eight losses with
+its defaults: digits and Adult as rows of a table, MNIST as images. Of digits and MNIST the variance of left-out rows
+that the kernel autoencoder explains stands beside that of PCA of the same width; of images the default embedding beside
 scikit-learn's Nystroem of the same width, with the time of a fit over that of its own products.
 """
 

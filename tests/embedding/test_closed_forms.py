@@ -200,3 +200,13 @@ def test_moments_do_not_depend_on_threads(n_threads):
         assert fold.n_rows == other.n_rows
         assert_allclose(fold.second, other.second, rtol=1e-12)
         assert_allclose(fold.cross, other.cross, rtol=1e-9, atol=1e-12)
+
+
+def test_moments_along_directions_are_those_of_the_turned_features():
+    views, Z, B, origin, stats, _ = problem()
+    V = torch.from_numpy(numbers(B.shape[1], 2, seed=3))
+    turned = [embedded(view, Z, B, origin, V) for view in views]
+    along = stats.along(V)
+    assert_allclose(along.second, sum(z.T @ z for z in turned) / (2 * N), rtol=1e-9, atol=1e-12)
+    assert_allclose(along.cross, (turned[0].T @ turned[1] + turned[1].T @ turned[0]) / (2 * N), rtol=1e-9, atol=1e-12)
+    assert_allclose(along.mean, sum(z.mean(dim=0) for z in turned) / 2, atol=1e-9)

@@ -12,7 +12,7 @@ from sklearn.utils import shuffle
 import mercer
 from mercer import KernelEmbedding
 from mercer.embedding import Exact
-from mercer.embedding.kernel_embedding import BANDWIDTHS
+from mercer.embedding.beginning import BANDWIDTHS
 from mercer.embedding.moments import shuffled
 from mercer.exceptions import DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian, Sum
@@ -430,3 +430,16 @@ def test_a_ridge_that_is_too_large_is_named():
     X, _ = two_views()
     with pytest.raises(ValueError, match="ridge=1e\\+06"):
         small(ridge=1e6, solver=Exact("tikhonov")).fit(X)
+
+
+def test_ridges_are_compared_in_the_directions_of_largest_variance(monkeypatch):
+    """With many landmarks and few components: the choice is about that in all directions, and far cheaper."""
+    X, _ = digits()
+    options = {"image_shape": (8, 8), "n_landmarks": 60, "n_components": 5, "bandwidth": 20.0}
+    whole = small(**options).fit(X)
+    monkeypatch.setattr("mercer.embedding.choices.LEAST_COMPONENTS", 10)
+    few = small(**options).fit(X)
+    losses = [[entry["held_out_loss"] for entry in model.history_] for model in (whole, few)]
+    assert losses[0] != losses[1]
+    assert_allclose(losses[1], losses[0], rtol=0.1)
+    assert 0.3 < few.ridge_ / whole.ridge_ < 3.5

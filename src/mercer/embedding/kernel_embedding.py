@@ -1,52 +1,27 @@
 """Representations on landmarks, learned without labels: self-supervised losses, exactly or by gradient."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import PRECISIONS, all_or_nothing, check_count
-from mercer.embedding.centers import Centers, centers_of
-from mercer.embedding.choices import choose_kernel, is_free
+from mercer.embedding.beginning import Beginning, begin, most_components, views_tell
+from mercer.embedding.centers import Centers
 from mercer.embedding.exact import Exact
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
-from mercer.embedding.objectives import closed_form
 from mercer.embedding.parameters import check_parameters, reconstructs, solver_of
 from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
-from mercer.embedding.trained_losses import views_needed
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks.features import landmark_influence
-from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
-
-# What n_components=None means where the landmarks bear as many.
-DEFAULT_COMPONENTS = 150
-# bandwidth="auto" tries these multiples of the median distance, on at most so many rows and landmarks: to compare four
-# kernels on all of them would take four times as long as the fit.
-BANDWIDTHS = (1.0, 0.7, 0.5, 0.35)
-SEARCH_ROWS, SEARCH_LANDMARKS = 4000, 500
-# kernel="auto" adds to the Gaussian kernel of a table one that is wider by this factor, with this weight. Centered, the
-# sum's linear part is then x^T z / trace(covariance) to first order: weight = 2 factor^2.
-WIDE_FACTOR, WIDE_WEIGHT = 4.0, 32.0
-
-
-class Beginning(NamedTuple):
-    """What is settled before the loss is looked at: views, landmarks with their kernel, and what was tried for it."""
-
-    seed: int
-    augmented: Augmented | None
-    source: ViewSource
-    centers: Centers
-    indices: np.ndarray | None
-    tried: list[dict[str, Any]]
+from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
 
 class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
@@ -264,7 +239,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             )
         if not hasattr(self, "moments_"):
             X = check_samples(self, X, reset=True)
-            begun = self._begin(X, None)
+            begun = begin(self, X, None)
             before = no_rows(begun.centers)
         else:
             before = self.moments_
@@ -278,67 +253,12 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     def _learn(self, X: np.ndarray, given: GivenViews | None = None) -> "KernelEmbedding":
         """Choose landmarks and kernel, sum over rows, and minimize the loss (krepes, section 3)."""
-        begun = self._begin(X, given)
+        begun = begin(self, X, given)
         folds = add_views(no_rows(begun.centers), begun.centers, begun.source.chunks(begun.centers.like), begun.seed)
         self._solve(begun, folds, are_given=given is not None)
         if hasattr(self, "moments_"):
             del self.moments_
         return self
-
-    def _begin(self, X: np.ndarray, given: GivenViews | None) -> Beginning:
-        """Settle views, landmarks and kernel."""
-        random = check_random_state(self.random_state)
-        seed = int(random.randint(2**31 - 1))
-        is_auto = isinstance(self.kernel, str) and self.kernel == "auto"
-        asked = check_kernel(
-            "gaussian" if is_auto else self.kernel, None if self.bandwidth == "auto" else self.bandwidth
-        )
-        kernel = asked.resolved(X, random)
-        if is_auto and self._is_table():
-            kernel = kernel + WIDE_WEIGHT * kernel.rescaled(WIDE_FACTOR)
-        augmented = self._augmented(X, kernel, seed)
-        source = DrawnViews(X, augmented, self.n_views, seed) if given is None else given
-        landmarks, indices = self._landmarks(X, kernel, random)
-        centers = self._placed(kernel, landmarks, indices, source, seed)
-        indices = indices if self.landmark_tuples == "shared" else None
-        if not (self.bandwidth == "auto" and self._views_tell(given is not None) and is_free(asked)):
-            return Beginning(seed, augmented, source, centers, indices, [])
-        drawn = random.choice(len(X), SEARCH_ROWS, replace=False) if len(X) > SEARCH_ROWS else np.arange(len(X))
-        chosen, tried = choose_kernel(
-            [kernel.rescaled(factor) for factor in BANDWIDTHS],
-            closed_form("spectral_contrastive"),
-            source.of_rows(np.sort(drawn)),
-            centers._replace(sets=[Z[:SEARCH_LANDMARKS] for Z in centers.sets]),
-            ridge=self.ridge,
-            n_components=self._most_components(centers),
-            bias=self.bias,
-            seed=seed,
-        )
-        return Beginning(seed, augmented, source, centers._replace(kernel=chosen), indices, tried)
-
-    def _augmented(self, X: np.ndarray, kernel: Kernel, seed: int) -> Augmented | None:
-        """Return how views are drawn; None where none are."""
-        if self._needs_no_views():
-            return None
-        if self._is_table() and isinstance(self.augment, str) and self.augment == "auto":
-            return Augmented.towards_neighbors(X, kernel, seed)
-        return Augmented.fitted(self.augment, self.sample_shape_, X)
-
-    def _placed(
-        self, kernel: Kernel, landmarks: np.ndarray, indices: np.ndarray | None, source: ViewSource, seed: int
-    ) -> Centers:
-        """Return the landmarks as centers: the rows themselves, or their views."""
-        rows = as_tensor(landmarks, device=self.device)
-        if self.landmark_tuples == "shared":
-            return Centers(kernel, [rows])
-        if indices is None:
-            raise invalid_parameter(
-                "landmark_tuples", self.landmark_tuples, "'shared' if the landmarks themselves are given"
-            )
-        n_views = len(source.stacked(indices[:1]))
-        n_rows = len(indices) if self.landmark_tuples == "by_view" else max(1, len(indices) // n_views)
-        drawn = np.sort(check_random_state(seed).permutation(indices)[:n_rows])
-        return centers_of(kernel, rows, source.stacked(drawn), self.landmark_tuples, n_views)
 
     def _solve(self, begun: Beginning, folds: list[Moments], are_given: bool) -> None:
         """Minimize the loss in coordinates in which the landmarks are white, return to theirs, A = B W, and publish."""
@@ -348,11 +268,11 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             begun.centers,
             halves,
             begun.source,
-            min(self._most_components(begun.centers), halves.B.shape[1]),
+            min(most_components(self, begun.centers), halves.B.shape[1]),
             self.ridge,
             self.bias,
             begun.seed,
-            views_are_noise=not self._views_tell(are_given),
+            views_are_noise=not views_tell(self, are_given),
         )
         solution = solver_of(self).solve(problem, self)
         self._check_width(solution, len(begun.centers.like))
@@ -378,20 +298,6 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
     def _centers(self) -> Centers:
         Z = as_tensor(self.landmarks_, device=self.device)
         return Centers(self.kernel_, list(Z.chunk(self.n_landmark_sets_)))
-
-    def _most_components(self, centers: Centers) -> int:
-        wanted = DEFAULT_COMPONENTS if self.n_components is None else self.n_components
-        return min(wanted, len(centers.like))
-
-    def _needs_no_views(self) -> bool:
-        return views_needed(self.loss) == 1
-
-    def _views_tell(self, are_given: bool) -> bool:
-        """Whether views say what matters: those that a shorthand makes of a table are noise, and say little."""
-        return not self._needs_no_views() and (are_given or not self._is_table() or not isinstance(self.augment, str))
-
-    def _is_table(self) -> bool:
-        return len(self.sample_shape_) == 1
 
     # ---- use --------------------------------------------------------------------------------------------------
 

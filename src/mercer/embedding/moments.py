@@ -69,6 +69,10 @@ class Statistics(NamedTuple):
     mean: Tensor
     diagonal: float
 
+    def along(self, V: Tensor) -> "Statistics":
+        """Return the moments of V^T z, for directions V of shape (r, k)."""
+        return self._replace(second=V.T @ self.second @ V, cross=V.T @ self.cross @ V, mean=V.T @ self.mean)
+
 
 def no_moments(landmarks: Tensor) -> Moments:
     """Return the moments of no rows."""
