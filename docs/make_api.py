@@ -59,7 +59,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "mercer.clustering.trees",
         "mercer.clustering.manifold.principal_samples",
     ),
-    "embedding": ("mercer.embedding.linear_probe",),
+    "embedding": ("mercer.embedding.linear_probe", "mercer.embedding.preconditioners", "mercer.embedding.probes"),
     "training": ("mercer.training.recipe",),
 }
 
