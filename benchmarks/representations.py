@@ -64,10 +64,12 @@ def contestant(data: str, method: str, X: np.ndarray, seed: int) -> Any:
     if method == NYSTROEM:
         gamma = 0.5 / Gaussian().resolved(X, seed).bandwidth ** 2
         return Nystroem(gamma=gamma, n_components=150, random_state=seed)
-    shape = {"image_shape": SHAPES[data]} if data in SHAPES else {}
+    options: dict[str, Any] = {"image_shape": SHAPES[data]} if data in SHAPES else {}
     if method == START:
-        return KernelEmbedding("simclr", solver=STILL, random_state=seed, **shape)
-    return KernelEmbedding(**({} if method == DEFAULT else {"loss": method}), random_state=seed, **shape)
+        return KernelEmbedding("simclr", solver=STILL, random_state=seed, **options)
+    if method != DEFAULT:
+        options["loss"] = method
+    return KernelEmbedding(random_state=seed, **options)
 
 
 def seconds_of_products(model: KernelEmbedding, X: np.ndarray) -> float:

@@ -46,7 +46,7 @@ class ViewProbe:
         views = self._views(estimator, rows)
         order = np.random.default_rng(self.random_state).permutation(len(rows))
         halves = [statistics_of([view[torch.from_numpy(half)] for view in views]) for half in np.array_split(order, 2)]
-        return -float(np.mean([head_loss(*pair, self.ridge) for pair in (halves, halves[::-1])]))
+        return -float(np.mean([head_loss(halves[i], halves[1 - i], self.ridge) for i in (0, 1)]))
 
     def _views(self, estimator: Any, rows: np.ndarray) -> list[Tensor]:
         """Return the embeddings of two views, drawn as the estimator draws them; centered over both."""
