@@ -39,6 +39,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "fit_time",
     "importances",
     "large_table",
+    "representations",
     "table_models",
     "tables",
     "time_limits",

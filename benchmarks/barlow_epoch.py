@@ -8,7 +8,7 @@ from torch import Tensor
 
 from benchmarks import Benchmark, RatioClaim
 from mercer.embedding.coordinates import features_at_hand
-from mercer.embedding.gradient import LinearMap
+from mercer.embedding.trained_map import LinearMap
 from mercer.losses import FromEmbeddings, barlow_twins
 from mercer.training import Recipe, train
 

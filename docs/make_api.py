@@ -59,8 +59,15 @@ PARTS: dict[str, tuple[str, ...]] = {
         "mercer.clustering.trees",
         "mercer.clustering.manifold.principal_samples",
     ),
-    "embedding": ("mercer.embedding.linear_probe",),
-    "training": ("mercer.training.recipe",),
+    "embedding": (
+        "mercer.embedding.exact",
+        "mercer.embedding.steps",
+        "mercer.embedding.alternate",
+        "mercer.embedding.preconditioners",
+        "mercer.embedding.probes",
+        "mercer.embedding.linear_probe",
+    ),
+    "training": ("mercer.training.recipe", "mercer.training.values"),
 }
 
 

@@ -13,8 +13,9 @@ from sklearn.kernel_approximation import Nystroem
 
 from mercer import KernelEmbedding, Nystrom
 from mercer.checks import check_choice
+from mercer.embedding import Steps
 from mercer.kernels import Gaussian
-from mercer.training import Recipe
+from mercer.training import SGD, Adam, Recipe
 
 from .network_embedding import NetworkEmbedding
 from .networks import ResMLP, mlp, resmlp_width
@@ -46,8 +47,8 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
     if name == "raw":
         return None
     if name == "KernelEmbedding":
-        recipe = Recipe(**options["recipe"]) if "recipe" in options else None
-        return KernelEmbedding(**{**options, "recipe": recipe}, random_state=seed)
+        solver = solver_of(options.pop("steps")) if "steps" in options else "auto"
+        return KernelEmbedding(solver=solver, **options, random_state=seed)
     if name == "network":
         return network_embedding(options, X.shape[1], seed)
     median = Gaussian().resolved(X, seed).bandwidth
@@ -59,6 +60,19 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
     most_rows = options.pop("most_rows")
     kernel_pca = KernelPCA(kernel="rbf", gamma=gamma, eigen_solver="randomized", random_state=seed, **options)
     return OnSomeRows(kernel_pca, most_rows, seed)
+
+
+def solver_of(steps: dict[str, Any]) -> Steps:
+    """Return the solver by steps of a case.
+
+    Parameters
+    ----------
+    steps : dict
+        optimizer: "adam", the default, or "sgd", with learning_rate; and parameters of Steps.
+    """
+    steps = dict(steps)
+    optimizer = {"adam": Adam, "sgd": SGD}[steps.pop("optimizer", "adam")](steps.pop("learning_rate"))
+    return Steps(optimizer=optimizer, **steps)
 
 
 def network_embedding(options: dict[str, Any], d: int, seed: int) -> NetworkEmbedding:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from mercer.blocks import as_tensor, row_slices
 from mercer.checks import check_choice
-from mercer.embedding.gradient import make_objective
+from mercer.embedding.trained_losses import make_objective
 from mercer.networks.heads import standardisation
 from mercer.training import Recipe, train
 from mercer.training.batches import count_batches
@@ -109,7 +109,7 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
         with global_chance_from(seed_of(seed, "network"), like.device):
             network = self.network(d=X.shape[1], n_components=self.n_components)
         model = Standardised(network, X, self.sample_shape_).to(like)
-        objective = make_objective(loss, None, self.n_components, negatives="all", seed=seed).to(like)
+        objective = make_objective(loss, self.n_components, seed=seed).to(like)
         objective.begin(model)
         n_steps = self.recipe.n_epochs * count_batches(len(X), self.recipe.batch_size, objective.min_batch)
         steps = count()

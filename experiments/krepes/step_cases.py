@@ -12,17 +12,18 @@ from .runs import run
 # Every loss alike: those of Table 5 without an exact optimum, and the three with one.
 BY_STEPS = (*TRAINED, *LOSSES)
 UNTRAINED = "principal components, no steps"
-RECIPE = {"n_epochs": 20, "batch_size": 256, "learning_rate": 1e-3, "warmup_epochs": 1.0}
-NO_STEPS = {"n_epochs": 1, "learning_rate": 1e-12}
 # Views are drawn once: an epoch then costs its steps alone.
-BY_GRADIENT: dict[str, Any] = {"solver": "gradient", "redraw": False}
+STEPS: dict[str, Any] = {"epochs": 20, "batch_size": 256, "learning_rate": 1e-3, "redraw": False}
+NO_STEPS = {**STEPS, "epochs": 1, "learning_rate": 1e-12}
+GAUSS_NEWTON = {**STEPS, "epochs": 5, "batch_size": 1024, "optimizer": "sgd", "learning_rate": 0.5}
 
-# Table 2: the paper's three, and what the default has. Gauss-Newton has a recipe of its own, the estimator's default.
+# Table 2: the paper's three, and what the default has. Gauss-Newton has its own steps.
 PRECONDITIONED_LOSSES = ("barlow_twins", "simclr")
-PRECONDITIONERS = ("none", "kernel", "gauss_newton", "whitening")
+PRECONDITIONERS = ("identity", "kernel", "gauss_newton", "white")
 
 # Table 1: kernels and networks see new views in every epoch, and make the same number of steps.
-BESIDE_NETWORKS = {**RECIPE, "n_epochs": 5}
+BESIDE_NETWORKS = {**STEPS, "epochs": 5, "redraw": True}
+RECIPE_OF_NETWORKS = {"n_epochs": 5, "batch_size": 256, "learning_rate": 1e-3, "warmup_epochs": 1.0}
 KERNELS = {"Gaussian kernel": "gaussian", "Laplace kernel": "laplace"}
 HIDDEN = [1000, 1000]
 
@@ -45,12 +46,12 @@ def step_cases(quick: bool) -> list[Case]:
 
 
 def start_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
-    """Every loss from principal components, those of Table 4 from Kaiming's start too, and no steps at all."""
-    yield embedding_case(on(label, UNTRAINED), data, sizes, loss="simclr", recipe=NO_STEPS, **BY_GRADIENT)
+    """Every loss from principal components, those of Table 4 from a random start too, and no steps at all."""
+    yield embedding_case(on(label, UNTRAINED), data, sizes, loss="simclr", steps=NO_STEPS)
     for loss in BY_STEPS:
-        for start in ("principal", "kaiming") if loss in TABLE_4_GAINS else ("principal",):
+        for start in ("principal", "random") if loss in TABLE_4_GAINS else ("principal",):
             name = on(label, by_steps(loss, start))
-            yield embedding_case(name, data, sizes, loss=loss, start=start, recipe=RECIPE, **BY_GRADIENT)
+            yield embedding_case(name, data, sizes, loss=loss, **steps_of(loss, start=start))
 
 
 def landmark_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
@@ -58,21 +59,20 @@ def landmark_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
     for loss in TRAINED:
         for landmarks in LANDMARKS[1:]:
             name = on(label, by_steps(loss, "principal", landmarks))
-            yield embedding_case(name, data, sizes, loss=loss, landmarks=landmarks, recipe=RECIPE, **BY_GRADIENT)
+            yield embedding_case(name, data, sizes, loss=loss, landmarks=landmarks, **steps_of(loss))
 
 
 def preconditioner_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
     """Table 2 and Figure 1."""
     for loss in PRECONDITIONED_LOSSES:
         for name in PRECONDITIONERS:
-            options = {} if name == "gauss_newton" else {"recipe": RECIPE}
-            case = on(label, preconditioned(loss, name))
-            yield embedding_case(case, data, sizes, loss=loss, preconditioner=name, **options, **BY_GRADIENT)
+            steps = {**(GAUSS_NEWTON if name == "gauss_newton" else STEPS), "preconditioner": name}
+            yield embedding_case(on(label, preconditioned(loss, name)), data, sizes, loss=loss, steps=steps)
 
 
 def network_cases(label: str, data: Data, sizes: Sizes, losses: tuple[str, ...]) -> Iterator[Case]:
     """Table 1: two kernels beside a network, an MLP for gray images and else the ResMLP that costs as much."""
-    network: dict[str, Any] = {"n_components": sizes.h, "recipe": BESIDE_NETWORKS}
+    network: dict[str, Any] = {"n_components": sizes.h, "recipe": RECIPE_OF_NETWORKS}
     if data.image_shape is not None:
         network["image_shape"] = data.image_shape
     if network_of(data) == "MLP":
@@ -82,9 +82,14 @@ def network_cases(label: str, data: Data, sizes: Sizes, losses: tuple[str, ...])
     for loss in losses:
         for name, kernel in KERNELS.items():
             case = on(label, beside_networks(loss, name))
-            yield embedding_case(case, data, sizes, loss=loss, kernel=kernel, solver="gradient", recipe=BESIDE_NETWORKS)
+            yield embedding_case(case, data, sizes, loss=loss, kernel=kernel, steps=BESIDE_NETWORKS)
         case = on(label, beside_networks(loss, network_of(data)))
         yield Case(case, run, settings_of(data, "network", {**network, "loss": loss}), data.seeds)
+
+
+def steps_of(loss: str, **changes: Any) -> dict[str, Any]:
+    """The steps of a loss; the kernel autoencoder has a solver of its own."""
+    return {} if loss == "kernel_autoencoder" else {"steps": {**STEPS, **changes}}
 
 
 def network_of(data: Data) -> str:

@@ -47,12 +47,12 @@ def start_table(results: Results) -> Table:
     printed = {**{loss: row[0] for loss, row in TRAINED.items()}, **{loss: TABLE_5[loss, "uniform"] for loss in LOSSES}}
     rows = [[UNTRAINED, or_empty(shown, results, on(data, UNTRAINED), "accuracy"), "-", "-", "-"]]
     for loss in BY_STEPS:
-        principal, kaiming = (on(data, by_steps(loss, start)) for start in ("principal", "kaiming"))
+        principal, random = (on(data, by_steps(loss, start)) for start in ("principal", "random"))
         rows.append(
             [
                 loss,
                 or_empty(shown, results, principal, "accuracy"),
-                or_empty(shown, results, kaiming, "accuracy") if loss in TABLE_4_GAINS else "-",
+                or_empty(shown, results, random, "accuracy") if loss in TABLE_4_GAINS else "-",
                 f"{printed[loss]}",
                 or_empty(shown, results, principal, "fit seconds"),
             ]
@@ -104,7 +104,7 @@ def not_run_table() -> Table:
         "CoverType, 581 000 rows": "a sixth of it is run, see covtype",
         "CIFAR-10, 50 000 images, ResNet-34 of ImageNet": "needs the backbone; pixels are run, see cifar10",
     }
-    command = "KernelEmbedding(loss, kernel='laplace', solver='gradient', n_landmarks=2000).fit(X)"
+    command = "KernelEmbedding(loss, kernel='laplace', n_landmarks=2000).fit(X)"
     rows = [
         [what, how[what], command, *(f"{kernel} / {network}" for kernel, network in pairs)]
         for what, pairs in TABLE_1.items()

@@ -6,6 +6,7 @@ import torch
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
+from mercer.embedding.centers import Centers
 from mercer.embedding.closed_forms import (
     kernel_pca_loss,
     kernel_pca_optima,
@@ -34,7 +35,7 @@ def problem(n_views=2, center=True, dtype=torch.float64):
     views = [torch.from_numpy(X + 0.3 * numbers(N, 2, seed=1 + j)).to(dtype) for j in range(n_views)]
     Z = torch.from_numpy(X[:M]).to(dtype)
     chunks = [[view[:25] for view in views], [view[25:] for view in views]]
-    even, odd = add_views([no_moments(Z), no_moments(Z)], KERNEL, Z, chunks, seed=0)
+    even, odd = add_views([no_moments(Z), no_moments(Z)], Centers(KERNEL, [Z]), chunks, seed=0)
     moments = even.plus(odd)
     B = principal_coefficients(KERNEL.matrix(Z.double()))
     origin = moments.mean if center else None
@@ -178,3 +179,34 @@ def test_kernel_pca_without_a_ridge_is_orthonormal_and_ordered():
     assert (np.diff(optimum.eigenvalues.numpy()) <= 0).all()
     expected = np.linalg.eigvalsh(stats.second.numpy())[::-1][:H]
     assert_allclose(optimum.eigenvalues, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_moments_do_not_depend_on_threads(n_threads):
+    """Chunks are summed in their order, whoever has worked them out."""
+    X = torch.from_numpy(numbers(90, 2))
+    centers = Centers(KERNEL, [X[:M]])
+    chunks = [[X[i : i + 13], X[i : i + 13] + 0.1] for i in range(0, 90, 13)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        found = add_views([no_moments(X[:M]), no_moments(X[:M])], centers, chunks, seed=0)
+    finally:
+        torch.set_num_threads(before)
+    one_by_one = [no_moments(X[:M]), no_moments(X[:M])]
+    for chunk in chunks:
+        one_by_one = add_views(one_by_one, centers, [chunk], seed=0)
+    for fold, other in zip(found, one_by_one, strict=True):
+        assert fold.n_rows == other.n_rows
+        assert_allclose(fold.second, other.second, rtol=1e-12)
+        assert_allclose(fold.cross, other.cross, rtol=1e-9, atol=1e-12)
+
+
+def test_moments_along_directions_are_those_of_the_turned_features():
+    views, Z, B, origin, stats, _ = problem()
+    V = torch.from_numpy(numbers(B.shape[1], 2, seed=3))
+    turned = [embedded(view, Z, B, origin, V) for view in views]
+    along = stats.along(V)
+    assert_allclose(along.second, sum(z.T @ z for z in turned) / (2 * N), rtol=1e-9, atol=1e-12)
+    assert_allclose(along.cross, (turned[0].T @ turned[1] + turned[1].T @ turned[0]) / (2 * N), rtol=1e-9, atol=1e-12)
+    assert_allclose(along.mean, sum(z.mean(dim=0) for z in turned) / 2, atol=1e-9)

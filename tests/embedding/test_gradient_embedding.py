@@ -1,5 +1,6 @@
 """KernelEmbedding by gradient steps: every loss, the exact optima as a yardstick, starts, resume, and bad input."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,16 +11,19 @@ from sklearn.datasets import load_digits
 
 import mercer
 from mercer import KernelEmbedding
-from mercer.embedding.gradient import GRADIENT_LOSSES, PURE, views_needed
+from mercer.embedding import Alternate, Exact, Steps
+from mercer.embedding.trained_losses import GRADIENT_LOSSES, PURE, views_needed
 from mercer.exceptions import ModelFileError
 from mercer.kernels import Gaussian
-from mercer.losses import BYOL, FromEmbeddings, simclr
-from mercer.training import Recipe
+from mercer.losses import BYOL, FromEmbeddings, simclr, spectral_contrastive
+from mercer.training import Adam, Cosine
 from mercer.views import GaussianNoise
 from tests.killing import killed_at
 
 X = load_digits().data[:200] / 16.0
-FEW = Recipe(n_epochs=3, batch_size=64, learning_rate=1e-2)
+# All rows are trained on: what is left out is tested in test_steps.py.
+FEW = Steps(epochs=3, batch_size=64, optimizer=Adam(1e-2), schedule=Cosine(0.0), validation_fraction=0.0, redraw=True)
+STILL = replace(FEW, epochs=1, optimizer=Adam(1e-9))
 OPTIONS = {
     "kernel": Gaussian(1.5),
     "bandwidth": None,
@@ -27,8 +31,7 @@ OPTIONS = {
     "n_landmarks": 40,
     "n_components": 5,
     "random_state": 0,
-    "solver": "gradient",
-    "recipe": FEW,
+    "solver": FEW,
 }
 
 
@@ -48,7 +51,7 @@ def gram(model):
 
 @pytest.mark.parametrize("loss", GRADIENT_LOSSES)
 def test_every_loss_is_lowered(loss):
-    model = fitted(loss, recipe=Recipe(n_epochs=15, batch_size=64, learning_rate=3e-3))
+    model = fitted(loss, solver=replace(FEW, epochs=15, optimizer=Adam(3e-3)))
     first, last = epochs(model)[0]["loss"], epochs(model)[-1]["loss"]
     assert len(epochs(model)) == 15
     if loss != "simple_contrastive":  # its start is near its optimum
@@ -63,11 +66,11 @@ def test_every_loss_is_lowered(loss):
 @pytest.mark.parametrize("loss", ["spectral_contrastive", "kernel_pca"])
 def test_steps_come_near_the_exact_optimum_and_never_below(loss):
     views = [X + 0.05 * np.random.default_rng(i).normal(size=X.shape) for i in range(2)]
-    options = {**OPTIONS, "ridge": 0.0, "regularizer": "tikhonov"}
-    exact = KernelEmbedding(loss, **{**options, "solver": "exact"}).fit_views(*views)
-    recipe = Recipe(n_epochs=400, batch_size=200, learning_rate=3e-2)
-    steps = KernelEmbedding(loss, **{**options, "recipe": recipe}).fit_views(*views)
-    start = KernelEmbedding(loss, **{**options, "recipe": Recipe(n_epochs=1, learning_rate=1e-9)}).fit_views(*views)
+    options = {**OPTIONS, "ridge": 0.0}
+    exact = KernelEmbedding(loss, **{**options, "solver": Exact("tikhonov")}).fit_views(*views)
+    many = replace(FEW, epochs=400, batch_size=200, optimizer=Adam(3e-2))
+    steps = KernelEmbedding(loss, **{**options, "solver": many}).fit_views(*views)
+    start = KernelEmbedding(loss, **{**options, "solver": replace(STILL, batch_size=200)}).fit_views(*views)
     assert steps.loss_ >= exact.loss_ - 1e-6 * abs(exact.loss_)
     assert steps.loss_ - exact.loss_ < 0.1 * (start.loss_ - exact.loss_)
 
@@ -81,25 +84,32 @@ def test_the_penalty_is_tikhonovs():
     small, large = fitted(ridge=0.0), fitted(ridge=10.0)
     assert np.trace(gram(large)) < 0.9 * np.trace(gram(small))
     assert large.ridge_ == 10.0
-    start = fitted(ridge=10.0, recipe=Recipe(n_epochs=1, learning_rate=1e-9))
-    free = fitted(ridge=0.0, recipe=Recipe(n_epochs=1, learning_rate=1e-9))
+    start = fitted(ridge=10.0, solver=STILL)
+    free = fitted(ridge=0.0, solver=STILL)
     assert start.loss_ - free.loss_ == pytest.approx(10.0 * np.trace(gram(start)), rel=1e-3)
 
 
 def test_starts():
-    still = Recipe(n_epochs=1, learning_rate=1e-9)
-    models = {start: fitted(start=start, recipe=still) for start in ("principal", "kaiming", "spectral")}
+    models = {start: fitted(solver=replace(STILL, start=start)) for start in ("principal", "random", "spectral")}
     np.testing.assert_allclose(gram(models["principal"]), np.eye(5), atol=1e-5)
     # The landmarks' kernel principal components, as Nystrom has them.
     nystrom = mercer.Nystrom(Gaussian(1.5), landmarks=models["principal"].landmarks_, n_components=5).fit(X)
     A, B = models["principal"].coefficients_, nystrom.coefficients_
     np.testing.assert_allclose(np.abs(A), np.abs(B), rtol=1e-4, atol=1e-5)
-    spectral = KernelEmbedding("spectral_contrastive", **{**OPTIONS, "solver": "exact"}).fit(X)
+    spectral = KernelEmbedding("spectral_contrastive", **{**OPTIONS, "solver": Exact()}).fit(X)
     np.testing.assert_allclose(models["spectral"].coefficients_, spectral.coefficients_, rtol=1e-4, atol=1e-4)
-    assert np.trace(gram(models["kaiming"])) == pytest.approx(2 * 5, rel=0.4)
-    assert not np.allclose(
-        models["kaiming"].coefficients_, fitted(start="kaiming", recipe=still, random_state=1).coefficients_
-    )
+    other = fitted(solver=replace(STILL, start="random"), random_state=1)
+    assert not np.allclose(models["random"].coefficients_, other.coefficients_)
+
+
+@pytest.mark.parametrize(
+    "change", [{}, {"n_landmarks": 10}, {"kernel": Gaussian(0.5)}, {"kernel": 9.0 * Gaussian(3.0)}]
+)
+@pytest.mark.parametrize("bias", ["centered", "none"])
+def test_a_random_start_has_outputs_of_variance_one(change, bias):
+    """Whatever the kernel, its scale and the number of landmarks are; over the views of the fit."""
+    Z = fitted(solver=replace(STILL, start="random"), augment=GaussianNoise(0.0), bias=bias, **change).transform(X)
+    np.testing.assert_allclose(Z.var(axis=0), 1.0, rtol=1e-4)
 
 
 @pytest.mark.parametrize("loss", ["simclr", "byol"])
@@ -107,20 +117,22 @@ def test_a_fit_that_was_killed_ends_as_one_that_was_not(loss, tmp_path, monkeypa
     whole = fitted(loss)
     path = tmp_path / "fit.checkpoint"
     with killed_at(21, GaussianNoise, monkeypatch):
-        fitted(loss, checkpoint=path)
+        fitted(loss, solver=replace(FEW, checkpoint=path))
     assert path.exists()
-    resumed = fitted(loss, checkpoint=path)
+    resumed = fitted(loss, solver=replace(FEW, checkpoint=path))
     np.testing.assert_array_equal(resumed.coefficients_, whole.coefficients_)
     assert epochs(resumed) == epochs(whole)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     path = tmp_path / "fit.checkpoint"
-    fitted(checkpoint=path)
+    kept = replace(FEW, checkpoint=path)
+    fitted(solver=kept)
     for change in (
         {"n_components": 4},
         {"loss": "vicreg"},
-        {"start": "kaiming"},
+        {"solver": replace(kept, start="random")},
+        {"bias": "learned"},
         {"rows": X[::-1]},
         {"ridge": 0.1},
         {"augment": GaussianNoise(0.2)},
@@ -128,7 +140,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
         {"n_views": 3},
     ):
         with pytest.raises((ModelFileError, ValueError), match="checkpoint"):
-            fitted(**{"checkpoint": path, **change})
+            fitted(**{"solver": kept, **change})
 
 
 def test_any_callable_of_the_embeddings_is_a_loss():
@@ -145,7 +157,7 @@ def test_any_callable_of_the_embeddings_is_a_loss():
 
 
 def test_negatives_may_be_drawn():
-    all_pairs, drawn = (fitted("spectral_contrastive", negatives=which) for which in ("all", "drawn"))
+    all_pairs, drawn = (fitted(FromEmbeddings(spectral_contrastive, negatives=which)) for which in ("all", "drawn"))
     assert not np.allclose(all_pairs.coefficients_, drawn.coefficients_)
 
 
@@ -161,7 +173,7 @@ def test_views_that_are_given_are_trained_on():
 def test_scores_are_losses_of_batches(loss):
     model = fitted(loss)
     assert np.isfinite(model.score(X))
-    model.set_params(recipe=Recipe(n_epochs=1, batch_size=200))
+    model.set_params(solver=replace(FEW, batch_size=200))
     Z = [torch.from_numpy(np.asarray(model.transform(X)))] * 2
     assert model.score(X) < -float(PURE[loss](*Z)) + 10.0  # of noisy views, and of the same order
 
@@ -179,12 +191,12 @@ def test_progress_is_shown_by_scikit_learns_callbacks(capsys):
     KernelEmbedding("kernel_pca", n_landmarks=20).set_callbacks(ProgressBar()).fit(X)  # exact: nothing to show
 
 
-def test_models_are_saved_with_their_recipe(tmp_path):
+def test_models_are_saved_with_their_solver(tmp_path):
     model = fitted()
     mercer.save(model, tmp_path / "model")
     again = mercer.load(tmp_path / "model")
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
-    assert again.recipe == FEW
+    assert again.solver == FEW
 
 
 def vector(*views):
@@ -192,15 +204,22 @@ def vector(*views):
 
 
 BAD = {
-    "loss": ({"loss": "moco"}, "loss='moco'.*'spectral_contrastive'.*'simclr'"),
-    "solver": ({"solver": "newton"}, "solver='newton'"),
-    "no optimum": ({"solver": "exact"}, "solver='exact'.*loss='simclr', which has no exact optimum"),
-    "start": ({"start": "pca"}, "start='pca'.*'principal', 'kaiming', 'spectral'"),
-    "recipe": ({"recipe": {"n_epochs": 3}}, "recipe={'n_epochs': 3}.*mercer.training.Recipe"),
-    "negatives": ({"negatives": "hard"}, "negatives='hard'"),
-    "negatives of simclr": ({"negatives": "drawn"}, "negatives='drawn'.*simclr"),
-    "a vector": ({"loss": vector}, r"vector returned a tensor of shape \(.*scalar"),
-    "a batch of one": ({"recipe": Recipe(n_epochs=1, batch_size=1)}, "batch_size=1 .*at least 2"),
+    "loss": (lambda: {"loss": "moco"}, "loss='moco'.*'spectral_contrastive'.*'simclr'"),
+    "solver": (lambda: {"solver": "newton"}, "solver='newton'.*Exact"),
+    "no optimum": (lambda: {"solver": Exact()}, "solver=Exact.*loss='simclr', which has no exact optimum"),
+    "no autoencoder": (lambda: {"solver": Alternate()}, "solver=Alternate.*loss='simclr'"),
+    "no steps": (lambda: {"loss": "kernel_autoencoder"}, "solver=Steps.*Alternate.*loss='kernel_autoencoder'"),
+    "regularizer": (lambda: {"solver": Exact("l1")}, "regularizer='l1'.*covariance"),
+    "start": (lambda: {"solver": Steps(start="pca")}, "start='pca'.*'principal', 'random', 'spectral'"),
+    "epochs": (lambda: {"solver": Steps(epochs=0)}, "epochs=0"),
+    "optimizer": (lambda: {"solver": Steps(optimizer="lion")}, "optimizer='lion'.*'adam'"),
+    "schedule": (lambda: {"solver": Steps(schedule="cosine")}, "schedule='cosine'.*Cosine"),
+    "left out": (lambda: {"solver": Steps(validation_fraction=1.0)}, "validation_fraction=1.0.*below 1"),
+    "rounds": (lambda: {"solver": Alternate(rounds=-1)}, "rounds=-1"),
+    "negatives": (lambda: {"loss": FromEmbeddings(simclr, negatives="hard")}, "negatives='hard'"),
+    "negatives of simclr": (lambda: {"loss": FromEmbeddings(simclr, negatives="drawn")}, "negatives='drawn'.*simclr"),
+    "a vector": (lambda: {"loss": vector}, r"vector returned a tensor of shape \(.*scalar"),
+    "a batch of one": (lambda: {"solver": replace(FEW, batch_size=1)}, "batch_size=1 .*at least 2"),
 }
 
 
@@ -208,7 +227,7 @@ BAD = {
 def test_bad_input_is_named(name):
     options, message = BAD[name]
     with pytest.raises(ValueError, match=message):
-        fitted(**options)
+        fitted(**options())
 
 
 def test_what_needs_an_exact_optimum_says_so():

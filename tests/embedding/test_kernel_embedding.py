@@ -11,7 +11,8 @@ from sklearn.utils import shuffle
 
 import mercer
 from mercer import KernelEmbedding
-from mercer.embedding.kernel_embedding import BANDWIDTHS
+from mercer.embedding import Exact
+from mercer.embedding.beginning import BANDWIDTHS
 from mercer.embedding.moments import shuffled
 from mercer.exceptions import DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian, Sum
@@ -47,11 +48,11 @@ def test_the_embedding_is_a_sum_over_landmarks(loss):
     assert_array_equal(model.landmarks_, X[model.landmark_indices_])
 
 
-@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("bias", ["centered", "learned", "none"])
 @pytest.mark.parametrize("loss", LOSSES[:2])
-def test_loss_is_that_of_the_given_views(loss, center):
+def test_loss_is_that_of_the_given_views(loss, bias):
     _, views = two_views()
-    model = small(loss=loss, center=center).fit_views(*views)
+    model = small(loss=loss, bias=bias).fit_views(*views)
     function = {"spectral_contrastive": spectral_contrastive, "simple_contrastive": simple_contrastive}[loss]
     embedded = [torch.from_numpy(model.transform(view)) for view in views]
     assert_allclose(model.loss_, float(function(*embedded)), rtol=1e-8)
@@ -59,7 +60,7 @@ def test_loss_is_that_of_the_given_views(loss, center):
 
 def test_loss_of_kernel_pca_is_that_of_the_rows():
     X, _ = two_views()
-    model = small(loss="kernel_pca", center=False, ridge=0.01).fit(X)
+    model = small(loss="kernel_pca", bias="none", ridge=0.01).fit(X)
     gram = model.coefficients_.T @ model.kernel_.matrix(model.landmarks_) @ model.coefficients_
     expected = kernel_pca(torch.from_numpy(model.transform(X)), gram=torch.from_numpy(gram), diagonal=1.0)
     assert_allclose(model.loss_, float(expected), rtol=1e-9)
@@ -81,7 +82,7 @@ def test_centred_embeddings_have_mean_zero(loss):
     _, views = two_views()
     centred = small(loss=loss).fit_views(*views)
     assert_allclose(np.mean([centred.transform(view).mean(axis=0) for view in views], axis=0), 0, atol=1e-8)
-    plain = small(loss=loss, center=False).fit_views(*views)
+    plain = small(loss=loss, bias="none").fit_views(*views)
     assert_array_equal(plain.bias_, 0)
     assert np.abs(np.mean([plain.transform(view).mean(axis=0) for view in views], axis=0)).max() > 1e-3
 
@@ -176,7 +177,7 @@ def test_a_table_gets_a_wide_kernel_too_and_a_ridge_by_its_variance():
     variance = KernelEmbedding("kernel_pca", landmarks=model.landmarks_, random_state=0)
     augmented = [model.augmented_(torch.from_numpy(X), torch.Generator().manual_seed(j)).numpy() for j in range(400)]
     top = variance.fit(np.concatenate(augmented)).eigenvalues_[0]
-    assert model.ridge_ == pytest.approx(0.1 * top, rel=0.05)
+    assert model.ridge_ == pytest.approx(0.1 * top, rel=0.2)
     assert len({entry["ridge"] for entry in model.history_}) == 1
     # Views that are given, or the user's own, say something: there the ridge is chosen.
     for other in (
@@ -247,7 +248,7 @@ def test_given_views_draw_nothing():
 def test_more_views_come_closer_to_the_mean_over_all():
     """Sums over pairs of three given views are those of the three pairs."""
     _, views = two_views()
-    options = {"bandwidth": 1.5, "ridge": 0.05, "center": False, "n_components": 20}
+    options = {"bandwidth": 1.5, "ridge": 0.05, "bias": "none", "n_components": 20}
     fixed = {**options, "landmarks": views[0][:20], "n_landmarks": None}
     three = small(**fixed).fit_views(*views)
     K = [three.kernel_.matrix(view, three.landmarks_) for view in views]
@@ -257,11 +258,11 @@ def test_more_views_come_closer_to_the_mean_over_all():
 
 def test_tuples_of_views_are_landmarks():
     X, views = two_views()
-    model = small(landmark_tuples=True, n_views=2).fit(X)
+    model = small(landmark_tuples="all", n_views=2).fit(X)
     assert model.landmarks_.shape == (20, 3)
     assert model.landmark_indices_ is None
     assert not any((row == X).all(axis=1).any() for row in model.landmarks_)
-    given = small(landmark_tuples=True, n_landmarks=21).fit_views(*views)
+    given = small(landmark_tuples="all", n_landmarks=21).fit_views(*views)
     assert given.landmarks_.shape == (21, 3)
     for j, view in enumerate(views):
         assert all((row == view).all(axis=1).any() for row in given.landmarks_[7 * j : 7 * j + 7])
@@ -359,15 +360,14 @@ def test_random_state_decides_everything():
         ({"n_components": 0}, "n_components=0"),
         ({"n_landmarks": 0}, "n_landmarks=0"),
         ({"landmarks": "best"}, "landmarks='best'.*uniform"),
-        ({"landmark_tuples": "yes"}, "landmark_tuples='yes'.*True or False"),
+        ({"landmark_tuples": "yes"}, "landmark_tuples='yes'.*'shared', 'by_view', 'all'"),
         ({"augment": "autos"}, "augment='autos'.*auto"),
         ({"augment": None}, "augment=None.*fit_views"),
         ({"n_views": 1}, "n_views=1"),
         ({"image_shape": (4, 4)}, r"image_shape=\(4, 4\).*3 numbers"),
         ({"ridge": -1.0}, "ridge=-1.0"),
         ({"ridge": "small"}, "ridge='small'"),
-        ({"regularizer": "l1"}, "regularizer='l1'.*covariance"),
-        ({"center": 2}, "center=2"),
+        ({"bias": 2}, "bias=2.*'centered', 'learned', 'none'"),
         ({"bandwidth": "wide"}, "bandwidth='wide'"),
         ({"bandwidth": -1.0}, "bandwidth=-1.0"),
         ({"working_memory": 0.0}, "working_memory=0"),
@@ -429,4 +429,17 @@ def test_one_distinct_row_has_nothing_to_embed():
 def test_a_ridge_that_is_too_large_is_named():
     X, _ = two_views()
     with pytest.raises(ValueError, match="ridge=1e\\+06"):
-        small(ridge=1e6, regularizer="tikhonov").fit(X)
+        small(ridge=1e6, solver=Exact("tikhonov")).fit(X)
+
+
+def test_ridges_are_compared_in_the_directions_of_largest_variance(monkeypatch):
+    """With many landmarks and few components: the choice is about that in all directions, and far cheaper."""
+    X, _ = digits()
+    options = {"image_shape": (8, 8), "n_landmarks": 60, "n_components": 5, "bandwidth": 20.0}
+    whole = small(**options).fit(X)
+    monkeypatch.setattr("mercer.embedding.choices.LEAST_COMPONENTS", 10)
+    few = small(**options).fit(X)
+    losses = [[entry["held_out_loss"] for entry in model.history_] for model in (whole, few)]
+    assert losses[0] != losses[1]
+    assert min(losses[1]) == pytest.approx(min(losses[0]), rel=0.1)
+    assert few.ridge_ == pytest.approx(whole.ridge_)

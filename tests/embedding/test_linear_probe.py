@@ -18,11 +18,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mercer import KernelEmbedding, Nystrom
+from mercer.embedding import Alternate, Steps
 from mercer.embedding import linear_probe as evaluate
-from mercer.embedding.linear_probe import RIDGES, is_unbalanced, labelled_rows, linear_probe, probe_scorer, search_space
+from mercer.embedding.linear_probe import (
+    RIDGES,
+    SPACES,
+    is_unbalanced,
+    labelled_rows,
+    linear_probe,
+    probe_scorer,
+    search_space,
+)
 from mercer.exceptions import InvalidParameterError
 from mercer.losses import barlow_twins, simclr, vicreg
-from mercer.training import Recipe
 from tests.examples_of import QUICK, numbers
 
 
@@ -387,7 +395,7 @@ def test_scorer_names_what_is_wrong_with_the_rows():
 # the paper's ranges
 
 
-@pytest.mark.parametrize("loss", ["kernel_pca", "simple_contrastive", "spectral_contrastive"])
+@pytest.mark.parametrize("loss", ["kernel_pca", "kernel_autoencoder", "spectral_contrastive"])
 def test_ridges_are_log_uniform_over_seven_decades(loss):
     space = search_space(loss)
     assert list(space) == ["ridge"]
@@ -419,8 +427,27 @@ def test_losses_are_drawn_with_their_parameters(name, loss, parameters):
     assert len({tuple(one.keywords.values()) for one in drawn}) == 200
 
 
+@pytest.mark.parametrize("loss", SPACES)
+def test_a_space_names_only_what_its_loss_reads(loss):
+    """Every parameter that is named changes the embedding, at two ends of its range."""
+    X = load_digits().data[:80] / 16.0
+    options = {"bandwidth": 1.0, "n_landmarks": 20, "n_components": 3, "random_state": 0}
+    solver = Alternate(rounds=0) if loss == "kernel_autoencoder" else "auto"
+    if loss in ("simclr", "barlow_twins", "vicreg"):
+        solver = Steps(epochs=2, batch_size=40, validation_fraction=0.0)
+    for name, distribution in search_space(loss).items():
+        fits = []
+        for seed in (0, 1):
+            drawn = distribution.rvs(random_state=seed)
+            model = KernelEmbedding(
+                solver=solver, **{"loss": loss, **options, name: 10.0 ** -(3 + 2 * seed) if name == "ridge" else drawn}
+            )
+            fits.append(model.fit(X).transform(X))
+        assert fits[0].shape != fits[1].shape or not np.allclose(*fits)
+
+
 def test_losses_can_be_searched():
-    options = {"n_landmarks": 20, "n_components": 3, "recipe": Recipe(n_epochs=1, batch_size=50), "random_state": 0}
+    options = {"n_landmarks": 20, "n_components": 3, "solver": Steps(epochs=1, batch_size=50), "random_state": 0}
     search = RandomizedSearchCV(
         KernelEmbedding(bandwidth=1.0, **options),
         search_space("simclr"),

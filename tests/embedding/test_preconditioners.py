@@ -9,6 +9,8 @@ import torch
 from numpy.testing import assert_allclose
 from torch.autograd.functional import hessian, jacobian
 
+from mercer.embedding.centers import Centers
+from mercer.embedding.coordinates import Coordinates
 from mercer.embedding.gauss_newton import (
     gauss_newton_product,
     gauss_newton_step,
@@ -16,7 +18,7 @@ from mercer.embedding.gauss_newton import (
     step_length,
 )
 from mercer.embedding.gauss_newton_forms import barlow_twins_form, gauss_newton_form, simclr_form
-from mercer.embedding.preconditioners import kernel_preconditioned, kernel_preconditioner, preconditioner
+from mercer.embedding.preconditioners import GaussNewton, Identity, KernelMatrix, White, check_preconditioner
 from mercer.exceptions import InvalidParameterError
 from mercer.kernels import Gaussian
 from mercer.landmarks.features import principal_coefficients
@@ -32,6 +34,17 @@ LOSSES = {
 by_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
 by_n_views = pytest.mark.parametrize("n_views", [2, 3])
 R, H = 4, 3
+
+
+def gauss_newton(loss, bias=None, penalty=0.0, **options):
+    """(W, features, g) -> the step, with the bias held."""
+    direction = GaussNewton(**options).direction(None, loss, penalty)
+    return lambda W, features, g: direction(W, bias, features, g)
+
+
+def kernel_step(X, G, ridge):
+    space = Coordinates(Centers(Gaussian(1.5), [X]), None, None).raw()
+    return KernelMatrix(ridge).direction(space, "vicreg", 0.0)(None, None, [], G)
 
 
 def tensor(*shape, seed=0):
@@ -274,7 +287,7 @@ def test_one_step_brings_more_than_one_of_adam(loss, whitened, dtype):
     adam = after_one_step(partial(torch.optim.Adam, lr=1e-3), loss, F, W)
     assert adam < start
     for damping in (1e-2, 0.1, 1.0):
-        precondition = preconditioner("gauss_newton", loss=loss, damping=damping)
+        precondition = gauss_newton(loss=loss, damping=damping)
         newton = after_one_step(partial(torch.optim.SGD, lr=1.0), loss, F, W, precondition)
         assert start - newton > 2 * (start - adam)
 
@@ -283,9 +296,9 @@ def test_the_line_search_saves_a_step_that_goes_too_far():
     F, W = images(whitened=True)
     sgd = partial(torch.optim.SGD, lr=1.0)
     start = float(simclr(*(F @ W)))
-    gauss_newton = partial(preconditioner, "gauss_newton", loss=simclr, damping=0.1)
-    assert after_one_step(sgd, simclr, F, W, gauss_newton(line_search=False)) > start
-    assert after_one_step(sgd, simclr, F, W, gauss_newton()) < start
+    damped = partial(gauss_newton, loss=simclr, damping=0.1)
+    assert after_one_step(sgd, simclr, F, W, damped(line_search=False)) > start
+    assert after_one_step(sgd, simclr, F, W, damped()) < start
 
 
 def test_all_parameters_reach_the_step():
@@ -293,7 +306,7 @@ def test_all_parameters_reach_the_step():
     loss = partial(simclr, temperature=0.4)
     g = gradient(loss, F, W, bias) + 1.4 * W
     options = {"damping": 0.3, "max_iter": 4, "tolerance": 1e-5}
-    d = preconditioner("gauss_newton", loss=loss, bias=bias, penalty=0.7, line_search=False, **options)(W, F, g)
+    d = gauss_newton(loss=loss, bias=bias, penalty=0.7, line_search=False, **options)(W, F, g)
     product = gauss_newton_product(simclr_form(0.4), W, F, bias=bias, penalty=0.7)
     assert_allclose(d, gauss_newton_step(product, g, **options), rtol=1e-12)
     for name, other in {"damping": 1.0, "max_iter": 2, "tolerance": 0.5}.items():
@@ -303,36 +316,36 @@ def test_all_parameters_reach_the_step():
 def test_a_penalty_that_outweighs_the_loss_takes_the_step_to_zero():
     F, W, bias = problem()
     g = gradient(simclr, F, W, bias) + 2e4 * W
-    d = preconditioner("gauss_newton", loss=simclr, bias=bias, penalty=1e4, damping=0.0)(W, F, g)
+    d = gauss_newton(loss=simclr, bias=bias, penalty=1e4, damping=0.0)(W, F, g)
     assert_allclose(d, W, atol=1e-3)
 
 
 def test_the_kernel_preconditioner_is_the_inverse():
     X, G = tensor(7, 2), tensor(7, H, seed=1)
     K = Gaussian(1.5).matrix(X)
-    before = K.clone()
     expected = np.linalg.inv(K.numpy() + 0.3 * np.eye(7)) @ G.numpy()
-    assert_allclose(kernel_preconditioned(G, K, 0.3), expected, rtol=1e-9)
-    assert_allclose(preconditioner("kernel", K_mm=K, ridge=0.3)(None, None, G), expected, rtol=1e-9)
-    assert_allclose(kernel_preconditioned(G, K), np.linalg.inv(K.numpy() + 1e-3 * np.eye(7)) @ G.numpy(), rtol=1e-9)
-    assert torch.equal(K, before)
-    rounded = kernel_preconditioner(K, 0.3)(G.float())
+    assert_allclose(kernel_step(X, G, 0.3), expected, rtol=1e-9)
+    rounded = kernel_step(X, G.float(), 0.3)
     assert rounded.dtype == torch.float32
     assert_allclose(rounded, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_in_whitened_coordinates_is_a_step_by_the_kernel_preconditioner():
     X, G = tensor(7, 2), tensor(7, H, seed=1)
-    K = Gaussian(1.5).matrix(X)
-    B = principal_coefficients(K)
-    assert_allclose(B @ (B.T @ G), kernel_preconditioned(G, K, 0.0), rtol=1e-6)
+    B = principal_coefficients(Gaussian(1.5).matrix(X))
+    assert_allclose(B @ (B.T @ G), kernel_step(X, G, 0.0), rtol=1e-6)
 
 
-def test_no_preconditioner_gives_the_gradient_in_a_tensor_of_its_own():
-    g = tensor(R, H)
-    result = preconditioner("none")(None, None, g)
-    assert torch.equal(result, g)
-    assert result.data_ptr() != g.data_ptr()
+def test_preconditioners_are_values_and_have_names():
+    assert [check_preconditioner(name) for name in ("identity", "white", "kernel", "gauss_newton")] == [
+        Identity(),
+        White(),
+        KernelMatrix(),
+        GaussNewton(),
+    ]
+    assert check_preconditioner(KernelMatrix(0.1)) == KernelMatrix(0.1)
+    for plain in (Identity(), White()):
+        assert plain.direction(None, "simclr", 0.0) is None
 
 
 DEGENERATE = {
@@ -357,7 +370,7 @@ def test_degenerate_batches_have_finite_steps(loss, change, dtype):
     F, W, _ = problem()
     F, W = (x.to(dtype) for x in change(F, W))
     g = gradient(loss, F, W)
-    d = preconditioner("gauss_newton", loss=loss)(W, F, g)
+    d = gauss_newton(loss=loss)(W, F, g)
     assert d.shape == W.shape
     assert d.dtype == dtype
     assert torch.isfinite(d).all()
@@ -369,7 +382,7 @@ def test_arguments_stay_as_they_are_and_no_graph_is_left(loss):
     F, W, bias = problem()
     g = gradient(loss, F, W, bias)
     kept = [x.clone() for x in (F, W, bias, g)]
-    precondition = preconditioner("gauss_newton", loss=loss, bias=bias.requires_grad_())
+    precondition = gauss_newton(loss=loss, bias=bias.requires_grad_())
     d = precondition(W.requires_grad_(), F.requires_grad_(), g)
     with torch.no_grad():
         assert_allclose(precondition(W, list(F), g), d, rtol=1e-9)
@@ -387,7 +400,7 @@ class Map(torch.nn.Module):
 def trained(optimizer, rate, n_epochs):
     """W after full batches, by the training loop, with Gauss-Newton's steps in place of the gradients."""
     F, W = images(whitened=True)
-    model, step = Map(W), preconditioner("gauss_newton", loss="barlow_twins")
+    model, step = Map(W), gauss_newton(loss="barlow_twins")
 
     def precondition(rows, generator):
         model.W.grad.copy_(step(model.W, F[:, rows], model.W.grad))
@@ -408,13 +421,13 @@ def trained(optimizer, rate, n_epochs):
 def test_with_sgd_the_rate_of_a_full_step_is_one():
     F, W, result = trained("sgd", 1.0, 3)
     for _ in range(3):
-        W = W - preconditioner("gauss_newton", loss="barlow_twins")(W, F, gradient(barlow_twins, F, W))
+        W = W - gauss_newton(loss="barlow_twins")(W, F, gradient(barlow_twins, F, W))
     assert_allclose(result, W, atol=1e-8)
 
 
 def test_combined_with_adam_every_entry_moves_by_the_rate():
     F, W, result = trained("adam", 1e-3, 1)
-    d = preconditioner("gauss_newton", loss="barlow_twins")(W, F, gradient(barlow_twins, F, W))
+    d = gauss_newton(loss="barlow_twins")(W, F, gradient(barlow_twins, F, W))
     # Along a column of W itself the loss does not change, and all that moves is rounding.
     moving = d.abs() > 1e-3
     assert moving.sum() > 100
@@ -422,35 +435,34 @@ def test_combined_with_adam_every_entry_moves_by_the_rate():
 
 
 REFUSED = {
-    "name": ("newton", {}),
-    "K_mm": ("kernel", {}),
-    "ridge": ("kernel", {"K_mm": torch.eye(2), "ridge": -1.0}),
-    "loss": ("gauss_newton", {"loss": "vicreg"}),
-    "loss_missing": ("gauss_newton", {}),
-    "loss_function": ("gauss_newton", {"loss": vicreg}),
-    "loss_partial": ("gauss_newton", {"loss": partial(vicreg, variance=1.0)}),
-    "loss_lambda": ("gauss_newton", {"loss": lambda *views: simclr(*views)}),
-    "loss_positional": ("gauss_newton", {"loss": partial(simclr, 0.1)}),
-    "loss_type": ("gauss_newton", {"loss": ["simclr"]}),
-    "temperature": ("gauss_newton", {"loss": partial(simclr, temperature=0.0)}),
-    "off_diagonal": ("gauss_newton", {"loss": partial(barlow_twins, off_diagonal=-1.0)}),
-    "penalty": ("gauss_newton", {"loss": "simclr", "penalty": -1.0}),
-    "damping": ("gauss_newton", {"loss": "simclr", "damping": -0.1}),
-    "max_iter": ("gauss_newton", {"loss": "simclr", "max_iter": 0}),
-    "tolerance": ("gauss_newton", {"loss": "simclr", "tolerance": -1.0}),
+    "preconditioner": lambda: check_preconditioner("newton"),
+    "preconditioner of another type": lambda: check_preconditioner(3),
+    "ridge": lambda: KernelMatrix(-1.0),
+    "loss": lambda: gauss_newton("vicreg"),
+    "loss missing": lambda: gauss_newton(None),
+    "loss function": lambda: gauss_newton(vicreg),
+    "loss partial": lambda: gauss_newton(partial(vicreg, variance=1.0)),
+    "loss lambda": lambda: gauss_newton(lambda *views: simclr(*views)),
+    "loss positional": lambda: gauss_newton(partial(simclr, 0.1)),
+    "loss type": lambda: gauss_newton(["simclr"]),
+    "temperature": lambda: gauss_newton(partial(simclr, temperature=0.0)),
+    "off_diagonal": lambda: gauss_newton(partial(barlow_twins, off_diagonal=-1.0)),
+    "penalty": lambda: gauss_newton("simclr", penalty=-1.0),
+    "damping": lambda: GaussNewton(damping=-0.1),
+    "max_iter": lambda: GaussNewton(max_iter=0),
+    "tolerance": lambda: GaussNewton(tolerance=-1.0),
+    "line_search": lambda: GaussNewton(line_search="yes"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_is_not_allowed_is_named(case):
-    name, options = REFUSED[case]
-    parameter = "loss" if case.startswith("loss") else case
-    with pytest.raises(InvalidParameterError, match=f"^{parameter}="):
-        preconditioner(name, **options)
+    with pytest.raises(InvalidParameterError, match=f"^{case.split()[0]}="):
+        REFUSED[case]()
 
 
 @pytest.mark.parametrize("shapes", [[], [(6, R)], [(1, R)] * 2, [(6, R), (5, R)], [(6, R + 1)] * 2, [(R,)] * 2])
 def test_features_of_wrong_shapes_are_refused(shapes):
     features = [torch.ones(shape) for shape in shapes]
     with pytest.raises(ValueError, match="features have shapes"):
-        preconditioner("gauss_newton", loss="simclr")(torch.ones(R, H), features, torch.ones(R, H))
+        gauss_newton(loss="simclr")(torch.ones(R, H), features, torch.ones(R, H))

@@ -19,10 +19,11 @@ from experiments.krepes.cases import ALL_LANDMARKS, CONTESTANTS, DEFAULT, RAW, S
 from experiments.report import make_report
 from experiments.runner import cases_of, load, run
 from mercer import KernelEmbedding, Nystrom, datasets
-from mercer.embedding.gradient import make_objective
+from mercer.embedding import Steps
+from mercer.embedding.trained_losses import make_objective
 from mercer.kernels import Gaussian
 from mercer.landmarks import METHODS
-from mercer.training import Recipe
+from mercer.training import SGD, Adam
 from mercer.views.sources import Augmented
 
 
@@ -54,7 +55,9 @@ def test_cases_are_consistent(quick):
     assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_reach
     for loss in step_cases.BY_STEPS:
         options = found[on(table_5, step_cases.by_steps(loss, "principal"))].settings["options"]
-        assert (options["loss"], options["solver"], options["start"]) == (loss, "gradient", "principal")
+        assert options["loss"] == loss
+        assert options.get("steps", {"start": "principal"})["start"] == "principal"
+        assert ("steps" in options) == (loss != "kernel_autoencoder")
 
 
 @pytest.mark.parametrize("quick", [True, False])
@@ -66,16 +69,18 @@ def test_what_is_trained_by_steps_is_what_it_is_called(quick):
         if settings["contestant"] == "network":
             assert contestants.network_embedding(options, 784, 0).loss in paper.TABLE_1_LOSSES
             continue
-        model = contestants.contestant("KernelEmbedding", options, np.zeros((2, 1)), 0)
+        model = contestants.contestant("KernelEmbedding", dict(options), np.zeros((2, 1)), 0)
         assert model.loss == options["loss"]
-        assert "beside networks" in name or not model.redraw
+        if model.loss == "kernel_autoencoder":
+            assert model.solver == "auto"
+            continue
+        assert model.solver.redraw == ("beside networks" in name)
         if "under preconditioner" in name:
-            assert name.endswith(model.preconditioner)
-            assert (model.recipe is None) == (model.preconditioner == "gauss_newton")
+            assert name.endswith(model.solver.preconditioner)
+            assert isinstance(model.solver.optimizer, SGD) == (model.solver.preconditioner == "gauss_newton")
         if name.endswith(" landmarks"):
             assert f", {model.landmarks} landmarks" in name
         if name.endswith(("Gaussian kernel", "Laplace kernel")):
-            assert model.redraw
             assert model.kernel in name.lower()
     for label, data in all_cases.QUICK.items() if quick else all_cases.FULL.items():
         named = [name for name in found if name.startswith(on(label, "")) and "beside networks" in name]
@@ -190,11 +195,15 @@ def fake_results(changed=None, quick=False):
         accuracy = 0.97 if name == DEFAULT else 0.9
         if name in all_cases.REACH:
             accuracy = 0.99
-        if options.get("solver") == "gradient":
-            accuracy = {"principal": 0.951, "kaiming": 0.94}.get(options.get("start"), 0.94)
-        if "preconditioner" in options:
-            accuracy = 0.9 if options["preconditioner"] == "none" else 0.95
-        elif options.get("solver") == "gradient" or case.settings["contestant"] == "network":
+        steps, by_steps = options.get("steps", {}), "steps" in options or "by steps" in name
+        if by_steps:
+            accuracy = {"principal": 0.951, "random": 0.94}.get(steps.get("start", "principal"), 0.94)
+            accuracy = 0.94 if name == step_cases.UNTRAINED else accuracy
+        if "beside networks" in name:
+            accuracy = 0.94
+        if "preconditioner" in steps:
+            accuracy = 0.9 if steps["preconditioner"] == "identity" else 0.95
+        elif by_steps or case.settings["contestant"] == "network":
             pass
         elif "loss" in options:
             accuracy = paper.TABLE_5[options["loss"], options["landmarks"]] + 0.001
@@ -202,7 +211,7 @@ def fake_results(changed=None, quick=False):
         if case.settings["contestant"] == "KernelEmbedding":
             measures |= {"kappa": 20, "kappa of a random order": 27, "bandwidth": 5.0, "components": 150}
             measures |= {"top 3 of the class": 0.9, "top 3 by the kernel alone": 0.8}
-            measures["effective rank"] = 9.0 if options.get("preconditioner") == "none" else 10.0
+            measures["effective rank"] = 9.0 if steps.get("preconditioner") == "identity" else 10.0
         seeds[case.name] = case.seeds
         for seed in range(case.seeds):
             records[case.name, seed] = {"measures": measures | (changed or {}).get(case.name, {})}
@@ -237,12 +246,12 @@ def test_claims_about_the_full_sets_are_not_run_in_quick():
         (on("mnist", step_cases.by_steps("vicreg", "principal")), {"accuracy": 0.949}, "losses by steps above 95 %"),
         (on("adult", step_cases.preconditioned("simclr", "kernel")), {"accuracy": 0.89}, "Table 2: adult, simclr"),
         (
-            on("covtype", step_cases.preconditioned("barlow_twins", "none")),
+            on("covtype", step_cases.preconditioned("barlow_twins", "identity")),
             {"effective rank": 11.0},
             "Figure 1: covtype, effective rank of A under barlow_twins with preconditioner gauss_newton",
         ),
         (on("cifar10", step_cases.beside_networks("byol", "ResMLP")), {"accuracy": 0.96}, "Table 1: cifar10, byol"),
-        (on("mnist", step_cases.by_steps("byol", "kaiming")), {"accuracy": 0.96}, "Table 4: byol"),
+        (on("mnist", step_cases.by_steps("byol", "random")), {"accuracy": 0.96}, "Table 4: byol"),
     ],
 )
 def test_each_claim_can_fail(case, measures, claim):
@@ -424,8 +433,8 @@ def test_networks_see_the_views_that_the_kernel_embedding_sees():
         fit(noise)
         return seen
 
-    recipe = Recipe(**NETWORK["recipe"])
-    kernel = partial(KernelEmbedding, "simclr", n_landmarks=20, n_components=5, bandwidth=1.0, recipe=recipe)
+    steps = Steps(3, 64, Adam(3e-3), validation_fraction=0.0)
+    kernel = partial(KernelEmbedding, "simclr", n_landmarks=20, n_components=5, bandwidth=1.0, solver=steps)
     theirs = views(lambda augment: kernel(augment=augment, image_shape=(8, 8), random_state=4).fit(ROWS))
     ours = views(lambda augment: fitted_network(4, augment=augment))
     assert len(ours) == 2 * 3 * 4  # views, epochs, batches
@@ -435,7 +444,7 @@ def test_networks_see_the_views_that_the_kernel_embedding_sees():
 
 def test_objectives_of_networks_follow_every_step(monkeypatch):
     calls = []
-    objective = make_objective("simclr", None, 5, negatives="all", seed=0)
+    objective = make_objective("simclr", 5, seed=0)
     objective.after_step = lambda model, step, total_steps: calls.append((step, total_steps))
     monkeypatch.setattr(network_embedding, "make_objective", lambda *_, **__: objective)
     fitted_network()

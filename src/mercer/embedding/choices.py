@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from mercer.embedding.moments import Moments, Statistics, add_views, no_moments, statistics
+from mercer.embedding.centers import Centers
+from mercer.embedding.moments import add_views
 from mercer.embedding.objectives import ClosedForm, held_out_losses
+from mercer.embedding.problem import Halves, halves_of, no_rows
 from mercer.kernels import Kernel
 from mercer.kernels.radial import BandwidthKernel
-from mercer.landmarks.features import principal_coefficients
 from mercer.views.sources import ViewSource
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
@@ -22,30 +22,8 @@ RIDGES_OF_KERNELS = RIDGES[:5:2]
 # embedding needs fewer labels.
 TOLERANCE = 0.1
 
-
-class Halves(NamedTuple):
-    """The moments of a kernel's values with landmarks, of two halves of the rows, and the coordinates to use them in.
-
-    Attributes
-    ----------
-    folds : sequence of two Moments
-    B : tensor of shape (m, r)
-        B^T K_mm B = I.
-    origin : tensor of shape (m,) or None
-        What is taken from the kernel's values: their mean, or nothing.
-    """
-
-    folds: Sequence[Moments]
-    B: Tensor
-    origin: Tensor | None
-
-    def all_rows(self) -> Statistics:
-        """Return the statistics of all rows."""
-        return statistics(self.folds[0].plus(self.folds[1]), self.B, self.origin)
-
-    def each(self) -> tuple[Statistics, Statistics]:
-        """Return the statistics of each half."""
-        return statistics(self.folds[0], self.B, self.origin), statistics(self.folds[1], self.B, self.origin)
+# How many directions ridges are compared in, as a multiple of the number of components, or of so many at least.
+DIRECTIONS, LEAST_COMPONENTS = 3, 100
 
 
 class Choice(NamedTuple):
@@ -54,22 +32,6 @@ class Choice(NamedTuple):
     ridge: float
     loss: float
     tried: list[dict[str, Any]]
-
-
-def no_rows(landmarks: Tensor) -> list[Moments]:
-    """Return the moments of two halves without rows."""
-    return [no_moments(landmarks), no_moments(landmarks)]
-
-
-def halves_of(kernel: Kernel, landmarks: Tensor, folds: Sequence[Moments], center: bool) -> Halves:
-    """Return the moments with the coordinates in which the landmarks are white."""
-    # Small eigenvalues are what the inverse root amplifies, so K_mm has all digits whatever the rows have. Where they
-    # are below 1e-7 of the largest, about the root of the rounding error, products of two kernel values have none left.
-    K_mm = kernel.matrix(landmarks.to(torch.float64))
-    B = principal_coefficients(K_mm, precision=torch.float32)
-    if B.shape[1] == 0:
-        raise ValueError("the kernel matrix of the landmarks is zero: X has no row with k(x, x) above 0.")
-    return Halves(folds, B, folds[0].plus(folds[1]).mean if center else None)
 
 
 def choose_ridge(
@@ -89,7 +51,12 @@ def choose_ridge(
     if not form.has_ridge or min(rows) == 0:
         return Choice(0.0 if ridge == "auto" else float(ridge), float("nan"), [])
     each = halves.each()
-    top = float(torch.linalg.eigvalsh((each[0].second + each[1].second) / 2)[-1])
+    variances, directions = torch.linalg.eigh((each[0].second + each[1].second) / 2)
+    top = float(variances[-1])
+    if len(variances) > (most := DIRECTIONS * max(n_components, LEAST_COMPONENTS)):
+        # Ridges are compared in the directions of largest variance: in all of them the eigenproblems of two halves at
+        # nine ridges would take longer than all else in a fit.
+        each = each[0].along(directions[:, -most:]), each[1].along(directions[:, -most:])
     ridges = [share * top for share in shares] if ridge == "auto" else [float(ridge)]
     losses = held_out_losses(form, each, ridges, n_components)
     tried = [
@@ -107,11 +74,11 @@ def choose_kernel(
     kernels: Sequence[Kernel],
     form: ClosedForm,
     source: ViewSource,
-    landmarks: Tensor,
+    centers: Centers,
     *,
     ridge: Any,
     n_components: int,
-    center: bool,
+    bias: str,
     seed: int,
 ) -> tuple[Kernel, list[dict[str, Any]]]:
     """Return the kernel with the smallest loss on rows left out, each at its best ridge; and what was tried.
@@ -120,8 +87,8 @@ def choose_kernel(
     """
     choices = []
     for kernel in kernels:
-        folds = add_views(no_rows(landmarks), kernel, landmarks, source.chunks(landmarks), seed)
-        halves = halves_of(kernel, landmarks, folds, center)
+        tried = centers._replace(kernel=kernel)
+        halves = halves_of(tried, add_views(no_rows(tried), tried, source.chunks(tried.like), seed), bias)
         width = min(n_components, halves.B.shape[1])
         choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))
     losses = [choice.loss for choice in choices]

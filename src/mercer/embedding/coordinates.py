@@ -6,8 +6,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mercer.kernels import Kernel
-from mercer.losses import orthonormal, tikhonov
+from mercer.embedding.centers import Centers
+from mercer.losses import tikhonov
 from mercer.views.sources import ViewSource
 
 BatchFeatures = Callable[[Tensor, torch.Generator], list[Tensor]]
@@ -15,43 +15,40 @@ BatchFeatures = Callable[[Tensor, torch.Generator], list[Tensor]]
 
 
 class Coordinates(NamedTuple):
-    """Rows -> z, their kernel features, on which embeddings W^T z are linear.
+    """Views -> z, their kernel features, on which embeddings W^T z + γ are linear.
 
     White, z = B^T (k(x) - origin) with B^T K_mm B = I: the kernel's norm of W^T z is |W|, and steps along the gradient
     by W are steps in the kernel's space. As they are, z = k(x) - origin, W is A, and the norm is Tr(A^T K_mm A).
 
     Attributes
     ----------
-    kernel : Kernel
-    landmarks : tensor of shape (m, d)
+    centers : Centers
     B : tensor of shape (m, r)
     origin : tensor of shape (m,) or None
     K_mm : tensor of shape (m, m) or None
         The kernel's values between landmarks, for coordinates as they are; None for white ones.
     """
 
-    kernel: Kernel
-    landmarks: Tensor
+    centers: Centers
     B: Tensor
     origin: Tensor | None
     K_mm: Tensor | None = None
 
     def raw(self) -> "Coordinates":
         """Return the coordinates as they are."""
-        return self._replace(K_mm=self.kernel.matrix(self.landmarks.to(torch.float64)))
+        return self._replace(K_mm=self.centers.gram())
 
-    def map(self) -> Callable[[Tensor], Tensor]:
-        """Return x -> z, with what depends on the landmarks alone done once."""
-        prepared = self.kernel.prepare(self.landmarks)
-        B = self.B.to(self.landmarks) if self.K_mm is None else None
+    def map(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
+        """Return views -> z of each, with what depends on the landmarks alone done once."""
+        values, like = self.centers.values(), self.centers.like
+        B = self.B.to(like) if self.K_mm is None else None
         origin = self.origin if B is None or self.origin is None else self.origin @ self.B
-        shift = None if origin is None else origin.to(self.landmarks)
+        shift = None if origin is None else origin.to(like)
 
-        def features(x: Tensor) -> Tensor:
+        def features(views: Sequence[Tensor]) -> list[Tensor]:
             with torch.no_grad():
-                K = self.kernel.values(self.kernel.prepare(x.to(self.landmarks), beside=prepared), prepared)
-                Z = K if B is None else K @ B
-                return Z if shift is None else Z - shift
+                mapped = [K if B is None else K @ B for K in values(views)]
+                return mapped if shift is None else [Z - shift for Z in mapped]
 
         return features
 
@@ -71,34 +68,35 @@ class Coordinates(NamedTuple):
         """Return Tr(A^T K_mm A)."""
         return tikhonov(W, None if self.K_mm is None else self.K_mm.to(W))
 
-    def orthonormal(self, W: Tensor) -> Tensor:
-        """Return the nearest W with A^T K_mm A = I."""
-        return orthonormal(W, self.K_mm)
-
 
 def drawn_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures:
     """Return the features of views that are drawn anew for each batch; O(b p m (d + r)) a batch."""
-    features, like = coordinates.map(), coordinates.landmarks
+    features, like = coordinates.map(), coordinates.centers.like
 
     def batch(rows: Tensor, generator: torch.Generator) -> list[Tensor]:
-        return [features(view) for view in source.batch(rows.numpy(), generator, like)]
+        return features(source.batch(rows.numpy(), generator, like))
 
     return batch
 
 
-def kept_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures:
-    """Return the features of views that are drawn once: those that sums over all rows are of, in n p r numbers."""
-    features, like = coordinates.map(), coordinates.landmarks
+def all_features(coordinates: Coordinates, source: ViewSource) -> list[Tensor]:
+    """Return the features of all rows, one tensor of shape (n, r) a view: of the views that sums are made of."""
+    features, like = coordinates.map(), coordinates.centers.like
     kept: list[Tensor] = []
     start = 0
     for views in source.chunks(like):
-        blocks = [features(view) for view in views]
+        blocks = features(views)
         # Room for all rows at once: blocks that are put together at the end would be there twice.
         kept = kept or [block.new_empty((source.n_rows, block.shape[1])) for block in blocks]
         for Z, block in zip(kept, blocks, strict=True):
             Z[start : start + len(block)] = block
         start += len(blocks[0])
-    return features_at_hand(kept)
+    return kept
+
+
+def kept_features(coordinates: Coordinates, source: ViewSource) -> BatchFeatures:
+    """Return the features of views that are drawn once, kept in n p r numbers."""
+    return features_at_hand(all_features(coordinates, source))
 
 
 def features_at_hand(kept: Sequence[Tensor]) -> BatchFeatures:

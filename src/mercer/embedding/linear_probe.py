@@ -55,8 +55,9 @@ class LossDistribution:
 _COEFFICIENT = loguniform(1e-5, 1e2)
 SPACES: dict[str, dict[str, Any]] = {
     "kernel_pca": {"ridge": _COEFFICIENT},
-    "simple_contrastive": {"ridge": _COEFFICIENT},
+    "simple_contrastive": {},
     "spectral_contrastive": {"ridge": _COEFFICIENT},
+    "kernel_autoencoder": {"ridge": _COEFFICIENT},
     "simclr": {"loss": LossDistribution(simclr, temperature=loguniform(1e-3, 1e2))},
     "barlow_twins": {"loss": LossDistribution(barlow_twins, off_diagonal=_COEFFICIENT)},
     "vicreg": {
@@ -227,13 +228,15 @@ def search_space(loss: str) -> dict[str, Any]:
 
     Parameters
     ----------
-    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive", "simclr", "barlow_twins", "vicreg"}
+    loss : {"kernel_pca", "simple_contrastive", "spectral_contrastive", "kernel_autoencoder", "simclr", \
+"barlow_twins", "vicreg"}
 
     Returns
     -------
     dict from parameter to distribution
         For `RandomizedSearchCV`, beside what else is to be searched, log-uniform from 1e-5 to 100: `ridge`, or for the
-        last three the `loss` with its weights drawn, the temperature from 1e-3 to 100.
+        last three the `loss` with its weights drawn, the temperature from 1e-3 to 100. Nothing for
+        "simple_contrastive", whose constraint takes the place of the penalty: only what a loss reads is named.
 
     Examples
     --------

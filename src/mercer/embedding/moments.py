@@ -1,13 +1,15 @@
 """What the closed forms need of the data: sums over rows of products of kernel values between views."""
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.kernels import Kernel
+from mercer.embedding.centers import Centers
+from mercer.linalg import in_parallel
 
 Views = Sequence[Tensor]
 """The p views of the same rows, each of shape (n, d)."""
@@ -56,15 +58,20 @@ class Moments(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], the mean, and E[k(x, x)].
+    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], the mean, and E |φ|^2.
 
-    B whitens the landmarks, B^T K_mm B = I: f(x) = W^T z has A = B W, and the penalty Tr(A^T K_mm A) is |W|^2.
+    B whitens the landmarks, B^T K_mm B = I: f(x) = W^T z has A = B W, and the penalty Tr(A^T K_mm A) is |W|^2. φ is a
+    row in the kernel's space, less the point there that the origin stands for, so that |φ|^2 is k(x, x) without one.
     """
 
     second: Tensor
     cross: Tensor
     mean: Tensor
     diagonal: float
+
+    def along(self, V: Tensor) -> "Statistics":
+        """Return the moments of V^T z, for directions V of shape (r, k)."""
+        return self._replace(second=V.T @ self.second @ V, cross=V.T @ self.cross @ V, mean=V.T @ self.mean)
 
 
 def no_moments(landmarks: Tensor) -> Moments:
@@ -74,39 +81,68 @@ def no_moments(landmarks: Tensor) -> Moments:
     return Moments(0, zeros[0].clone(), zeros, zeros.clone(), zeros[0, 0].clone())
 
 
-def add_views(
-    folds: Sequence[Moments], kernel: Kernel, landmarks: Tensor, chunks: Iterable[Views], seed: int
-) -> list[Moments]:
+def add_views(folds: Sequence[Moments], centers: Centers, chunks: Iterable[Views], seed: int) -> list[Moments]:
     """Return the moments of each fold with those of chunks of rows added.
 
     The rows of a chunk are shuffled, by the seed, and dealt to the folds in turn. In their own order they may alternate
     between two sources, as the writers of MNIST do: folds would then differ by more than chance.
 
     O(n p m (d + m)) time: per view one kernel matrix and one product, and one product more for all pairs, since with
-    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk.
+    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk,
+    a thread.
     """
-    folds = list(folds)
-    prepared = kernel.prepare(landmarks)
-    for views in chunks:
-        p, n = len(views), len(views[0])
-        shuffle = shuffled(n, seed, sum(fold.n_rows for fold in folds)).to(landmarks.device)
-        sums = torch.zeros((n, len(landmarks)), dtype=torch.float64, device=landmarks.device)
-        seconds = [torch.zeros_like(fold.second) for fold in folds]
-        diagonals = torch.zeros_like(sums[:, 0])
-        scratch = torch.empty((n, len(landmarks)), dtype=landmarks.dtype, device=landmarks.device)
-        for view in views:
-            x = kernel.prepare(view[shuffle].to(landmarks), beside=prepared)
-            K = kernel.values(x, prepared, scratch).to(torch.float64)
-            sums += K
-            diagonals += kernel.prepared_diagonal(x)
-            for i, second in enumerate(seconds):
-                second.addmm_(K[i :: len(folds)].T, K[i :: len(folds)])
-        for i, (fold, second) in enumerate(zip(folds, seconds, strict=True)):
-            dealt = sums[i :: len(folds)]
-            cross = (dealt.T @ dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
-            diagonal = diagonals[i :: len(folds)].sum() / p
-            folds[i] = fold.plus(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
+    folds, n_folds, like = list(folds), len(folds), centers.like
+    prepared = [centers.kernel.prepare(Z) for Z in centers.sets]
+    # Chunks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest, and
+    # beside a busy process that is most of the time.
+    workers = torch.get_num_threads() if like.device.type == "cpu" else 1
+    place = sum(fold.n_rows for fold in folds)
+    for group in grouped(chunks, workers):
+        places = np.cumsum([place, *(len(views[0]) for views in group)])
+        place = int(places[-1])
+        tasks = [
+            (centers, prepared, views, n_folds, shuffled(len(views[0]), seed, before))
+            for views, before in zip(group, places.tolist(), strict=False)
+        ]
+        summed = in_parallel(lambda task: chunk_moments(*task), tasks, workers)
+        for parts in summed:
+            folds = [fold.plus(part) for fold, part in zip(folds, parts, strict=True)]
     return folds
+
+
+def chunk_moments(
+    centers: Centers, prepared: Sequence[Any], views: Views, n_folds: int, order: Tensor
+) -> list[Moments]:
+    """Return the moments of the rows of a chunk that are dealt to each fold, in an order."""
+    kernel, like = centers.kernel, centers.like
+    p, n, order = len(views), len(views[0]), order.to(like.device)
+    zeros = torch.zeros((len(like), len(like)), dtype=torch.float64, device=like.device)
+    sums = zeros.new_zeros((n, len(like)))
+    seconds = [zeros.clone() for _ in range(n_folds)]
+    diagonals = zeros.new_zeros(n)
+    scratch = torch.empty((n, len(like)), dtype=like.dtype, device=like.device)
+    for j, view in enumerate(views):
+        landmarks = prepared[j % len(prepared)]
+        x = kernel.prepare(view[order].to(like), beside=landmarks)
+        K = kernel.values(x, landmarks, scratch).to(torch.float64)
+        sums += K
+        diagonals += kernel.prepared_diagonal(x)
+        for i, second in enumerate(seconds):
+            second.addmm_(K[i::n_folds].T, K[i::n_folds])
+    found = []
+    for i, second in enumerate(seconds):
+        dealt = sums[i::n_folds]
+        cross = (dealt.T @ dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
+        diagonal = diagonals[i::n_folds].sum() / p
+        found.append(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
+    return found
+
+
+def grouped(chunks: Iterable[Views], size: int) -> Iterator[list[Views]]:
+    """Yield chunks by so many at a time."""
+    waiting = iter(chunks)
+    while group := list(islice(waiting, size)):
+        yield group
 
 
 def shuffled(n: int, seed: int, place: int) -> Tensor:
@@ -117,11 +153,14 @@ def shuffled(n: int, seed: int, place: int) -> Tensor:
 def statistics(moments: Moments, B: Tensor, origin: Tensor | None = None) -> Statistics:
     """Return the means of z = B^T (k(x) - origin) from the sums; the origin is 0 unless it is given.
 
-    Taking a from k turns E[k k^T] into E[k k^T] - μ a^T - a μ^T + a a^T, μ = E[k].
+    Taking a from k turns E[k k^T] into E[k k^T] - μ a^T - a μ^T + a a^T, μ = E[k]. In the kernel's space it takes
+    away the point c of the landmarks' span whose kernel values with them are a, so that E |φ(x) - c|^2 is
+    E[k(x, x)] - 2 (B^T μ)^T (B^T a) + |B^T a|^2.
     """
     mean = moments.mean
     a = torch.zeros_like(mean) if origin is None else origin
     change = torch.outer(a, a) - torch.outer(mean, a) - torch.outer(a, mean)
     second, cross = (B.T @ (part / moments.n_rows + change) @ B for part in (moments.second, moments.cross))
-    diagonal = float(moments.diagonal / moments.n_rows)
+    center = B.T @ a
+    diagonal = float(moments.diagonal / moments.n_rows - 2.0 * (B.T @ mean) @ center + center @ center)
     return Statistics((second + second.T) / 2, (cross + cross.T) / 2, B.T @ (mean - a), diagonal)

@@ -1,10 +1,8 @@
-"""The losses of `KernelEmbedding` that have an exact optimum: how each is minimised and measured."""
+"""The losses of `KernelEmbedding` that have an exact optimum: how each is minimized and measured."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
-
-from torch import Tensor
 
 from mercer.embedding.closed_forms import (
     Optimum,
@@ -28,27 +26,31 @@ class ClosedForm(NamedTuple):
     optima : callable
         (statistics, ridges, n_components) -> the optimum at each ridge.
     loss : callable
-        (statistics, W) -> the loss of f = W^T z, without the penalty.
+        (statistics, W, bias) -> the loss of f = W^T z + bias, without the penalty.
     n_views : int
         How many views of a sample it needs at least.
     has_ridge : bool
         Whether the optimum depends on the ridge.
+    constant : float or None
+        The eigenvalue of the component that is constant, where a learned bias brings one; None where the best bias is
+        that of the centered rows, or none is better than another.
     """
 
     optima: Optima
-    loss: Callable[[Statistics, Tensor], float]
+    loss: Callable[..., float]
     n_views: int
     has_ridge: bool
+    constant: float | None = None
 
 
-LOSSES = ("spectral_contrastive", "simple_contrastive", "kernel_pca")
+CLOSED_FORMS = ("spectral_contrastive", "simple_contrastive", "kernel_pca")
 
 
-def closed_form(loss: str, regularizer: str) -> ClosedForm:
-    """Return the closed form of a loss under a regulariser."""
+def closed_form(loss: str, regularizer: str = "covariance") -> ClosedForm:
+    """Return the closed form of a loss under a regularizer."""
     spectral = partial(spectral_contrastive_optima, regularizer=regularizer)
     return {
-        "spectral_contrastive": ClosedForm(spectral, spectral_contrastive_loss, 2, True),
+        "spectral_contrastive": ClosedForm(spectral, spectral_contrastive_loss, 2, True, 1.0),
         "simple_contrastive": ClosedForm(simple_contrastive_optima, simple_contrastive_loss, 2, False),
         "kernel_pca": ClosedForm(kernel_pca_optima, kernel_pca_loss, 1, True),
     }[loss]

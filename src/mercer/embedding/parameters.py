@@ -2,28 +2,41 @@
 
 from typing import Any
 
-from mercer.checks import check_bandwidth, check_choice, check_count, check_flag, check_number
-from mercer.embedding.closed_forms import REGULARIZERS
-from mercer.embedding.gauss_newton_forms import gauss_newton_form
-from mercer.embedding.gradient import DEFAULT_RECIPES, GRADIENT_LOSSES, RAW, STARTS, views_needed
-from mercer.embedding.objectives import LOSSES
+from mercer.checks import check_bandwidth, check_choice, check_count, check_number
+from mercer.embedding.alternate import Alternate
+from mercer.embedding.centers import TUPLES
+from mercer.embedding.exact import Exact
+from mercer.embedding.objectives import CLOSED_FORMS
+from mercer.embedding.problem import BIASES
+from mercer.embedding.steps import Steps
+from mercer.embedding.trained_losses import AUTOENCODER, GRADIENT_LOSSES, views_needed
 from mercer.exceptions import invalid_parameter
-from mercer.losses.objective import NEGATIVES
-from mercer.training import check_recipe
 
-SOLVERS = ("auto", "exact", "gradient")
+LOSSES = (*CLOSED_FORMS, *[name for name in GRADIENT_LOSSES if name not in CLOSED_FORMS], AUTOENCODER)
 
 
-def is_exact(embedding: Any) -> bool:
-    """Whether the loss of an embedding is minimised exactly."""
-    has_optimum = isinstance(embedding.loss, str) and embedding.loss in LOSSES
-    return embedding.solver == "exact" or (embedding.solver == "auto" and has_optimum)
+def reconstructs(embedding: Any) -> bool:
+    """Whether rows can be had back from their embeddings."""
+    return isinstance(embedding.loss, str) and embedding.loss == AUTOENCODER
+
+
+def solver_of(embedding: Any) -> Exact | Steps | Alternate:
+    """Return the solver of an embedding: the one that was given, or the one that suits its loss."""
+    if isinstance(embedding.solver, (Exact, Steps, Alternate)):
+        return embedding.solver
+    if reconstructs(embedding):
+        return Alternate()
+    return Exact() if isinstance(embedding.loss, str) and embedding.loss in CLOSED_FORMS else Steps()
 
 
 def check_parameters(embedding: Any, n_given: int | None = None) -> None:
     """Raise if a parameter is not what it may be; `n_given` is the number of views that were given, if any were."""
-    _check_training(embedding)
-    check_choice("regularizer", embedding.regularizer, REGULARIZERS)
+    loss, solver = embedding.loss, embedding.solver
+    if not callable(loss):
+        check_choice("loss", loss, LOSSES)
+    if not isinstance(solver, (Exact, Steps, Alternate)) and not (isinstance(solver, str) and solver == "auto"):
+        raise invalid_parameter("solver", solver, "'auto', or Exact(), Steps() or Alternate() of mercer.embedding")
+    solver_of(embedding).check(loss)
     if embedding._is_precomputed():
         raise invalid_parameter(
             "kernel", embedding.kernel, "a kernel of rows: views of a kernel matrix cannot be drawn"
@@ -33,38 +46,10 @@ def check_parameters(embedding: Any, n_given: int | None = None) -> None:
         check_count("n_components", embedding.n_components)
     if embedding.ridge != "auto":
         check_number("ridge", embedding.ridge, at_least=0.0)
-    for name in ("center", "landmark_tuples", "redraw"):
-        check_flag(name, getattr(embedding, name))
+    check_choice("bias", embedding.bias, BIASES)
+    check_choice("landmark_tuples", embedding.landmark_tuples, TUPLES)
     check_bandwidth(embedding.bandwidth)
     _check_views(embedding, n_given)
-
-
-def _check_training(embedding: Any) -> None:
-    loss = embedding.loss
-    if not callable(loss):
-        check_choice("loss", loss, (*LOSSES, *[name for name in GRADIENT_LOSSES if name not in LOSSES]))
-    check_choice("solver", embedding.solver, SOLVERS)
-    if embedding.solver == "exact" and (not isinstance(loss, str) or loss not in LOSSES):
-        raise invalid_parameter(
-            "solver", "exact", f"'auto' or 'gradient' for loss={loss!r}, which has no exact optimum"
-        )
-    check_choice("start", embedding.start, STARTS)
-    check_choice("negatives", embedding.negatives, NEGATIVES)
-    _check_preconditioner(embedding)
-    check_recipe("recipe", embedding.recipe)
-
-
-def _check_preconditioner(embedding: Any) -> None:
-    name = check_choice("preconditioner", embedding.preconditioner, tuple(DEFAULT_RECIPES))
-    if name == "gauss_newton":
-        gauss_newton_form(embedding.loss)
-    if name in RAW and embedding.loss == "kernel_autoencoder":
-        raise invalid_parameter(
-            "preconditioner",
-            name,
-            "'whitening' for loss='kernel_autoencoder'",
-            "What it reconstructs are features in white coordinates, whose distances are the kernel's.",
-        )
 
 
 def _check_views(embedding: Any, n_given: int | None) -> None:
@@ -80,4 +65,8 @@ def _check_views(embedding: Any, n_given: int | None) -> None:
             None,
             f"a view, or 'auto', if loss={embedding.loss!r}",
             "fit_views() takes views that are there.",
+        )
+    if embedding.landmark_tuples != "shared" and needed == 1 and n_given is None:
+        raise invalid_parameter(
+            "landmark_tuples", embedding.landmark_tuples, f"'shared' for loss={embedding.loss!r}, which draws no views"
         )

@@ -22,7 +22,15 @@ SCIKIT_LEARN: dict[str, str] = {}
 # from all their fields.
 RESULTS: dict[str, str] = {
     "mercer.embedding.Augmented": "mercer.views.sources:Augmented",
+    "mercer.embedding.Alternate": "mercer.embedding.alternate:Alternate",
+    "mercer.embedding.Decoder": "mercer.embedding.decoder:Decoder",
+    "mercer.embedding.Exact": "mercer.embedding.exact:Exact",
+    "mercer.embedding.GaussNewton": "mercer.embedding.preconditioners:GaussNewton",
+    "mercer.embedding.Identity": "mercer.embedding.preconditioners:Identity",
+    "mercer.embedding.KernelMatrix": "mercer.embedding.preconditioners:KernelMatrix",
     "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
+    "mercer.embedding.Steps": "mercer.embedding.steps:Steps",
+    "mercer.embedding.White": "mercer.embedding.preconditioners:White",
     "mercer.tabular_models.Calibration": "mercer.tabular_models.calibration:Calibration",
     "mercer.tabular_models.FoldScores": "mercer.tabular_models.cv_plus:FoldScores",
     "mercer.tabular_models.LatentMachine": "mercer.tabular_models.latent_machine:LatentMachine",
@@ -37,7 +45,10 @@ RESULTS: dict[str, str] = {
     "mercer.tables.Categories": "mercer.tables.readers:Categories",
     "mercer.tables.LevelMeans": "mercer.tables.level_means:LevelMeans",
     "mercer.tables.Texts": "mercer.tables.text:Texts",
+    "mercer.training.Adam": "mercer.training.values:Adam",
+    "mercer.training.Cosine": "mercer.training.values:Cosine",
     "mercer.training.Recipe": "mercer.training.recipe:Recipe",
+    "mercer.training.SGD": "mercer.training.values:SGD",
 }
 
 # Workflows, which take data as people have them; they are on a floor above this one.

@@ -7,10 +7,14 @@ from mercer.training.optimizers import OPTIMIZERS, make_optimizer
 from mercer.training.progress import fit_progress
 from mercer.training.recipe import Recipe, check_recipe
 from mercer.training.settings import settings_of
+from mercer.training.values import SGD, Adam, Cosine
 
 __all__ = [
     "LARS",
     "OPTIMIZERS",
+    "SGD",
+    "Adam",
+    "Cosine",
     "Recipe",
     "Training",
     "check_recipe",

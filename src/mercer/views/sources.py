@@ -14,7 +14,9 @@ from mercer.blocks import as_tensor, row_slices
 from mercer.checks import PRECISIONS, refuse_sparse
 from mercer.exceptions import invalid_parameter
 from mercer.views import check_view
+from mercer.views.base import Augmentation
 from mercer.views.chain import check_image_shape
+from mercer.views.neighbors import NeighborMixing, references_of, strength_of
 
 # Rows whose views are drawn together.
 ROWS_A_DRAW = 2048
@@ -62,12 +64,21 @@ class Augmented(NamedTuple):
     shape : tuple of int
         Of one sample.
     center, scale : ndarrays of shape (d,) or None
+    references : ndarray of shape (m, d) or None
+        Rows towards which views of table rows go (`NeighborMixing`), in place of `augment`.
+    kernel : Kernel or None
+        Which of them are near.
+    strength : float
+        How far.
     """
 
     augment: Any
     shape: tuple[int, ...]
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
+    references: np.ndarray | None = None
+    kernel: Any = None
+    strength: float = 0.0
 
     @classmethod
     def fitted(cls, augment: Any, shape: tuple[int, ...], X: np.ndarray) -> "Augmented":
@@ -82,9 +93,22 @@ class Augmented(NamedTuple):
         center, scale = (np.broadcast_to(np.asarray(part, X.dtype), X.shape[1:]) for part in moments)
         return cls(augment, shape, center.copy(), np.where(scale > 0, scale, 1.0).astype(X.dtype))
 
+    @classmethod
+    def towards_neighbors(cls, X: np.ndarray, kernel: Any, seed: int) -> "Augmented":
+        """Return views of table rows that go towards their neighbors, as far as most rows stay themselves."""
+        references = references_of(X, seed)
+        strength = strength_of(torch.from_numpy(references), kernel)
+        return cls("auto", X.shape[1:], references=references, kernel=kernel, strength=strength)
+
+    def view(self) -> Augmentation:
+        """Return the view that is drawn."""
+        if self.references is None:
+            return check_view(self.augment, self.shape)
+        return NeighborMixing(torch.from_numpy(self.references), self.kernel, self.strength)
+
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return a view of each row."""
-        view = check_view(self.augment, self.shape)
+        view = self.view()
         if self.center is None or self.scale is None:
             changed = view(x.reshape(len(x), *self.shape), generator)
         else:

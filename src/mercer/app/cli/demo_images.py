@@ -18,19 +18,20 @@ from mercer.app.cli.output import new_table, progress
 from mercer.discriminant.kernel_discriminant import KernelDiscriminant
 from mercer.embedding.kernel_embedding import KernelEmbedding
 from mercer.embedding.nystrom import Nystrom
+from mercer.embedding.steps import Steps
 from mercer.kernels import median_distance
 from mercer.mahalanobis import Mahalanobis
 from mercer.plots import DiscriminantDisplay, EmbeddingDisplay
 from mercer.plots.style import pyplot
-from mercer.training import Recipe
+from mercer.training import Adam
 
 # All that there are.
 N_IMAGES = 1797
 LANDMARKS, COMPONENTS = 400, 100
 # Of the embedding by steps.
 FEW_COMPONENTS = 64
-STEPS: dict[str, Any] = {"n_epochs": 40, "batch_size": 256, "learning_rate": 0.02, "warmup_epochs": 1.0}
-NO_STEPS: dict[str, Any] = {"n_epochs": 1, "learning_rate": 1e-12}
+STEPS = Steps(epochs=40, optimizer=Adam(0.02))
+NO_STEPS = Steps(epochs=1, optimizer=Adam(1e-12))
 # The share of the images to learn from that have labels.
 LABELLED = 0.1
 DPI = 120
@@ -98,13 +99,11 @@ def training(console: Console, out: Path, seed: int) -> list[Path]:
         "image_shape": (8, 8),
         "random_state": seed,
     }
-    start, trained = (
-        KernelEmbedding("simclr", solver="gradient", recipe=Recipe(**steps), **shared) for steps in (NO_STEPS, STEPS)
-    )
+    start, trained = (KernelEmbedding("simclr", solver=steps, **shared) for steps in (NO_STEPS, STEPS))
     exact = KernelEmbedding("spectral_contrastive", **shared)
     contestants = {
         "the start: principal components": start,
-        f"SimCLR, {STEPS['n_epochs']} epochs from there": trained,
+        f"SimCLR, {STEPS.epochs} epochs from there": trained,
         "spectral contrastive loss, exactly": exact,
     }
     console.print(probe_table(digits, contestants))

@@ -1,0 +1,194 @@
+"""The kernel autoencoder as a solver: codes from closed forms, then decoder and encoder in turn."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from sklearn.neighbors import kneighbors_graph
+from torch import Tensor
+
+from mercer.checks import check_count, check_number
+from mercer.embedding.coordinates import Coordinates, all_features
+from mercer.embedding.decoder import RIDGES, SPREADS, Decoder, decoder_without_weights, solved, unexplained
+from mercer.embedding.problem import Problem, Solution
+from mercer.embedding.steps import split_rows
+from mercer.embedding.trained_losses import AUTOENCODER
+from mercer.exceptions import invalid_parameter
+from mercer.views.sources import given_arrays
+
+# Rows that it learns from, at most: the numbers that are learned are far fewer.
+MOST_ROWS = 10_000
+# Weights of the encoder's squared norm, as shares of the largest variance of kernel features.
+ENCODER_RIDGES = (1e-7, 1e-5, 1e-3)
+# Neighbors of a row in the graph whose slowest vectors are codes to start from, and its rows, at most.
+NEIGHBORS, GRAPH_ROWS = 10, 1000
+# A round must lower the loss on the rows left out by this share of it.
+LEAST_GAIN = 1e-3
+
+
+class Autoencoder(NamedTuple):
+    """An encoder W of shape (r, h), its decoder, and the share of the variance of left-out rows that it loses."""
+
+    W: Tensor
+    decoder: Decoder
+    ridge: float
+    decoder_ridge: float
+    loss: float
+
+
+class Rows(NamedTuple):
+    """Features z of rows and the rows themselves, those that are learned from and those that are left out."""
+
+    Z: Tensor
+    X: Tensor
+    Z_out: Tensor
+    X_out: Tensor
+
+
+@dataclass(frozen=True)
+class Alternate:
+    """Minimize the loss of the kernel autoencoder, E |x - g(f(x))|^2 with the squared norms of f and g.
+
+    The decoder g is a ridge regression on the codes, solved exactly (`decoder.py`); its bandwidth is a multiple of the
+    spread of the codes. Codes start from closed forms: the best under a linear decoder, which is a reduced-rank kernel
+    regression of the rows on themselves; and the slowest vectors of the graph of neighbors, which follow a curve where
+    a linear decoder would cut across it. Weights of the norms, bandwidth and start are those that lose least of rows
+    left out. Then, in rounds, the encoder is improved by L-BFGS under the decoder, and the decoder solved again.
+
+    Parameters
+    ----------
+    rounds : int, default=5
+        At most; they end when the rows left out gain no more.
+    iterations : int, default=20
+        Of L-BFGS, in a round.
+    validation_fraction : float, default=0.2
+        The share of the rows that are left out to choose by.
+    """
+
+    rounds: int = 5
+    iterations: int = 20
+    validation_fraction: float = 0.2
+
+    def __post_init__(self) -> None:
+        check_count("rounds", self.rounds, at_least=0)
+        check_count("iterations", self.iterations)
+        fraction = check_number("validation_fraction", self.validation_fraction, above=0.0)
+        if fraction >= 1.0:
+            raise invalid_parameter("validation_fraction", self.validation_fraction, "above 0 and below 1")
+
+    def check(self, loss: Any) -> None:
+        """Raise unless the loss is that of the kernel autoencoder."""
+        if loss != AUTOENCODER:
+            raise invalid_parameter("solver", self, f"'auto', Exact() or Steps() for loss={loss!r}")
+
+    def solve(self, problem: Problem, estimator: Any = None) -> Solution:
+        """Return encoder and decoder; the loss is the share of the variance of rows left out that they lose."""
+        rows = self._rows(problem)
+        ridges = ENCODER_RIDGES if problem.ridge == "auto" else (float(problem.ridge),)
+        best = min(candidates(rows, problem, ridges), key=lambda found: found.loss)
+        history = [{"round": 0, "criterion": best.loss}]
+        for number in range(self.rounds):
+            improved = self._round(rows, best)
+            history.append({"round": number + 1, "criterion": improved.loss})
+            if improved.loss > (1.0 - LEAST_GAIN) * best.loss:
+                best = min(best, improved, key=lambda found: found.loss)
+                break
+            best = improved
+        codes = rows.Z @ best.W
+        return Solution(
+            best.W, torch.zeros_like(best.W[0]), codes.var(dim=0), best.ridge, best.loss, history, best.decoder
+        )
+
+    def _rows(self, problem: Problem) -> Rows:
+        source, halves = problem.source, problem.halves
+        if source.n_rows > MOST_ROWS:
+            drawn = np.random.default_rng(problem.seed).permutation(source.n_rows)[:MOST_ROWS]
+            source = source.of_rows(np.sort(drawn))
+        features = all_features(Coordinates(problem.centers, halves.B, halves.origin), source)
+        X = [torch.from_numpy(array) for array in (given_arrays(source) or [source.X])]  # type: ignore[union-attr]
+        seen, left_out = split_rows(source.n_rows, self.validation_fraction, problem.seed)
+        left_out = left_out if len(left_out) else seen
+
+        def part(tensors: list[Tensor], index: np.ndarray) -> Tensor:
+            return torch.cat([tensor[torch.from_numpy(index)] for tensor in tensors]).to(halves.B)
+
+        return Rows(part(features, seen), part(X, seen), part(features, left_out), part(X, left_out))
+
+    def _round(self, rows: Rows, found: Autoencoder) -> Autoencoder:
+        """Improve the encoder under the decoder, then solve the decoder for the new codes."""
+        W = found.W.contiguous().clone().requires_grad_()
+        optimizer = torch.optim.LBFGS([W], max_iter=self.iterations, line_search_fn="strong_wolfe")
+        scale = (rows.X - rows.X.mean(dim=0)).square().sum(dim=1).mean()
+
+        def loss() -> Tensor:
+            optimizer.zero_grad()
+            rest = (rows.X - found.decoder.rows(rows.Z @ W)).square().sum(dim=1).mean() / scale
+            value = rest + found.ridge * W.square().sum() / scale
+            value.backward()
+            return value
+
+        with torch.enable_grad():
+            optimizer.step(loss)
+        return decoded(rows, W.detach(), found.ridge)
+
+
+def candidates(rows: Rows, problem: Problem, ridges: Any) -> list[Autoencoder]:
+    """Return the autoencoders of every start, each with the decoder that suits it."""
+    values, Q = torch.linalg.eigh(rows.Z.T @ rows.Z / len(rows.Z))
+    starts = []
+    slow = neighbor_codes(rows.X[:GRAPH_ROWS], problem.n_components)
+    for share in ridges:
+        ridge = share * float(values[-1]) if problem.ridge == "auto" else share
+        starts.append((linear_codes(rows, values, Q, ridge, problem.n_components), ridge))
+        if slow is not None:
+            Z = rows.Z[: len(slow)]
+            starts.append((ridge_regression(Z, slow, ridge), ridge))
+    return [decoded(rows, W, ridge) for W, ridge in starts]
+
+
+def decoded(rows: Rows, W: Tensor, ridge: float) -> Autoencoder:
+    """Return an encoder with the decoder that loses least of the rows left out."""
+    codes, codes_out, mean = rows.Z @ W, rows.Z_out @ W, rows.X.mean(dim=0)
+    best: Autoencoder | None = None
+    for multiple in SPREADS:
+        empty = decoder_without_weights(codes, multiple, rows.X.shape[1])
+        for decoder_ridge, decoder in zip(RIDGES, solved(empty, codes, rows.X, RIDGES), strict=True):
+            loss = float(unexplained(rows.X_out, decoder.rows(codes_out), mean))
+            if best is None or loss < best.loss:
+                best = Autoencoder(W, decoder, ridge, decoder_ridge, loss)
+    return best  # type: ignore[return-value]
+
+
+def linear_codes(rows: Rows, values: Tensor, Q: Tensor, ridge: float, n_components: int) -> Tensor:
+    """Return the encoder that is best under a linear decoder: the reduced-rank kernel regression of x on itself.
+
+    With M = (Σ + λ I)^-1 E[z x^T] the ridge regression of x on z, and V the top h eigenvectors of M^T (Σ + λ I) M, the
+    encoder is W = M V and the decoder V^T: no other of rank h has a smaller penalized error.
+    """
+    inner = values.clamp(min=0.0) + ridge
+    target = Q.T @ (rows.Z.T @ (rows.X - rows.X.mean(dim=0)) / len(rows.Z))
+    if rows.X.shape[1] <= n_components:
+        M = Q @ (target / inner[:, None])
+        return torch.cat([M, M.new_zeros((len(M), n_components - M.shape[1]))], dim=1)
+    Vh = torch.linalg.svd(target / inner.sqrt()[:, None], full_matrices=False)[2]
+    return Q @ ((target @ Vh[:n_components].T) / inner[:, None])
+
+
+def neighbor_codes(X: Tensor, n_components: int) -> Tensor | None:
+    """Return the slowest vectors of the graph of neighbors of rows, of shape (n, h): where on a curve a row is."""
+    n = len(X)
+    if n <= max(NEIGHBORS, n_components) + 1:
+        return None
+    graph = kneighbors_graph(X.cpu().numpy(), NEIGHBORS, mode="connectivity")
+    weights = torch.from_numpy(np.maximum(graph.toarray(), graph.toarray().T))
+    root = weights.sum(dim=1).rsqrt()
+    _, vectors = torch.linalg.eigh(root[:, None] * weights * root)
+    return (vectors.flip(1)[:, 1 : n_components + 1] * root[:, None] * n**0.5).to(X)
+
+
+def ridge_regression(Z: Tensor, codes: Tensor, ridge: float) -> Tensor:
+    """Return the W that makes centered codes of features: (Z^T Z / n + λ I)^-1 Z^T u / n."""
+    gram = Z.T @ Z / len(Z)
+    gram.diagonal().add_(ridge)
+    return torch.linalg.solve(gram, Z.T @ (codes - codes.mean(dim=0)) / len(Z))

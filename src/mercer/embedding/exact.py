@@ -1,0 +1,67 @@
+"""Exact optima as a solver: sums over rows, and one eigenproblem of the size of the landmarks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from mercer.checks import check_choice
+from mercer.embedding.choices import choose_ridge
+from mercer.embedding.closed_forms import REGULARIZERS, Optimum
+from mercer.embedding.objectives import CLOSED_FORMS, closed_form
+from mercer.embedding.problem import Problem, Solution
+from mercer.exceptions import invalid_parameter
+from mercer.linalg import threads_for
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Minimize a loss that has a closed form: "spectral_contrastive", "simple_contrastive" or "kernel_pca".
+
+    Parameters
+    ----------
+    regularizer : {"covariance", "tikhonov"}, default="covariance"
+        What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
+        to E[k k^T] in it. "kernel_pca" has Tikhonov's; the constraint of "simple_contrastive" takes its place.
+    """
+
+    regularizer: str = "covariance"
+
+    def __post_init__(self) -> None:
+        check_choice("regularizer", self.regularizer, REGULARIZERS)
+
+    def check(self, loss: Any) -> None:
+        """Raise unless the loss has an exact optimum."""
+        if not isinstance(loss, str) or loss not in CLOSED_FORMS:
+            raise invalid_parameter("solver", self, f"'auto' or Steps() for loss={loss!r}, which has no exact optimum")
+
+    def solve(self, problem: Problem, estimator: Any = None) -> Solution:
+        """Return the optimum, at the ridge that was asked for or that rows left out prefer."""
+        with threads_for(len(problem.halves.B)):
+            return self._solve(problem)
+
+    def _solve(self, problem: Problem) -> Solution:
+        form = closed_form(problem.loss, self.regularizer)
+        stats = problem.halves.all_rows()
+        ridge = problem.ridge
+        if ridge == "auto" and form.n_views > 1 and problem.views_are_noise:
+            ridge = problem.noise_ridge()
+        choice = choose_ridge(form, problem.halves, ridge, problem.n_components, problem.centers.kernel)
+        learned = problem.bias == "learned" and form.constant is not None
+        (optimum,) = form.optima(stats, [choice.ridge], problem.n_components - learned)
+        if learned:
+            optimum = with_constant(optimum, form.constant)  # type: ignore[arg-type]
+        loss = form.loss(stats, optimum.W, optimum.bias)
+        return Solution(optimum.W, optimum.bias, optimum.eigenvalues, choice.ridge, loss, choice.tried)
+
+
+def with_constant(optimum: Optimum, value: float) -> Optimum:
+    """Return the optimum with a first component that is constant: where rows are centered, it stands apart from z.
+
+    The constant 1 is a feature like any other, with variance 1, on which all views agree; it is orthogonal to centered
+    features, so that the optimum with a learned bias is the centered one and, first of all, this component.
+    """
+    W = torch.cat([torch.zeros_like(optimum.W[:, :1]), optimum.W], dim=1)
+    first = torch.full_like(optimum.eigenvalues[:1], value)
+    bias = torch.cat([first.sqrt(), torch.zeros_like(optimum.eigenvalues)])
+    return Optimum(W, torch.cat([first, optimum.eigenvalues]), optimum.ridge, bias)

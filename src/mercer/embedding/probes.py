@@ -1,0 +1,88 @@
+"""Probes of embeddings as values, for the searches of scikit-learn: without labels, and with a few."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from mercer.checks import check_number
+from mercer.embedding.linear_probe import probe_scorer
+from mercer.embedding.neutral import RIDGE, head_loss, statistics_of
+from mercer.views.sources import Augmented, DrawnViews, check_samples
+
+
+@dataclass(frozen=True)
+class ViewProbe:
+    """How well does a linear head on the embedding tell rows apart by their views? Without labels.
+
+    On half of the rows the head that minimizes the spectral contrastive loss is found exactly, and its loss on the
+    other half says what it is worth; the halves then change roles. As in a linear probe with labels, embeddings of
+    different width, kernel, penalty and loss compare: the head may turn and scale them as it likes.
+
+    It is a scorer: `GridSearchCV(embedding, {"bandwidth": [...]}, scoring=ViewProbe())`.
+
+    Parameters
+    ----------
+    ridge : float, default=0.01
+        λ of the head, as a share of the largest variance of the embedding: what is too small to be found by a linear
+        model counts little.
+    random_state : int, default=0
+        Draws the views and the halves.
+    """
+
+    ridge: float = RIDGE
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        check_number("ridge", self.ridge, above=0.0)
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
+        """Return minus the loss of the head on rows that it was not found on, of a fitted `KernelEmbedding`."""
+        check_is_fitted(estimator)
+        rows = check_samples(estimator, X)
+        views = self._views(estimator, rows)
+        order = np.random.default_rng(self.random_state).permutation(len(rows))
+        halves = [statistics_of([view[torch.from_numpy(half)] for view in views]) for half in np.array_split(order, 2)]
+        return -float(np.mean([head_loss(halves[i], halves[1 - i], self.ridge) for i in (0, 1)]))
+
+    def _views(self, estimator: Any, rows: np.ndarray) -> list[Tensor]:
+        """Return the embeddings of two views, drawn as the estimator draws them; centered over both."""
+        augmented = estimator.augmented_
+        if augmented is None:
+            is_table = len(estimator.sample_shape_) == 1
+            augmented = (
+                Augmented.towards_neighbors(rows, estimator.kernel_, self.random_state)
+                if is_table
+                else Augmented.fitted("auto", estimator.sample_shape_, rows)
+            )
+        drawn = DrawnViews(rows, augmented, 2, self.random_state).chunks(torch.from_numpy(rows[:0]))
+        embedded = [[torch.from_numpy(estimator.transform(view.numpy())).double() for view in views] for views in drawn]
+        views = [torch.cat(parts) for parts in zip(*embedded, strict=True)]
+        mean = torch.cat(views).mean(dim=0)
+        return [view - mean for view in views]
+
+
+@dataclass(frozen=True)
+class LabelProbe:
+    """How well do a few labels tell the classes apart by a line in the embedding? See `probe_scorer`.
+
+    Parameters
+    ----------
+    labelled : float or int, default=0.1
+    balanced : bool or "auto", default=False
+    random_state : int, default=0
+    """
+
+    labelled: float = 0.1
+    balanced: bool | Literal["auto"] = False
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        probe_scorer(self.labelled, self.balanced, self.random_state)
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the accuracy on the rows that were held out and not labelled."""
+        return probe_scorer(self.labelled, self.balanced, self.random_state)(estimator, X, y)

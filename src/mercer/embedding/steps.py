@@ -1,0 +1,242 @@
+"""Gradient steps as a solver: f(x) = W^T z + γ on kernel features z of views that are drawn for every batch."""
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mercer.checks import check_choice, check_count, check_flag, check_number
+from mercer.embedding.coordinates import Coordinates, all_features, drawn_features, kept_features
+from mercer.embedding.gauss_newton_forms import gauss_newton_form
+from mercer.embedding.neutral import judge_of, neutral_loss
+from mercer.embedding.preconditioners import GaussNewton, White, check_preconditioner
+from mercer.embedding.problem import Problem, Solution
+from mercer.embedding.starts import STARTS, started
+from mercer.embedding.trained_losses import (
+    AUTOENCODER,
+    CONSTRAINED,
+    PrincipalObjective,
+    make_objective,
+)
+from mercer.embedding.trained_map import LinearMap, TrainedMap
+from mercer.exceptions import invalid_parameter
+from mercer.linalg.threads import threads_for
+from mercer.training import Cosine, Recipe, data_digest, fit_progress, train
+from mercer.training.batches import count_batches
+from mercer.training.settings import text_in_any_process
+from mercer.training.values import check_optimizer
+from mercer.views.sources import given_arrays
+
+# What epochs=None means: so many, or as many as make so many steps.
+EPOCHS, LEAST_STEPS = 20, 400
+# Bytes of features that are kept, at most.
+MOST_KEPT = 2**30
+# Fewer rows left out than these say nothing.
+LEAST_HELD_OUT = 8
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Minimize any loss by gradient steps on batches of rows, their views drawn anew or kept.
+
+    Parameters
+    ----------
+    epochs : int or None, default=None
+        None is 20, or as many as make 400 steps where the rows are few.
+    batch_size : int, default=256
+    optimizer : "adam", "sgd", Adam or SGD, default="adam"
+        With their rates: `mercer.training.Adam(1e-3)`, `mercer.training.SGD(0.5)`.
+    schedule : Cosine, default=Cosine()
+        A warm-up of one epoch, then cosine annealing.
+    preconditioner : "white", "identity", "kernel", "gauss_newton" or such a value, default="white"
+        How steps know which directions are long: by coordinates in which the landmarks are white, the embedding's norm
+        in the kernel's space being that of the parameters; not at all, steps being made in A; by (K_mm + λ I)^-1 on the
+        gradient by A; or, in white coordinates, by the curvature of "barlow_twins" or "simclr" (section 3.2).
+        `mercer.embedding.preconditioners` has them with their parameters. A loss under a constraint has "white".
+    start : {"principal", "random", "spectral"}, default="principal"
+        Kernel principal components of the landmarks (section 3.1), random numbers with outputs of variance 1, or the
+        exact optimum of the spectral contrastive loss.
+    validation_fraction : float, default=0.1
+        The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
+        training loss does.
+    guard : bool, default=True
+        Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is neutral
+        to the loss: how well the best linear head tells rows by their views (`neutral_loss`).
+    patience : int or None, default=None
+        Stop once so many epochs in a row have not lowered the loss on the rows left out.
+    redraw : bool or "auto", default="auto"
+        Whether views are drawn anew for each epoch, or once for all. Once is some ten times faster, and keeps the
+        kernel features of all views in memory: 4 n_views n m bytes in float32. "auto": once, if that is below 1 GiB.
+    checkpoint : path or None, default=None
+        A file that keeps the state of the training: a fit that was killed goes on where it was.
+    """
+
+    epochs: int | None = None
+    batch_size: int = 256
+    optimizer: Any = "adam"
+    schedule: Cosine = Cosine()  # noqa: RUF009
+    preconditioner: Any = "white"
+    start: str = "principal"
+    validation_fraction: float = 0.1
+    guard: bool = True
+    patience: int | None = None
+    redraw: Any = "auto"
+    checkpoint: Any = None
+
+    def __post_init__(self) -> None:
+        if self.epochs is not None:
+            check_count("epochs", self.epochs)
+        check_count("batch_size", self.batch_size)
+        check_optimizer(self.optimizer)
+        if not isinstance(self.schedule, Cosine):
+            raise invalid_parameter("schedule", self.schedule, "a mercer.training.Cosine")
+        check_preconditioner(self.preconditioner)
+        check_choice("start", self.start, STARTS)
+        if check_number("validation_fraction", self.validation_fraction, at_least=0.0) >= 1.0:
+            raise invalid_parameter("validation_fraction", self.validation_fraction, "at least 0 and below 1")
+        if self.patience is not None:
+            check_count("patience", self.patience)
+        check_flag("guard", self.guard)
+        if self.redraw != "auto":
+            check_flag("redraw", self.redraw)
+        if self.checkpoint is not None:
+            object.__setattr__(self, "checkpoint", os.fspath(self.checkpoint))
+
+    def check(self, loss: Any) -> None:
+        """Raise unless steps can be made on the loss, under the preconditioner that was asked for."""
+        if isinstance(loss, str) and loss == AUTOENCODER:
+            raise invalid_parameter("solver", self, f"'auto' or Alternate() for loss={loss!r}")
+        preconditioner = check_preconditioner(self.preconditioner)
+        if isinstance(preconditioner, GaussNewton):
+            gauss_newton_form(loss)
+        if isinstance(loss, str) and loss in CONSTRAINED and not isinstance(preconditioner, White):
+            raise invalid_parameter(
+                "preconditioner",
+                self.preconditioner,
+                f"'white' for loss={loss!r}",
+                "Steps that keep A^T K_mm A = I are made in white coordinates, where it is W^T W = I.",
+            )
+
+    def recipe(self, n_batches: int) -> Recipe:
+        """Return what `mercer.training.train` is told, where an epoch has so many batches."""
+        optimizer = check_optimizer(self.optimizer)
+        epochs = max(EPOCHS, -(-LEAST_STEPS // n_batches)) if self.epochs is None else self.epochs
+        return Recipe(
+            n_epochs=epochs,
+            batch_size=self.batch_size,
+            optimizer=optimizer.name,
+            learning_rate=optimizer.learning_rate,
+            weight_decay=optimizer.weight_decay,
+            momentum=optimizer.momentum,
+            warmup_epochs=min(self.schedule.warmup_epochs, epochs),
+            final_learning_rate=self.schedule.final * optimizer.learning_rate,
+            patience=self.patience,
+        )
+
+    def solve(self, problem: Problem, estimator: Any = None) -> Solution:
+        """Minimize the loss plus λ Tr(A^T K_mm A), from the start that was asked for.
+
+        A step on a batch of b rows with p views costs O(b p r h) and what the loss costs, and O(b p m (d + r)) where
+        views are drawn anew.
+        """
+        stats, halves = problem.halves.all_rows(), problem.halves
+        like = problem.centers.like
+        is_constrained = isinstance(problem.loss, str) and problem.loss in CONSTRAINED
+        preconditioner = check_preconditioner(self.preconditioner)
+        white = Coordinates(problem.centers, halves.B, halves.origin)
+        space = white.raw() if preconditioner.is_raw else white
+        ridge = 0.0 if problem.ridge == "auto" else float(problem.ridge)
+        # The start: section 3.1.
+        W, bias = started(self.start, problem, stats, is_constrained)
+        # Kernel PCA's loss has no place for a bias: the best one is the center of the rows.
+        has_bias = problem.bias == "learned" and problem.loss != "kernel_pca"
+        model = LinearMap(space.from_white(W).to(like), bias.to(like) if has_bias else None)
+        if isinstance(problem.loss, str) and problem.loss == "kernel_pca":
+            objective: Any = PrincipalObjective(space, stats.diagonal)
+        else:
+            objective = make_objective(problem.loss, problem.n_components, seed=problem.seed)
+        objective.to(like)
+        objective.begin(model)
+        seen, left_out = split_rows(problem.source.n_rows, self.validation_fraction, problem.seed)
+        n_batches = count_batches(len(seen), self.batch_size, objective.min_batch)
+        recipe = self.recipe(n_batches)
+        source = problem.source.of_rows(seen) if len(left_out) else problem.source
+        held_out = all_features(space, problem.source.of_rows(left_out)) if len(left_out) else []
+        module = TrainedMap(
+            model,
+            objective,
+            (drawn_features if self._redraws(problem) else kept_features)(space, source),
+            space,
+            ridge=ridge,
+            direction=preconditioner.direction(space, problem.loss, ridge),
+            is_constrained=is_constrained,
+            held_out=held_out,
+            total_steps=recipe.n_epochs * n_batches,
+            batch_size=recipe.batch_size,
+        )
+        with threads_for(recipe.batch_size), fit_progress(estimator, recipe.n_epochs) as progress:
+            training = train(
+                module,
+                module.batch_loss,
+                len(seen),
+                recipe,
+                seed=problem.seed,
+                min_batch=objective.min_batch,
+                precondition=module.precondition if module.direction is not None else None,
+                after_step=module.after_step,
+                validation=module.validation if held_out else None,
+                progress=progress,
+                checkpoint=self.checkpoint,
+                settings=self._settings(problem),
+                data="" if self.checkpoint is None else data_digest(*_arrays(problem)),
+            )
+        loss = min((record["criterion"] for record in training.history), default=float("nan"))
+        trained = space.to_white(model.W.detach()).to(stats.mean)
+        found = bias if model.bias is None else model.bias.detach().to(stats.mean)
+        history: list[dict[str, Any]] = training.history
+        if self.guard and len(held_out) > 1:
+            # The last word is of a criterion that is none of the losses.
+            judge = judge_of(problem, white, seen, left_out)
+            before, after = (neutral_loss(judge, V) for V in (W, trained))
+            kept = "steps" if after < before else "start"
+            history = [*history, {"neutral_loss_of_start": before, "neutral_loss_of_steps": after, "kept": kept}]
+            if kept == "start":
+                trained, found = W, bias
+        eigenvalues = ((stats.second @ trained) * trained).sum(dim=0)
+        return Solution(trained, found, eigenvalues, ridge, loss, history)
+
+    def _redraws(self, problem: Problem) -> bool:
+        """Whether views are drawn anew for each batch."""
+        if self.redraw != "auto":
+            return bool(self.redraw)
+        like, n_views = problem.centers.like, len(problem.source.stacked(np.arange(1)))
+        return n_views * problem.source.n_rows * len(like) * like.element_size() > MOST_KEPT
+
+    def _settings(self, problem: Problem) -> dict[str, Any]:
+        """Return what else the steps depend on: they go on from a checkpoint only if it has the same."""
+        source = problem.source
+        about = {
+            "solver": replace(self, checkpoint=None),
+            "loss": problem.loss,
+            "kernel": problem.centers.kernel,
+            "ridge": problem.ridge,
+            "bias": problem.bias,
+            "n_views": getattr(source, "n_views", None),
+            "augment": getattr(getattr(source, "augmented", None), "augment", None),
+            "sample_shape": getattr(getattr(source, "augmented", None), "shape", None),
+        }
+        return {name: text_in_any_process(value) for name, value in about.items()}
+
+
+def split_rows(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that steps are made on and those that are left out, both in their order; none if too few."""
+    n_left_out = round(fraction * n)
+    if n_left_out < LEAST_HELD_OUT or n - n_left_out < LEAST_HELD_OUT:
+        return np.arange(n), np.arange(0)
+    order = np.random.default_rng([seed, n]).permutation(n)
+    return np.sort(order[n_left_out:]), np.sort(order[:n_left_out])
+
+
+def _arrays(problem: Problem) -> list[np.ndarray]:
+    return [*(Z.cpu().numpy() for Z in problem.centers.sets), *given_arrays(problem.source)]

@@ -1,0 +1,45 @@
+"""The benchmark of representations: what it compares, and that each of its claims can fail."""
+
+import pytest
+
+from benchmarks import representations
+from benchmarks.representations import AUTOENCODER, DEFAULT, NYSTROEM, START, gains, judge, score
+from mercer.embedding.parameters import LOSSES
+
+
+def fits(data, gain):
+    made = [{"data": data, "method": START, "seed": seed, "accuracy": 0.9} for seed in range(3)]
+    made += [
+        {"data": data, "method": loss, "seed": seed, "accuracy": 0.9 + gain + 1e-4 * seed}
+        for loss in LOSSES
+        for seed in range(3)
+    ]
+    return made
+
+
+def photographs(ahead, seconds):
+    return [
+        {"data": "coil20", "method": DEFAULT, "seed": 0, "accuracy": 0.9 + ahead, "seconds": seconds, "products": 1.0},
+        {"data": "coil20", "method": NYSTROEM, "seed": 0, "accuracy": 0.9, "seconds": 1.0},
+    ]
+
+
+def statuses(*arguments):
+    return [claim["status"] for claim in judge(*arguments)]
+
+
+def test_claims_hold_and_fail():
+    had_back = [{"data": "digits", "ours": 0.96, "pca": 0.96}]
+    good = fits("digits", 0.01) + fits("mnist", 0.01) + photographs(0.03, 2.0)
+    assert set(statuses(good, had_back)) == {"held"}
+    bad = fits("digits", -0.02) + fits("mnist", -0.02) + photographs(0.01, 4.0)
+    assert set(statuses(bad, [{"data": "digits", "ours": 0.1, "pca": 0.96}])) == {"not held"}
+    assert gains(fits("digits", 0.01), "digits")["simclr"] == pytest.approx([0.01, 0.0101, 0.0102])
+
+
+@pytest.mark.parametrize("method", [START, DEFAULT, AUTOENCODER, NYSTROEM])
+def test_contestants_are_fitted_and_scored(method, monkeypatch):
+    monkeypatch.setattr(representations, "TABLE_LABELS", 40)
+    found = score("digits", method, 0, 300)
+    assert 0.3 < found["accuracy"] <= 1.0
+    assert ("products" in found) == (method == DEFAULT)
