@@ -1,0 +1,148 @@
+"""What is kept of the gradient by each set of weights: the gradient, its factors, or a projection of it."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mercer.kernels.neural_tangent.convolution import Convolution, PatchFactors
+from mercer.kernels.neural_tangent.dense import Dense, DenseFactors, positions
+from mercer.kernels.neural_tangent.direct import Shift
+from mercer.kernels.neural_tangent.parts import Features, Part
+from mercer.kernels.neural_tangent.places import Place
+from mercer.kernels.neural_tangent.projection import Projection, drawn_projection
+from mercer.kernels.neural_tangent.tracing import Call, Key, Kind
+
+
+class Slot(NamedTuple):
+    """One set of weights: the calls that use it, and what is kept of its gradient.
+
+    Attributes
+    ----------
+    key : Key
+    calls : tuple of int
+        Which of the calls of a pass use it; several where weights are shared.
+    keeps : str
+        "gradient" is G itself; "factors" are those of a dense layer, "patches" those of a convolution, where they are
+        smaller; "projection" is a random projection of G.
+    with_bias : bool
+        Whether the layer's bias is in it, as the column of W for an input that is always 1.
+    projection : Projection or None
+    """
+
+    key: Key
+    calls: tuple[int, ...]
+    keeps: str
+    with_bias: bool = False
+    projection: Projection | None = None
+
+    def part(
+        self, calls: Sequence[Call], gradients: Sequence[Tensor | None], places: Sequence[tuple[Place, Place]]
+    ) -> Part:
+        """Return what is kept of a pass, from its calls and the gradients at their outputs."""
+        uses = [self._use(calls[i], gradients[i], *places[i]) for i in self.calls]
+        if self.keeps == "gradient":
+            first, *others = (kind.gradient(a, g) for kind, a, g in uses)
+            for other in others:
+                first = first + other
+            return Features(first)
+        if self.keeps == "patches":
+            ((kind, a, g),) = uses
+            return PatchFactors(a, as_images(g), kind)  # type: ignore[arg-type]
+        factors = [factors_of(kind, a, g) for kind, a, g in uses]
+        a, g = (torch.cat(column, dim=1) if len(uses) > 1 else column[0] for column in zip(*factors, strict=True))
+        if self.with_bias:
+            a = torch.cat([a, a.new_ones((*a.shape[:2], 1))], dim=2)
+        return DenseFactors(a, g) if self.projection is None else Features(self.projection.apply(a, g))
+
+    def _use(self, call: Call, g: Tensor | None, at_input: Place, at_output: Place) -> tuple[Kind, Tensor, Tensor]:
+        kind = call.uses[self.key]
+        a = at_input.in_front(kind.seen(call.input.detach()))
+        # A layer that the head does not depend on has no gradient.
+        at = torch.zeros(call.shape, dtype=a.dtype, device=a.device) if g is None else g
+        return kind, a, at_output.in_front(at)
+
+
+def as_images(g: Tensor) -> Tensor:
+    """Return the gradients of a convolution's output, of shape (n, c, h, w) in one dimension too."""
+    return g.unsqueeze(2) if g.ndim == 3 else g
+
+
+def factors_of(kind: Kind, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the u and g with G = sum_p g_p u_p^T, of shapes (n, P, c_in) and (n, P, c_out)."""
+    if not isinstance(kind, Convolution):
+        return positions(a), positions(g)
+    n = len(a)
+    u = kind.patches(a.reshape(-1, *a.shape[-3:]))[:, 0]
+    v = g.reshape(len(u), -1, u.shape[2])
+    return u.mT.reshape(n, -1, u.shape[1]), v.mT.reshape(n, -1, v.shape[1])
+
+
+def chosen_slots(
+    calls: Sequence[Call],
+    places: Sequence[tuple[Place, Place]],
+    weights: Mapping[int, Tensor],
+    n_projections: int | None,
+    generator: torch.Generator,
+) -> list[Slot]:
+    """Decide for each set of weights what is kept of its gradient, from the calls of a trial.
+
+    Parameters
+    ----------
+    calls : sequence of Call
+    places : sequence of (Place, Place)
+        Where samples are in the inputs and outputs of the calls.
+    weights : dict of identities to tensors
+        The parameters whose use is known.
+    n_projections : int or None
+    generator : torch.Generator
+        Draws the projections.
+    """
+    where: dict[Key, tuple[int, ...]] = {}
+    for i, call in enumerate(calls):
+        for key in call.uses:
+            if key[0] in weights:
+                where[key] = (*where.get(key, ()), i)
+    slots: list[Slot] = []
+    merged: set[Key] = set()
+    for key, used in where.items():
+        kinds = [calls[i].uses[key] for i in used]
+        c_out, c_in, n_factors = sizes(calls, places, key, used)
+        is_dense = all(isinstance(kind, Dense) for kind in kinds)
+        is_convolution = all(isinstance(kind, Convolution) and kind.groups == 1 for kind in kinds)
+        if not (is_dense or is_convolution):
+            slots.append(Slot(key, used, "gradient"))
+            continue
+        beside = [other for other, calls_of in where.items() if calls_of == used and other != key]
+        biases = [other for other in beside if is_dense and all(isinstance(calls[i].uses[other], Shift) for i in used)]
+        if n_projections is not None and c_out * c_in > n_projections:
+            merged |= set(biases)
+            projection = drawn_projection(c_out, c_in + len(biases), n_projections, generator, weights[key[0]])
+            slots.append(Slot(key, used, "projection", bool(biases), projection))
+        elif c_out * c_in <= n_factors:
+            slots.append(Slot(key, used, "gradient"))
+        elif is_convolution and (len(used) > 1 or places[used[0]][0].entries > 1):
+            slots.append(Slot(key, used, "factors"))
+        elif is_convolution:
+            slots.append(Slot(key, used, "patches"))
+        else:
+            merged |= set(biases)
+            slots.append(Slot(key, used, "factors", bool(biases)))
+    return [slot for slot in slots if slot.key not in merged]
+
+
+def sizes(
+    calls: Sequence[Call], places: Sequence[tuple[Place, Place]], key: Key, used: Sequence[int]
+) -> tuple[int, int, int]:
+    """Return c_out and c_in of a matrix of weights, and how many numbers a row its factors have."""
+    n_factors = 0
+    for i in used:
+        call, (at_input, at_output) = calls[i], places[i]
+        seen = call.uses[key].seen(call.input.detach())
+        n_factors += at_input.in_front(seen)[0].numel() + call.shape.numel() // (call.shape[at_output.axis] // at_output.entries)
+    kind = calls[used[0]].uses[key]
+    last = calls[used[0]]
+    if isinstance(kind, Convolution):
+        return last.shape[1], last.input.shape[1] * kind.kernel[0] * kind.kernel[1] // kind.groups, n_factors
+    return last.shape[-1], last.input.shape[-1] if last.input.ndim else 1, n_factors
