@@ -19,6 +19,8 @@ from mercer.kernels.neural_tangent.tracing import Call, Tracing
 HEADS = ("sum", "random")
 # Copies of the inputs and outputs of layers that a pass has in memory: both, gradients, and what autograd keeps.
 COPIES = 3
+# Numbers a row up to which parts are put beside each other.
+SHORT = 2048
 
 
 class TangentNetwork:
@@ -80,7 +82,7 @@ class TangentNetwork:
         parts = [slot.part(calls, gradients, self.places) for slot in self.slots]
         if self.unknown:
             parts.append(Features(torch.stack([self._row_gradient(row) for row in rows.split(1)])))
-        return parts
+        return beside_each_other(parts)
 
     def _traced(self, rows: Tensor) -> tuple[Tracing, Tensor, Tensor]:
         """Return the uses of parameters in a forward pass, the scalar head of each row, and its sum."""
@@ -168,6 +170,13 @@ class TangentNetwork:
             NumericalWarning,
             stacklevel=5,
         )
+
+
+def beside_each_other(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with all short ones, such as those of biases, in one: a product each would cost more."""
+    short = [part.tensors[0] for part in parts if isinstance(part, Features) and part.tensors[0].shape[1] <= SHORT]
+    others = [part for part in parts if not isinstance(part, Features) or part.tensors[0].shape[1] > SHORT]
+    return [Features(torch.cat(short, dim=1)), *others] if short else others
 
 
 def bytes_of_a_row(calls: Sequence[Call]) -> int:
