@@ -16,24 +16,36 @@ Two = tuple[int, int]
 class Convolution(NamedTuple):
     """W of a convolution: dG = sum_p g_p u_p^T, u_p the patch of the image under position p of the output.
 
-    Images have a height, of 1 in one dimension, and a width. `seen` pads them, so that no padding is left.
+    Images have a height, of 1 in one dimension, and a width.
+
+    Attributes
+    ----------
+    kernel, stride, dilation : pairs of int
+    around : tuple of four int
+        Zeros that are added at the left, right, top and bottom of images.
+    groups : int
     """
 
     kernel: Two
     stride: Two
-    padding: Any
+    around: tuple[int, int, int, int]
     dilation: Two
     groups: int
 
     def seen(self, a: Tensor) -> Tensor:
-        """Return the padded image, of shape (n, c, h, w) in one dimension too."""
-        images = a.unsqueeze(2) if a.ndim == 3 else a
-        return padded(images, self.padding, self.kernel, self.dilation)
+        """Return the images, of shape (n, c, h, w) in one dimension too."""
+        return a.unsqueeze(2) if a.ndim == 3 else a
 
     def patches(self, images: Tensor) -> Tensor:
         """Return the patches of images (n, c, h, w), of shape (n, groups, c / groups * kernel, P)."""
-        unfolded = functional.unfold(images, self.kernel, dilation=self.dilation, stride=self.stride)
+        padded = functional.pad(images, self.around) if any(self.around) else images
+        unfolded = functional.unfold(padded, self.kernel, dilation=self.dilation, stride=self.stride)
         return unfolded.unflatten(1, (self.groups, -1))
+
+    def offsets(self) -> list[Two]:
+        """Return how far each place of the kernel is from its corner, in pixels."""
+        (high, wide), (down, right) = self.kernel, self.dilation
+        return [(i * down, j * right) for i in range(high) for j in range(wide)]
 
     def gradient(self, a: Tensor, g: Tensor) -> Tensor:
         """Return the gradient of each row, flat; several images of one row, (n, k, c, h, w), are added."""
@@ -46,28 +58,31 @@ class Convolution(NamedTuple):
         return G[:, 0] if k == 1 else G.sum(dim=1)
 
 
+def crop(padded: Tensor, kind: Convolution, offset: Two, size: tuple[int, ...]) -> Tensor:
+    """Return the pixels of padded images that one place of the kernel meets, of shape (n, c, *size)."""
+    (top, left), (down, right), (high, wide) = offset, kind.stride, size
+    return padded[:, :, top : top + down * (high - 1) + 1 : down, left : left + right * (wide - 1) + 1 : right]
+
+
 def as_two(value: Any) -> Two:
     """Return a setting of a convolution as one of two dimensions; of one dimension, that of the width."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     return (values[0], values[1]) if len(values) == 2 else (1, values[0])
 
 
-def padded(images: Tensor, padding: Any, kernel: Two, dilation: Two) -> Tensor:
-    """Return images of shape (n, c, h, w) with the zeros around them that a convolution adds."""
+def zeros_around(padding: Any, kernel: Two, dilation: Two) -> tuple[int, int, int, int]:
+    """Return how many zeros a convolution adds at the left, right, top and bottom: a pair, "same" or "valid"."""
     if padding == "valid":
-        return images
+        return 0, 0, 0, 0
     if padding == "same":
-        totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
-        (top, left), (rows, columns) = [total // 2 for total in totals], totals
-        around = (left, columns - left, top, rows - top)
-    else:
-        vertical, horizontal = padding
-        around = (horizontal, horizontal, vertical, vertical)
-    return functional.pad(images, around) if any(around) else images
+        rows, columns = (d * (k - 1) for k, d in zip(kernel, dilation, strict=True))
+        return columns // 2, columns - columns // 2, rows // 2, rows - rows // 2
+    vertical, horizontal = padding
+    return horizontal, horizontal, vertical, vertical
 
 
 class PatchFactors(Part):
-    """G = sum_p g_p u_p^T by the padded image, (n, c, h, w), and by g, (n, c_out, h_out, w_out).
+    """G = sum_p g_p u_p^T by the image, (n, c, h, w), and by g, (n, c_out, h_out, w_out).
 
     As with dense layers the inner product of two such matrices is taken in the cheaper of two ways. The inner products
     of patches are sums over the kernel's places of inner products of pixels: with a stride of 1 the pixels' are worked
@@ -108,14 +123,12 @@ class PatchFactors(Part):
     def _of_pixels(self, other: Self) -> Tensor:
         """Return the same from the inner products of pixels, moved along with the kernel's places and added."""
         (a, g), b = self.tensors, other.tensors[0]
-        (h, w), (high, wide) = a.shape[2:], g.shape[2:]
+        (h, w), (high, wide), (left, _, top, _) = a.shape[2:], g.shape[2:], self.kind.around
         pixels = products(a.flatten(2).mT, b.flatten(2).mT).view(len(a), h, w, len(b), h, w)
         total = torch.zeros((len(a), high, wide, len(b), high, wide), dtype=a.dtype, device=a.device)
-        for i in range(self.kind.kernel[0]):
-            for j in range(self.kind.kernel[1]):
-                top, left = i * self.kind.dilation[0], j * self.kind.dilation[1]
-                y, x = slice(top, top + high), slice(left, left + wide)
-                total += pixels[:, y, x, :, y, x]
+        for i, j in self.kind.offsets():
+            (y, y_in), (x, x_in) = overlap(i - top, high, h), overlap(j - left, wide, w)
+            total[:, y, x, :, y, x] += pixels[:, y_in, x_in, :, y_in, x_in]
         return total.view(len(a) * high * wide, -1)
 
     def _add_by_matrices(self, other: "PatchFactors", out: Tensor) -> None:
@@ -133,10 +146,21 @@ class PatchFactors(Part):
 
     def squares(self) -> Tensor:
         images, g = self.tensors
-        n_weights = images.shape[1] * g.shape[1] * self.kind.kernel[0] * self.kind.kernel[1]
-        step = rows_per_block(len(g), 2 * n_weights * g.element_size())
-        blocks = [
-            self.kind.gradient(images[rows], g[rows]).square().sum(dim=1)
-            for rows in row_slices(len(g), step)
-        ]
-        return torch.cat(blocks)
+        n_positions, c_in = g[0, 0].numel(), images.shape[1] * self.kind.kernel[0] * self.kind.kernel[1]
+        by_positions = n_positions * (c_in + g.shape[1]) < c_in * g.shape[1] and self.kind.groups == 1
+        numbers = n_positions * c_in + (2 * n_positions**2 if by_positions else c_in * g.shape[1])
+        found = []
+        for rows in row_slices(len(g), rows_per_block(len(g), numbers * g.element_size())):
+            if by_positions:
+                u, v = self.kind.patches(images[rows])[:, 0], g[rows].flatten(2)
+                found.append((u.mT @ u).mul_(v.mT @ v).sum(dim=(1, 2)))
+            else:
+                G = self.kind.gradient(images[rows], g[rows])
+                found.append(torch.linalg.vector_norm(G, dim=1).square_())
+        return torch.cat(found)
+
+
+def overlap(offset: int, n_out: int, n_in: int) -> tuple[slice, slice]:
+    """Return the positions of the output whose pixel, so much further, is inside the image; and these pixels."""
+    first, end = max(0, -offset), max(0, -offset, min(n_out, n_in - offset))
+    return slice(first, end), slice(first + offset, end + offset)

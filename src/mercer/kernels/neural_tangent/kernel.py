@@ -8,10 +8,10 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from mercer.blocks import row_slices
+from mercer.blocks import like_input, row_slices
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
-from mercer.kernels.base import GradientTerm, Kernel, LeafKernel
+from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
 from mercer.kernels.neural_tangent.network import HEADS, TangentNetwork
 from mercer.kernels.neural_tangent.parts import Part, joined
 from mercer.mahalanobis import Mahalanobis, check_metric
@@ -111,8 +111,8 @@ class NeuralTangent(LeafKernel):
     image_shape : tuple of int or None, default=None
         (height, width) or (height, width, channels) of images that come as flat rows.
     n_projections : int or None, default=None
-        Random projections: of each matrix of weights that has more, the gradient is projected to about so many numbers.
-        The kernel is then that of a feature map of fixed size, up to a random error. None is exact.
+        Random projections: the inputs of layers are projected to so many numbers, where that makes what is kept of a
+        gradient smaller, and the kernel is right up to a random error: 2 % for ResNet-18 with 64. None is exact.
     random_state : int, RandomState instance or None, default=0
         Draws the random head and the projections. The default is a number, so that the kernel is one function.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
@@ -186,7 +186,29 @@ class NeuralTangent(LeafKernel):
                 rows = Rows(network, inputs, kept)
         return TangentRows(metric, rows)
 
-    def _network(self, rows: Tensor) -> TangentNetwork:
+    def features(self, X: Any) -> Any:
+        """Return features of each row whose inner products are the kernel: its gradient, projected.
+
+        How many there are depends on the network and on `n_projections`, not on the rows. Without projections they are
+        the gradients by all weights, which only small networks have memory for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        features of shape (n, p)
+            A tensor if X is one, else a NumPy array.
+        """
+        x = check_metric(self.metric).project(rows_as_tensor("X", X))
+        with torch.no_grad():
+            network = self._network(x, explicit=True)
+            passes = [network.parts(x[rows]) for rows in row_slices(len(x), network.rows_a_pass)]
+            found = torch.cat([torch.cat([part.tensors[0] for part in parts], dim=1) for parts in passes])
+        return like_input(found, X)
+
+    def _network(self, rows: Tensor, explicit: bool = False) -> TangentNetwork:
         if not isinstance(self.network, nn.Module):
             raise invalid_parameter("network", self.network, "a torch.nn.Module")
         if self.head is not None and (not isinstance(self.head, str) or self.head not in HEADS):
@@ -200,7 +222,13 @@ class NeuralTangent(LeafKernel):
             )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return TangentNetwork(
-            self.network, rows, image_shape=shape, head=self.head, n_projections=self.n_projections, seed=seed
+            self.network,
+            rows,
+            image_shape=shape,
+            head=self.head,
+            n_projections=self.n_projections,
+            explicit=explicit,
+            seed=seed,
         )
 
     def _image_shape(self) -> tuple[int, ...] | None:

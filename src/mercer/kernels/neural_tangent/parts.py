@@ -61,7 +61,7 @@ class Features(Part):
         out.addmm_(x, z.T)
 
     def squares(self) -> Tensor:
-        return self.tensors[0].square().sum(dim=1)
+        return torch.linalg.vector_norm(self.tensors[0], dim=1).square_()
 
 
 def tiles(x: Part, z: Part, bytes_per_pair: int) -> list[tuple[slice, slice]]:

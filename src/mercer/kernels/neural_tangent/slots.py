@@ -15,6 +15,10 @@ from mercer.kernels.neural_tangent.projection import Projection, drawn_projectio
 from mercer.kernels.neural_tangent.tracing import Call, Key, Kind
 
 
+# Gradients of up to so many numbers are not projected: nothing is gained, and those of the head count much.
+SMALL = 4096
+
+
 class Slot(NamedTuple):
     """One set of weights: the calls that use it, and what is kept of its gradient.
 
@@ -47,6 +51,11 @@ class Slot(NamedTuple):
             for other in others:
                 first = first + other
             return Features(first)
+        if self.projection is not None:
+            first, *others = (self.projection.gradient(kind, a, g) for kind, a, g in uses)
+            for other in others:
+                first = first + other
+            return Features(first)
         if self.keeps == "patches":
             ((kind, a, g),) = uses
             return PatchFactors(a, as_images(g), kind)  # type: ignore[arg-type]
@@ -54,7 +63,7 @@ class Slot(NamedTuple):
         a, g = (torch.cat(column, dim=1) if len(uses) > 1 else column[0] for column in zip(*factors, strict=True))
         if self.with_bias:
             a = torch.cat([a, a.new_ones((*a.shape[:2], 1))], dim=2)
-        return DenseFactors(a, g) if self.projection is None else Features(self.projection.apply(a, g))
+        return DenseFactors(a, g)
 
     def _use(self, call: Call, g: Tensor | None, at_input: Place, at_output: Place) -> tuple[Kind, Tensor, Tensor]:
         kind = call.uses[self.key]
@@ -84,9 +93,10 @@ def chosen_slots(
     places: Sequence[tuple[Place, Place]],
     weights: Mapping[int, Tensor],
     n_projections: int | None,
+    explicit: bool,
     generator: torch.Generator,
 ) -> list[Slot]:
-    """Decide for each set of weights what is kept of its gradient, from the calls of a trial.
+    """Decide for each set of weights what is kept of its gradient, from the calls of a trial: what is smallest.
 
     Parameters
     ----------
@@ -96,6 +106,8 @@ def chosen_slots(
     weights : dict of identities to tensors
         The parameters whose use is known.
     n_projections : int or None
+    explicit : bool
+        Whether rows of numbers are wanted, and not factors.
     generator : torch.Generator
         Draws the projections.
     """
@@ -104,45 +116,57 @@ def chosen_slots(
         for key in call.uses:
             if key[0] in weights:
                 where[key] = (*where.get(key, ()), i)
-    slots: list[Slot] = []
-    merged: set[Key] = set()
-    for key, used in where.items():
-        kinds = [calls[i].uses[key] for i in used]
-        c_out, c_in, n_factors = sizes(calls, places, key, used)
-        is_dense = all(isinstance(kind, Dense) for kind in kinds)
-        is_convolution = all(isinstance(kind, Convolution) and kind.groups == 1 for kind in kinds)
-        if not (is_dense or is_convolution):
-            slots.append(Slot(key, used, "gradient"))
-            continue
-        beside = [other for other, calls_of in where.items() if calls_of == used and other != key]
-        biases = [other for other in beside if is_dense and all(isinstance(calls[i].uses[other], Shift) for i in used)]
-        if n_projections is not None and c_out * c_in > n_projections:
-            merged |= set(biases)
-            projection = drawn_projection(c_out, c_in + len(biases), n_projections, generator, weights[key[0]])
-            slots.append(Slot(key, used, "projection", bool(biases), projection))
-        elif c_out * c_in <= n_factors:
-            slots.append(Slot(key, used, "gradient"))
-        elif is_convolution and (len(used) > 1 or places[used[0]][0].entries > 1):
-            slots.append(Slot(key, used, "factors"))
-        elif is_convolution:
-            slots.append(Slot(key, used, "patches"))
-        else:
-            merged |= set(biases)
-            slots.append(Slot(key, used, "factors", bool(biases)))
-    return [slot for slot in slots if slot.key not in merged]
+    slots = [
+        chosen_slot(key, used, calls, places, weights[key[0]], n_projections, explicit, generator)
+        for key, used in where.items()
+    ]
+    dense = [slot for slot in slots if slot.keeps == "factors" and isinstance(calls[slot.calls[0]].uses[slot.key], Dense)]
+    # A bias that is used where one matrix is, and nowhere else, is a column of the matrix, for an input that is 1.
+    bias_of: dict[Key, Key] = {}
+    for slot in dense:
+        for key, used in where.items():
+            if used == slot.calls and all(isinstance(calls[i].uses[key], Shift) for i in used):
+                bias_of.setdefault(slot.key, key)
+    merged = set(bias_of.values())
+    return [slot._replace(with_bias=slot.key in bias_of) for slot in slots if slot.key not in merged]
 
 
-def sizes(
-    calls: Sequence[Call], places: Sequence[tuple[Place, Place]], key: Key, used: Sequence[int]
-) -> tuple[int, int, int]:
-    """Return c_out and c_in of a matrix of weights, and how many numbers a row its factors have."""
-    n_factors = 0
-    for i in used:
-        call, (at_input, at_output) = calls[i], places[i]
-        seen = call.uses[key].seen(call.input.detach())
-        n_factors += at_input.in_front(seen)[0].numel() + call.shape.numel() // (call.shape[at_output.axis] // at_output.entries)
-    kind = calls[used[0]].uses[key]
-    last = calls[used[0]]
+def chosen_slot(
+    key: Key,
+    used: tuple[int, ...],
+    calls: Sequence[Call],
+    places: Sequence[tuple[Place, Place]],
+    weight: Tensor,
+    n_projections: int | None,
+    explicit: bool,
+    generator: torch.Generator,
+) -> Slot:
+    """Return the smallest of what may be kept of one gradient: itself, its factors, or a projection if one is wanted."""
+    kinds = [calls[i].uses[key] for i in used]
+    is_dense = all(isinstance(kind, Dense) for kind in kinds)
+    is_convolution = all(isinstance(kind, Convolution) and kind.groups == 1 for kind in kinds)
+    if not (is_dense or is_convolution):
+        return Slot(key, used, "gradient")
+    c_out, c_in = matrix_shape(calls[used[0]], kinds[0])
+    n_factors = sum(numbers_of_factors(calls[i], *places[i]) for i in used)
+    smallest = c_out * c_in if explicit else min(c_out * c_in, n_factors)
+    wanted = n_projections is not None and smallest > SMALL and n_projections < c_in
+    if wanted and c_out * n_projections < smallest:  # type: ignore[operator]
+        return Slot(key, used, "projection", projection=drawn_projection(kinds[0], c_in, n_projections, generator, weight))
+    if c_out * c_in == smallest:
+        return Slot(key, used, "gradient")
+    is_plain = is_convolution and len(used) == 1 and places[used[0]][0].entries == 1
+    return Slot(key, used, "patches" if is_plain else "factors")
+
+
+def matrix_shape(call: Call, kind: Kind) -> tuple[int, int]:
+    """Return c_out and c_in of the matrix of weights that a call uses."""
     if isinstance(kind, Convolution):
-        return last.shape[1], last.input.shape[1] * kind.kernel[0] * kind.kernel[1] // kind.groups, n_factors
-    return last.shape[-1], last.input.shape[-1] if last.input.ndim else 1, n_factors
+        return call.shape[1], call.input.shape[1] * kind.kernel[0] * kind.kernel[1]
+    return call.shape[-1], call.input.shape[-1]
+
+
+def numbers_of_factors(call: Call, at_input: Place, at_output: Place) -> int:
+    """Return how many numbers the input and the output of a call have for a row."""
+    n_rows = call.shape[at_output.axis] // at_output.entries
+    return (call.input.numel() + call.shape.numel()) // n_rows

@@ -11,7 +11,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from mercer.exceptions import InvalidParameterError
-from mercer.kernels.neural_tangent.convolution import Convolution, as_two
+from mercer.kernels.neural_tangent.convolution import Convolution, as_two, zeros_around
 from mercer.kernels.neural_tangent.dense import Dense
 from mercer.kernels.neural_tangent.direct import Lookup, Scale, Shift
 
@@ -145,21 +145,18 @@ def _convolution(
 ) -> Known:
     if input.ndim != weight.ndim:
         return None  # an image without an axis of samples
-    if weight.ndim == 4:  # one number is one for both directions
-        stride, padding, dilation = (
-            (value, value) if isinstance(value, int) else value for value in (stride, padding, dilation)
-        )
-    elif not isinstance(padding, str):
-        padding = (0, as_two(padding)[1])
-    where = padding if isinstance(padding, str) else tuple(padding) * (1 if len(padding) == 2 else 2)
-    kernel = as_two(tuple(weight.shape[2:]))
-    kind = Convolution(kernel, _steps(stride, weight), where, _steps(dilation, weight), groups)
+    kernel, steps, spread = as_two(tuple(weight.shape[2:])), _pair(stride, weight, 1), _pair(dilation, weight, 1)
+    around = zeros_around(padding if isinstance(padding, str) else _pair(padding, weight, 0), kernel, spread)
+    kind = Convolution(kernel, steps, around, spread, groups)
     return input, [(weight, kind), (bias, Shift((weight.shape[0], *(1,) * (weight.ndim - 2))))]
 
 
-def _steps(value: Any, weight: Tensor) -> tuple[int, int]:
-    values = as_two(value)
-    return values if weight.ndim == 4 else (1, values[1])
+def _pair(value: Any, weight: Tensor, of_height: int) -> tuple[int, int]:
+    """Return a setting for height and width; in one dimension the height has its own."""
+    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if weight.ndim == 3:
+        return of_height, values[0]
+    return (values[0], values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 def _batch_norm(
