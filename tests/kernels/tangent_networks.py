@@ -113,7 +113,7 @@ BUILDS = {
     "conv1d": lambda: image(nn.Conv1d(2, 4, 3, padding=1), nn.Tanh(), nn.Conv1d(4, 2, 2, stride=2), shape=(2, 6)).append(head(6)),
     "conv1d_dilated": lambda: image(nn.Conv1d(2, 4, 2, dilation=2, groups=2, padding="same"), nn.Tanh(), shape=(2, 6)).append(head(24)),
     "conv2d": lambda: image(nn.Conv2d(2, 5, 3, padding=1), nn.Tanh(), nn.Conv2d(5, 3, (1, 2), padding=(1, 0))).append(head(24)),
-    "conv2d_pixels": lambda: image(nn.Conv2d(12, 20, 3, padding=1), nn.Tanh(), nn.Conv2d(20, 20, (2, 1), dilation=(2, 1), padding=1), shape=(12, 1, 1)).append(head(60)),
+    "conv2d_pixels": lambda: image(nn.Conv2d(3, 20, 2, padding=1), nn.Tanh(), nn.Conv2d(20, 20, (2, 3), dilation=(2, 1), padding=(1, 0)), shape=(3, 2, 2)).append(head(60)),
     "conv2d_patches": lambda: image(nn.Conv2d(3, 16, 2, stride=2), nn.Tanh(), nn.Conv2d(16, 40, 1), shape=(3, 2, 2)).append(head(40)),
     "conv2d_strided": lambda: image(nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.Tanh(), shape=(1, 3, 4)).append(head(16)),
     "conv2d_same": lambda: image(nn.Conv2d(1, 4, (2, 3), padding="same"), nn.Tanh(), shape=(1, 3, 4)).append(head(48)),

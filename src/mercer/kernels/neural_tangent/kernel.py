@@ -8,12 +8,12 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
-from mercer.blocks import like_input, row_slices
+from mercer.blocks import like_input, row_slices, rows_per_block
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
 from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
 from mercer.kernels.neural_tangent.network import HEADS, TangentNetwork
-from mercer.kernels.neural_tangent.parts import Part, joined
+from mercer.kernels.neural_tangent.parts import Part
 from mercer.mahalanobis import Mahalanobis, check_metric
 
 # MiB of gradients that are held: of the one side for good, if they fit, and of a block of rows of the other.
@@ -49,7 +49,8 @@ class Rows:
             yield slice(0, len(self)), self.kept
             return
         squares = []
-        for rows, parts in blocks(self.network, self.inputs, BLOCK_MEMORY):
+        for rows in row_slices(len(self), rows_per_block(len(self), self.network.bytes_kept, BLOCK_MEMORY)):
+            parts = collected(self.network, self.inputs[rows])
             squares.append(squares_of(parts))
             yield rows, parts
         # Whoever has walked over all rows has seen their norms: another walk for these alone would cost as much.
@@ -70,15 +71,18 @@ def squares_of(parts: list[Part]) -> Tensor:
     return torch.stack([part.squares() for part in parts]).sum(dim=0)
 
 
-def blocks(network: TangentNetwork, inputs: Tensor, memory: float) -> Iterator[tuple[slice, list[Part]]]:
-    """Yield the parts of the gradients of as many rows at a time as `memory` MiB hold."""
-    start, passes, held = 0, [], 0.0
+def collected(network: TangentNetwork, inputs: Tensor) -> list[Part]:
+    """Return the parts of the gradients of rows, pass by pass; what a pass gives is copied and let go."""
+    held: list[Part] = []
     for rows in row_slices(len(inputs), network.rows_a_pass):
-        passes.append(network.parts(inputs[rows]))
-        held += sum(part.bytes_per_row for part in passes[-1]) * (rows.stop - rows.start)
-        if held > memory * 2**20 or rows.stop == len(inputs):
-            yield slice(start, rows.stop), [joined(pieces) for pieces in zip(*passes, strict=True)]
-            start, passes, held = rows.stop, [], 0.0
+        parts = network.parts(inputs[rows])
+        if len(inputs) <= network.rows_a_pass:
+            return parts
+        held = held or [part.empty(len(inputs)) for part in parts]
+        for whole, part in zip(held, parts, strict=True):
+            for tensor, some in zip(whole.tensors, part.tensors, strict=True):
+                tensor[rows] = some
+    return held
 
 
 class TangentRows(NamedTuple):
@@ -178,13 +182,9 @@ class NeuralTangent(LeafKernel):
         if beside is not None:
             return TangentRows(metric, Rows(beside.rows.network, inputs))
         network = self._network(inputs)
-        rows = Rows(network, inputs)
-        if len(inputs):
-            one = network.parts(inputs[:1])
-            if sum(part.bytes_per_row for part in one) * len(inputs) <= KEPT_MEMORY * 2**20:
-                ((_, kept),) = blocks(network, inputs, KEPT_MEMORY * 2)
-                rows = Rows(network, inputs, kept)
-        return TangentRows(metric, rows)
+        fits = 0 < network.bytes_kept * len(inputs) <= KEPT_MEMORY * 2**20
+        with torch.no_grad():
+            return TangentRows(metric, Rows(network, inputs, collected(network, inputs) if fits else None))
 
     def features(self, X: Any) -> Any:
         """Return features of each row whose inner products are the kernel: its gradient, projected.

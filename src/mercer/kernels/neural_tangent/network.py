@@ -76,6 +76,8 @@ class TangentNetwork:
         self._warn_of_unknown()
         known = {key: weight for key, weight in self.weights.items() if key not in unknown}
         self.slots = chosen_slots(calls, self.places, known, n_projections, explicit, generator)
+        with torch.no_grad():
+            self.bytes_kept = sum(part.bytes_per_row for part in self.parts(rows[:1]))
         self.rows_a_pass = max(1, int(PASS_MEMORY * 2**20 // bytes_of_a_row(calls)))
 
     def parts(self, rows: Tensor) -> list[Part]:

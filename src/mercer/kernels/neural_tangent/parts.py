@@ -1,7 +1,6 @@
 """What is kept of each row's gradient by one set of weights, and the inner products of two such sets of rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Self
 
 import torch
@@ -31,6 +30,10 @@ class Part(ABC):
     def __getitem__(self, rows: slice) -> Self:
         return self.with_tensors(*(tensor[rows] for tensor in self.tensors))
 
+    def empty(self, n_rows: int) -> Self:
+        """Return a part of the same weights for so many rows, with room for their numbers."""
+        return self.with_tensors(*(tensor.new_empty((n_rows, *tensor.shape[1:])) for tensor in self.tensors))
+
     @property
     def bytes_per_row(self) -> int:
         """How much memory a row takes."""
@@ -43,14 +46,6 @@ class Part(ABC):
     @abstractmethod
     def squares(self) -> Tensor:
         """Return |G(x_i)|^2, of shape (n,)."""
-
-
-def joined(pieces: Sequence[Part]) -> Part:
-    """Return the part of the rows of all pieces, one after the other."""
-    if len(pieces) == 1:
-        return pieces[0]
-    columns = zip(*(piece.tensors for piece in pieces), strict=True)
-    return pieces[0].with_tensors(*(torch.cat(column) for column in columns))
 
 
 class Features(Part):

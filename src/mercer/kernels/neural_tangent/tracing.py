@@ -64,6 +64,8 @@ class Tracing(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if func is functional.batch_norm:
+            _batch_norm(*args, **kwargs)  # one in training mode is refused, whether it has parameters or not
         touched = [value for value in tensors_in((args, kwargs)) if id(value) in self.tracked]
         if not touched:
             return func(*args, **kwargs)
