@@ -41,6 +41,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "large_table",
     "table_models",
     "tables",
+    "tangent_images",
     "time_limits",
     "toys",
 )

@@ -111,7 +111,9 @@ class NeuralTangent(LeafKernel):
         used, and never changed.
     head : None, "sum" or "random", default=None
         What the one output is of a network with several: their sum, or a head of its own on top of them, with random
-        weights that count as parameters (krepes, appendix A). None is for networks with one output.
+        weights that count as parameters (krepes, appendix A). They are small, normal with a deviation of .1 over the
+        root of the number of outputs, so that the network's outputs count beside what its layers do. None is for
+        networks with one output.
     image_shape : tuple of int or None, default=None
         (height, width) or (height, width, channels) of images that come as flat rows.
     n_projections : int or None, default=None

@@ -16,6 +16,10 @@ from mercer.kernels.neural_tangent.slots import chosen_slots
 from mercer.kernels.neural_tangent.tracing import Call, Tracing
 
 HEADS = ("sum", "random")
+# The weights of a random head, in units of one over the root of their number. Its own gradient is the network's outputs,
+# those of all other weights are as large as its weights: at 1 they hide the features of a pretrained network (CIFAR-10,
+# 3000 images, 50 components, 10 % of labels: .456 against .550 by the features alone), at .1 both are heard (.552).
+HEAD_SCALE = 0.1
 # Copies of the inputs and outputs of layers that a pass has in memory: both, gradients, and what autograd keeps. The
 # output of a layer is most often the input of the next.
 COPIES = 1.5
@@ -67,7 +71,7 @@ class TangentNetwork:
         if head == "random":
             with torch.no_grad():
                 width = self._outputs(rows[:1])[0].numel()
-            drawn = torch.randn((1, width), generator=generator, dtype=torch.float64) / width**0.5
+            drawn = HEAD_SCALE / width**0.5 * torch.randn((1, width), generator=generator, dtype=torch.float64)
             self.direction = nn.Parameter(drawn.to(rows))
             trained.append(self.direction)
         self.weights: dict[int, Tensor] = {id(weight): weight for weight in trained}
