@@ -71,7 +71,9 @@ def claims_of(accuracies: dict[str, float]) -> list[dict[str, Any]]:
     """Return the two verdicts."""
     gain = accuracies[TRAINED] - accuracies[UNTRAINED]
     return [
-        verdict("points of 20 that the pretrained tangent kernel is short of, above random weights", LEAST_GAIN - gain, 0.0),
+        verdict(
+            "points of 20 that the pretrained tangent kernel is short of, above random weights", LEAST_GAIN - gain, 0.0
+        ),
         verdict("accuracy of the network's features less ours", accuracies[FEATURES] - accuracies[TRAINED], MOST_LOST),
     ]
 
@@ -104,7 +106,9 @@ def main(argv: list[str] | None = None) -> int:
                 for seed in range(DRAWS_OF_LABELS)
             ]
             accuracies[name] = float(np.mean(scores))
-            runs.append({"kernel": name, "accuracy": accuracies[name], "spread": float(np.std(scores)), "seconds": seconds})
+            runs.append(
+                {"kernel": name, "accuracy": accuracies[name], "spread": float(np.std(scores)), "seconds": seconds}
+            )
     shown = [(run["kernel"], f"{run['accuracy']:.4f}", f"{run['spread']:.4f}", f"{run['seconds']:.1f}") for run in runs]
     title = f"tangent_images: {n} images, {m} landmarks, {h} components, {size} pixels"
     print_table(title, ("kernel", "accuracy", "spread", "seconds"), shown)

@@ -1,8 +1,8 @@
 """Tangent kernels of a residual perceptron (2000 rows, 500 landmarks) and of ResNet-18 (128 images, 64): torch.func.
 
-The peer is what anyone would write: `vmap(grad)` of `torch.func`, the gradients of the landmarks kept, those of the rows
-worked out and contracted in blocks of 16. Everyone has one thread. The peer takes many minutes and 10 GB: `--repeats 1`
-is enough.
+The peer is what anyone would write: `vmap(grad)` of `torch.func`, the gradients of the landmarks kept, those of the
+rows worked out and contracted in blocks of 16. Everyone has one thread. The peer takes many minutes and 10 GB:
+`--repeats 1` is enough.
 """
 
 from collections.abc import Mapping

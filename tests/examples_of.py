@@ -6,7 +6,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from mercer import Mahalanobis
-from mercer.training.randomness import global_chance_from
 from mercer.kernels import (
     Custom,
     Gaussian,
@@ -19,6 +18,7 @@ from mercer.kernels import (
     ProductLaplace,
     ProductMatern32,
 )
+from mercer.training.randomness import global_chance_from
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

@@ -110,29 +110,70 @@ BUILDS = {
     "tokens": lambda: nn.Sequential(Tokens(), nn.Linear(6, 3), nn.Tanh(), nn.Flatten(), head(36)),
     "few_tokens": lambda: nn.Sequential(nn.Unflatten(1, (2, 6)), nn.Linear(6, 9), nn.Tanh(), nn.Flatten(), head(18)),
     "embedding": lambda: nn.Sequential(Tokens(padding_idx=2), nn.Flatten(), nn.Tanh(), head(72)),
-    "conv1d": lambda: image(nn.Conv1d(2, 4, 3, padding=1), nn.Tanh(), nn.Conv1d(4, 2, 2, stride=2), shape=(2, 6)).append(head(6)),
-    "conv1d_dilated": lambda: image(nn.Conv1d(2, 4, 2, dilation=2, groups=2, padding="same"), nn.Tanh(), shape=(2, 6)).append(head(24)),
-    "conv2d": lambda: image(nn.Conv2d(2, 5, 3, padding=1), nn.Tanh(), nn.Conv2d(5, 3, (1, 2), padding=(1, 0))).append(head(24)),
-    "conv2d_pixels": lambda: image(nn.Conv2d(3, 20, 2, padding=1), nn.Tanh(), nn.Conv2d(20, 20, (2, 3), dilation=(2, 1), padding=(1, 0)), shape=(3, 2, 2)).append(head(60)),
-    "conv2d_patches": lambda: image(nn.Conv2d(3, 16, 2, stride=2), nn.Tanh(), nn.Conv2d(16, 40, 1), shape=(3, 2, 2)).append(head(40)),
-    "conv2d_strided": lambda: image(nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.Tanh(), shape=(1, 3, 4)).append(head(16)),
+    "conv1d": lambda: image(
+        nn.Conv1d(2, 4, 3, padding=1), nn.Tanh(), nn.Conv1d(4, 2, 2, stride=2), shape=(2, 6)
+    ).append(head(6)),
+    "conv1d_dilated": lambda: image(
+        nn.Conv1d(2, 4, 2, dilation=2, groups=2, padding="same"), nn.Tanh(), shape=(2, 6)
+    ).append(head(24)),
+    "conv2d": lambda: image(nn.Conv2d(2, 5, 3, padding=1), nn.Tanh(), nn.Conv2d(5, 3, (1, 2), padding=(1, 0))).append(
+        head(24)
+    ),
+    "conv2d_pixels": lambda: image(
+        nn.Conv2d(3, 20, 2, padding=1),
+        nn.Tanh(),
+        nn.Conv2d(20, 20, (2, 3), dilation=(2, 1), padding=(1, 0)),
+        shape=(3, 2, 2),
+    ).append(head(60)),
+    "conv2d_patches": lambda: image(
+        nn.Conv2d(3, 16, 2, stride=2), nn.Tanh(), nn.Conv2d(16, 40, 1), shape=(3, 2, 2)
+    ).append(head(40)),
+    "conv2d_strided": lambda: image(nn.Conv2d(1, 4, 3, stride=2, padding=1), nn.Tanh(), shape=(1, 3, 4)).append(
+        head(16)
+    ),
     "conv2d_same": lambda: image(nn.Conv2d(1, 4, (2, 3), padding="same"), nn.Tanh(), shape=(1, 3, 4)).append(head(48)),
-    "conv2d_circular": lambda: image(nn.Conv2d(1, 4, 3, padding=1, padding_mode="circular"), nn.Tanh(), shape=(1, 3, 4)).append(head(48)),
-    "depthwise": lambda: image(nn.Conv2d(4, 8, 3, padding=1, groups=4), nn.Tanh(), nn.Conv2d(8, 8, 1, groups=2), shape=(4, 1, 3)).append(head(24)),
-    "batch_norm": lambda: image(nn.Conv2d(2, 4, 1), nn.BatchNorm2d(4), nn.ReLU(inplace=True)).append(nn.BatchNorm1d(24)).append(head(24)),
-    "layer_norm": lambda: nn.Sequential(nn.Linear(COLUMNS, 8), nn.LayerNorm(8), nn.Tanh(), nn.Unflatten(1, (2, 4)), nn.LayerNorm((2, 4)), nn.Flatten(), head(8)),
+    "conv2d_circular": lambda: image(
+        nn.Conv2d(1, 4, 3, padding=1, padding_mode="circular"), nn.Tanh(), shape=(1, 3, 4)
+    ).append(head(48)),
+    "depthwise": lambda: image(
+        nn.Conv2d(4, 8, 3, padding=1, groups=4), nn.Tanh(), nn.Conv2d(8, 8, 1, groups=2), shape=(4, 1, 3)
+    ).append(head(24)),
+    "batch_norm": lambda: (
+        image(nn.Conv2d(2, 4, 1), nn.BatchNorm2d(4), nn.ReLU(inplace=True)).append(nn.BatchNorm1d(24)).append(head(24))
+    ),
+    "layer_norm": lambda: nn.Sequential(
+        nn.Linear(COLUMNS, 8),
+        nn.LayerNorm(8),
+        nn.Tanh(),
+        nn.Unflatten(1, (2, 4)),
+        nn.LayerNorm((2, 4)),
+        nn.Flatten(),
+        head(8),
+    ),
     "group_norm": lambda: image(nn.Conv2d(2, 6, 1), nn.GroupNorm(3, 6), nn.Tanh()).append(head(36)),
-    "attention": lambda: nn.Sequential(nn.Unflatten(1, (3, 4)), Residual(nn.LayerNorm(4), SelfAttention(4, 2)), nn.Flatten(), nn.Tanh(), head(12)),
-    "attention_sequence_first": lambda: nn.Sequential(nn.Unflatten(1, (3, 4)), SelfAttention(4, 1, batch_first=False), nn.Flatten(), nn.Tanh(), head(12)),
-    "attention_separate": lambda: nn.Sequential(nn.Unflatten(1, (3, 4)), SelfAttention(4, 2, kdim=4, vdim=4, bias=True), nn.Flatten(), nn.Tanh(), head(12)),
-    "transformer": lambda: nn.Sequential(nn.Unflatten(1, (3, 4)), nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), nn.Flatten(), head(12)),
-    "transformer_sequence_first": lambda: nn.Sequential(nn.Unflatten(1, (3, 4)), Turned(nn.TransformerEncoderLayer(4, 2, 6)), nn.Flatten(), head(12)),
-    "residual": lambda: nn.Sequential(nn.Linear(COLUMNS, 6), Residual(nn.Linear(6, 3), nn.GELU(), nn.Linear(3, 6)), nn.GELU(), head(6)),
+    "attention": lambda: nn.Sequential(
+        nn.Unflatten(1, (3, 4)), Residual(nn.LayerNorm(4), SelfAttention(4, 2)), nn.Flatten(), nn.Tanh(), head(12)
+    ),
+    "attention_sequence_first": lambda: nn.Sequential(
+        nn.Unflatten(1, (3, 4)), SelfAttention(4, 1, batch_first=False), nn.Flatten(), nn.Tanh(), head(12)
+    ),
+    "attention_separate": lambda: nn.Sequential(
+        nn.Unflatten(1, (3, 4)), SelfAttention(4, 2, kdim=4, vdim=4, bias=True), nn.Flatten(), nn.Tanh(), head(12)
+    ),
+    "transformer": lambda: nn.Sequential(
+        nn.Unflatten(1, (3, 4)), nn.TransformerEncoderLayer(4, 2, 6, batch_first=True), nn.Flatten(), head(12)
+    ),
+    "transformer_sequence_first": lambda: nn.Sequential(
+        nn.Unflatten(1, (3, 4)), Turned(nn.TransformerEncoderLayer(4, 2, 6)), nn.Flatten(), head(12)
+    ),
+    "residual": lambda: nn.Sequential(
+        nn.Linear(COLUMNS, 6), Residual(nn.Linear(6, 3), nn.GELU(), nn.Linear(3, 6)), nn.GELU(), head(6)
+    ),
     "shared": Shared,
     "windows": lambda: nn.Sequential(Windows(), head(9)),
     "scales": lambda: nn.Sequential(Scales(), head(12)),
     "flat_output": lambda: nn.Sequential(nn.Linear(COLUMNS, 1), nn.Flatten(0)),
-}  # fmt: skip
+}
 UNKNOWN = {
     "odd": lambda: nn.Sequential(Odd(), nn.Flatten(), nn.Linear(12, 4), nn.Tanh(), head(4)),
     "prelu": lambda: nn.Sequential(nn.Linear(COLUMNS, 6), nn.PReLU(6), head(6)),

@@ -33,7 +33,9 @@ def naive(network, X, Z):
 
     def gradient(row):
         found = torch.autograd.grad(network(torch.as_tensor(row)[None]).sum(), weights, allow_unused=True)
-        return torch.cat([(torch.zeros_like(w) if g is None else g).flatten() for g, w in zip(found, weights)])
+        return torch.cat(
+            [(torch.zeros_like(w) if g is None else g).flatten() for g, w in zip(found, weights, strict=True)]
+        )
 
     ours, theirs = (torch.stack([gradient(row) for row in rows]) for rows in (X, Z))
     return (ours @ theirs.T).numpy()
@@ -94,7 +96,11 @@ def test_equals_autograd_for_each_network(name, dtype):
 
 
 def test_weights_of_networks_come_from_their_random_state():
-    for build in (lambda s: MLP(3, random_state=s), lambda s: ResMLP(3, 8, random_state=s), lambda s: CNN(random_state=s)):
+    for build in (
+        lambda s: MLP(3, random_state=s),
+        lambda s: ResMLP(3, 8, random_state=s),
+        lambda s: CNN(random_state=s),
+    ):
         first, same, other = build(0), build(0), build(1)
         weights = [torch.cat([w.flatten() for w in network.parameters()]) for network in (first, same, other)]
         assert torch.equal(weights[0], weights[1])
@@ -165,7 +171,9 @@ def test_projections_are_near_and_features_have_the_kernel_as_products():
 
 
 def test_features_of_projections_have_a_fixed_size_and_are_right_on_average():
-    network = nn.Sequential(nn.Unflatten(1, (100, 2, 2)), nn.Conv2d(100, 20, 2), nn.Tanh(), nn.Flatten(), nn.Linear(20, 1))
+    network = nn.Sequential(
+        nn.Unflatten(1, (100, 2, 2)), nn.Conv2d(100, 20, 2), nn.Tanh(), nn.Flatten(), nn.Linear(20, 1)
+    )
     x = numbers(5, 400, seed=1)
     K = NeuralTangent(network)(x)
     found = []
@@ -210,7 +218,13 @@ def test_clones_are_equal_and_other_weights_are_not():
 
 def test_networks_of_mercer_are_saved_whole(tmp_path):
     rows, _ = labelled(30)
-    for network in (MLP(3, (4,)), ResMLP(3, 8), AttentionNetwork(3, width=4, n_heads=1), ResNet(18, 1).eval(), CNN(1, (2,))):
+    for network in (
+        MLP(3, (4,)),
+        ResMLP(3, 8),
+        AttentionNetwork(3, width=4, n_heads=1),
+        ResNet(18, 1).eval(),
+        CNN(1, (2,)),
+    ):
         network.get_parameter(next(name for name, _ in network.named_parameters())).requires_grad_(False)
         mercer.save(NeuralTangent(network.eval(), head="random"), tmp_path / "kernel.mercer")
         loaded = mercer.load(tmp_path / "kernel.mercer")
@@ -226,11 +240,17 @@ def test_networks_of_mercer_are_saved_whole(tmp_path):
 def test_a_network_of_the_users_own_is_handed_back_and_checked(tmp_path):
     rows, _ = labelled(30)
     build = BUILDS["linear"]
-    model = Nystrom(NeuralTangent(built(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)))), n_landmarks=9, random_state=0)
+    model = Nystrom(
+        NeuralTangent(built(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)))),
+        n_landmarks=9,
+        random_state=0,
+    )
     mercer.save(model.fit(rows), tmp_path / "model.mercer")
     with pytest.raises(InvalidParameterError, match="kernel__network.*Sequential"):
         mercer.load(tmp_path / "model.mercer")
-    with pytest.raises(InvalidParameterError, match=r"kernel__network is not built.*0.weight has shape \(7, 12\).*\(4, 3\)"):
+    with pytest.raises(
+        InvalidParameterError, match=r"kernel__network is not built.*0.weight has shape \(7, 12\).*\(4, 3\)"
+    ):
         mercer.load(tmp_path / "model.mercer", network=build())
     other = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     before = copy.deepcopy(other.state_dict())

@@ -29,8 +29,8 @@ class Nystrom(LandmarkMap):
     kernel : str, Kernel or callable, default="gaussian"
         "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object, a function of two
         sets of rows, or "precomputed": X is then the (n, n) kernel matrix in `fit`, and the kernel matrix between
-        new rows and those of `fit` in `transform`; or both are the values of rows with m landmarks, (n, m), and those of
-        the landmarks themselves come first in `fit`.
+        new rows and those of `fit` in `transform`; or both are the values of rows with m landmarks, (n, m), and those
+        of the landmarks themselves come first in `fit`.
     n_landmarks : int or None, default=None
         m. None takes 1000, or all rows if there are fewer.
     n_components : int or None, default=None
@@ -115,11 +115,7 @@ class Nystrom(LandmarkMap):
         if kernel is not None and isinstance(self.landmarks, str) and self.landmarks in KERNEL_METHODS:
             # Else after the landmarks: the rows of the median are drawn by the same random numbers.
             kernel = kernel.resolved(X, random)
-        if isinstance(kernel, Precomputed) and self._is_precomputed():
-            indices = np.arange(X.shape[1])
-            landmarks = X[indices]
-        else:
-            landmarks, indices = self._landmarks(X, kernel, random)
+        landmarks, indices = self._chosen(X, kernel, random)
         if kernel is None:
             K_mm = as_tensor(landmarks[:, indices])
         else:
@@ -160,6 +156,14 @@ class Nystrom(LandmarkMap):
         if not self._is_precomputed():
             return check_kernel(self.kernel, self.bandwidth)
         return None if X.shape[0] == X.shape[1] else Precomputed().resolved(X)
+
+    def _chosen(
+        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the landmarks and which rows they are; of K_nm the first."""
+        if self._is_precomputed() and kernel is not None:
+            return X[: X.shape[1]], np.arange(X.shape[1])
+        return self._landmarks(X, kernel, random)
 
     def _check_parameters(self, X: np.ndarray) -> None:
         self._check_landmark_parameters()

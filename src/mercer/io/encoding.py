@@ -185,11 +185,15 @@ def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSO
 def encode_network(value: torch.nn.Module, path: Path, parts: Parts, replaceable: bool) -> JSON:
     """Return a network by its weights and its class and settings; or by the name under which it is handed back."""
     name = name_of(value)
-    built = encode_given(value, path, parts, replaceable) if name is None else {
-        "class": name,
-        "settings": encode(value.settings, (*path, "settings"), parts),
-        "modes": encode(modes_of(value), (*path, "modes"), parts),
-    }
+    built = (
+        encode_given(value, path, parts, replaceable)
+        if name is None
+        else {
+            "class": name,
+            "settings": encode(value.settings, (*path, "settings"), parts),
+            "modes": encode(modes_of(value), (*path, "modes"), parts),
+        }
+    )
     weights = {key: weight.detach() for key, weight in value.state_dict().items()}
     return {"network": {**built, "weights": encode(weights, path, parts)}}
 

@@ -1,4 +1,4 @@
-"""Networks in model files: Mercer's own are built again from their settings, a user's is handed back; both get weights."""
+"""Networks in model files: Mercer's own are built again from their settings, a user's is handed back."""
 
 import copy
 from collections.abc import Mapping
@@ -31,7 +31,9 @@ def name_of(network: nn.Module) -> str | None:
     return None
 
 
-def rebuilt(name: str, settings: Mapping[str, Any], weights: Mapping[str, Tensor], modes: Mapping[str, Any]) -> nn.Module:
+def rebuilt(
+    name: str, settings: Mapping[str, Any], weights: Mapping[str, Tensor], modes: Mapping[str, Any]
+) -> nn.Module:
     """Return a network of Mercer's own with its weights and modes; settings ask for no memory before these fit."""
     if name not in NETWORKS:
         raise ModelFileError(f"asks for the network {name!r}, which is not one that may be built")

@@ -77,7 +77,9 @@ class Precomputed(LeafKernel):
         K_mm = as_tensor(self.landmark_matrix, dtype=torch.float64, device=X.device)
         if K_mm.ndim != 2 or K_mm.shape[0] != K_mm.shape[1] or len(K_mm) != X.shape[1]:
             raise invalid_parameter(
-                "landmark_matrix", f"array of shape {tuple(K_mm.shape)}", f"of shape {(X.shape[1],) * 2}, as X has columns"
+                "landmark_matrix",
+                f"array of shape {tuple(K_mm.shape)}",
+                f"of shape {(X.shape[1],) * 2}, as X has columns",
             )
         # Directions whose eigenvalue is at the rounding error of the values carry no information.
         stored = as_tensor(self.landmark_matrix).dtype

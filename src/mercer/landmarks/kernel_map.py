@@ -55,7 +55,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         if X.shape[0] < X.shape[1] or (X.shape[0] > X.shape[1] and not of_landmarks):
             other = ", or (n, m) with the m landmarks first" if of_landmarks else ""
             raise ValueError(
-                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows{other}."
+                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the "
+                f"rows{other}."
             )
 
     @property

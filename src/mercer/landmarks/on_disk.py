@@ -54,7 +54,9 @@ def kernel_matrix_on_disk(
     n, m = X.shape[0], len(z)
     done = rows_done(note, of) if target.exists() and note.exists() else 0
     if target.exists() and not note.exists():
-        raise invalid_parameter("path", str(path), "a new file, or one that was made here: this one has no note beside it")
+        raise invalid_parameter(
+            "path", str(path), "a new file, or one that was made here: this one has no note beside it"
+        )
     if done < n:
         mode = "r+" if done else "w+"
         out = np.lib.format.open_memmap(target, mode=mode, dtype=dtype, shape=(n, m))

@@ -94,7 +94,8 @@ class PatchFactors(Part):
         self.kind = kind
 
     def with_tensors(self, *tensors: Tensor) -> Self:
-        return type(self)(*tensors, kind=self.kind)
+        images, g = tensors
+        return type(self)(images, g, self.kind)
 
     def add_products(self, other: "PatchFactors", out: Tensor) -> None:  # type: ignore[override]
         a, g = self.tensors

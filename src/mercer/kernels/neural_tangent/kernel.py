@@ -176,8 +176,8 @@ class NeuralTangent(LeafKernel):
     def prepare(self, X: Tensor, beside: TangentRows | None = None) -> TangentRows:
         if torch.is_grad_enabled() and X.requires_grad:
             raise TypeError(
-                "a NeuralTangent kernel has no derivatives by its rows: models that need them, such as average gradient "
-                "outer products, want another kernel."
+                "a NeuralTangent kernel has no derivatives by its rows: models that need them, such as those with average "
+                "gradient outer products, want another kernel."
             )
         metric = check_metric(self.metric) if beside is None else beside.metric
         inputs = metric.project(X)
@@ -238,15 +238,23 @@ class NeuralTangent(LeafKernel):
         if self.image_shape is None:
             return None
         if not isinstance(self.image_shape, (tuple, list)) or len(self.image_shape) not in (2, 3):
-            raise invalid_parameter("image_shape", self.image_shape, "None, (height, width) or (height, width, channels)")
+            raise invalid_parameter(
+                "image_shape", self.image_shape, "None, (height, width) or (height, width, channels)"
+            )
         sizes = tuple(check_count(f"image_shape[{i}]", size) for i, size in enumerate(self.image_shape))
         return sizes if len(sizes) == 3 else (*sizes, 1)
 
     def values(self, x: TangentRows, z: TangentRows, scratch: Tensor | None = None) -> Tensor:
         inputs = x.rows.inputs
         if x.rows.inputs.shape[1] != z.rows.inputs.shape[1]:
-            raise ValueError(f"rows of {x.rows.inputs.shape[1]} and of {z.rows.inputs.shape[1]} columns do not compare.")
-        K = torch.empty((len(x.rows), len(z.rows)), dtype=inputs.dtype, device=inputs.device) if scratch is None else scratch
+            raise ValueError(
+                f"rows of {x.rows.inputs.shape[1]} and of {z.rows.inputs.shape[1]} columns do not compare."
+            )
+        K = (
+            torch.empty((len(x.rows), len(z.rows)), dtype=inputs.dtype, device=inputs.device)
+            if scratch is None
+            else scratch
+        )
         K.zero_()
         with torch.no_grad():
             for rows, ours in x.rows.walk():
@@ -264,7 +272,7 @@ class NeuralTangent(LeafKernel):
         raise TypeError("a NeuralTangent kernel has no gradient weights, nor derivatives by its rows.")
 
     def __eq__(self, other: object) -> bool:
-        """Kernels are values: equal if their networks have equal layers and weights, and the other parameters are equal."""
+        """Kernels are values: equal if their networks have equal layers and weights, and all else is equal."""
         if type(self) is not type(other):
             return NotImplemented
         ours, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]

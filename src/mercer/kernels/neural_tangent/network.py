@@ -16,9 +16,10 @@ from mercer.kernels.neural_tangent.slots import chosen_slots
 from mercer.kernels.neural_tangent.tracing import Call, Tracing
 
 HEADS = ("sum", "random")
-# The weights of a random head, in units of one over the root of their number. Its own gradient is the network's outputs,
-# those of all other weights are as large as its weights: at 1 they hide the features of a pretrained network (CIFAR-10,
-# 3000 images, 50 components, 10 % of labels: .456 against .550 by the features alone), at .1 both are heard (.552).
+# The weights of a random head, in units of one over the root of their number. Its own gradient is the network's
+# outputs, those of all other weights are as large as its weights: at 1 they hide the features of a pretrained network
+# (CIFAR-10, 3000 images, 50 components, 10 % of labels: .456 against .550 by the features alone), at .1 both are
+# heard (.552).
 HEAD_SCALE = 0.1
 # Copies of the inputs and outputs of layers that a pass has in memory: both, gradients, and what autograd keeps. The
 # output of a layer is most often the input of the next.
@@ -176,8 +177,8 @@ class TangentNetwork:
         }
         named = ", ".join(sorted({owners[id(weight)] for weight in self.unknown}))
         warnings.warn(
-            f"how {named} uses its parameters is not known to the tangent kernel: their gradients are taken row by row, "
-            "which is slow. Known are dense layers, convolutions, norms, embeddings, attention, sums and products.",
+            f"how {named} uses its parameters is not known to the tangent kernel: their gradients are taken row by "
+            "row, which is slow. Known are dense layers, convolutions, norms, embeddings, attention, sums and products.",
             NumericalWarning,
             stacklevel=5,
         )

@@ -1,4 +1,4 @@
-"""Random projections of a layer's inputs: the gradient by its weights, G = sum_p g_p u_p^T, becomes G T, which is small."""
+"""Random projections of a layer's inputs: the gradient by its weights, G = sum_p g_p u_p^T, becomes a small G T."""
 
 from typing import NamedTuple
 

@@ -14,7 +14,6 @@ from mercer.kernels.neural_tangent.places import Place
 from mercer.kernels.neural_tangent.projection import Projection, drawn_projection
 from mercer.kernels.neural_tangent.tracing import Call, Key, Kind
 
-
 # Gradients of up to so many numbers are not projected: nothing is gained, and those of the head count much.
 SMALL = 4096
 
@@ -120,7 +119,9 @@ def chosen_slots(
         chosen_slot(key, used, calls, places, weights[key[0]], n_projections, explicit, generator)
         for key, used in where.items()
     ]
-    dense = [slot for slot in slots if slot.keeps == "factors" and isinstance(calls[slot.calls[0]].uses[slot.key], Dense)]
+    dense = [
+        slot for slot in slots if slot.keeps == "factors" and isinstance(calls[slot.calls[0]].uses[slot.key], Dense)
+    ]
     # A bias that is used where one matrix is, and nowhere else, is a column of the matrix, for an input that is 1.
     bias_of: dict[Key, Key] = {}
     for slot in dense:
@@ -141,7 +142,7 @@ def chosen_slot(
     explicit: bool,
     generator: torch.Generator,
 ) -> Slot:
-    """Return the smallest of what may be kept of one gradient: itself, its factors, or a projection if one is wanted."""
+    """Return the smallest of what may be kept of a gradient: itself, its factors, or a projection if one is wanted."""
     kinds = [calls[i].uses[key] for i in used]
     is_dense = all(isinstance(kind, Dense) for kind in kinds)
     is_convolution = all(isinstance(kind, Convolution) and kind.groups == 1 for kind in kinds)
@@ -150,9 +151,9 @@ def chosen_slot(
     c_out, c_in = matrix_shape(calls[used[0]], kinds[0])
     n_factors = sum(numbers_of_factors(calls[i], *places[i]) for i in used)
     smallest = c_out * c_in if explicit else min(c_out * c_in, n_factors)
-    wanted = n_projections is not None and smallest > SMALL and n_projections < c_in
-    if wanted and c_out * n_projections < smallest:  # type: ignore[operator]
-        return Slot(key, used, "projection", projection=drawn_projection(kinds[0], c_in, n_projections, generator, weight))
+    t = c_in if n_projections is None or smallest <= SMALL else n_projections
+    if t < c_in and c_out * t < smallest:
+        return Slot(key, used, "projection", projection=drawn_projection(kinds[0], c_in, t, generator, weight))
     if c_out * c_in == smallest:
         return Slot(key, used, "gradient")
     is_plain = is_convolution and len(used) == 1 and places[used[0]][0].entries == 1

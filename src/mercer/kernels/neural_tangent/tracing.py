@@ -110,8 +110,8 @@ class Tracing(TorchFunctionMode):
         """Raise if an input was overwritten after it was used: its gradient would be that of other numbers."""
         if any(call.input._version != call.version for call in self.calls):
             raise InvalidParameterError(
-                "network overwrites the input of a layer after the layer has used it. Let it write its result elsewhere "
-                "(inplace=False, x = x + y in the place of x += y)."
+                "network overwrites the input of a layer after the layer has used it. Let it write its result "
+                "elsewhere (inplace=False, x = x + y in the place of x += y)."
             )
 
 
