@@ -1,4 +1,4 @@
-"""Tangent kernels of a residual perceptron (2000 rows, 500 landmarks) and of ResNet-18 (128 images, 64): torch.func.
+"""Tangent kernels of a residual perceptron (2000 rows, 500 landmarks) and of ResNet-18 (128 images, 128): torch.func.
 
 The peer is what anyone would write: `vmap(grad)` of `torch.func`, the gradients of the landmarks kept, those of the
 rows worked out and contracted in blocks of 16. Everyone has one thread. The peer takes many minutes and 10 GB:
@@ -35,7 +35,7 @@ def setup(quick: bool) -> dict[str, Task]:
     generator = torch.Generator().manual_seed(0)
     n, m, width = (64, 16, 256) if quick else (2000, 500, 1032)
     rows = torch.randn((n + m, 54), generator=generator)
-    n_images, n_landmarks = (6, 4) if quick else (128, 64)
+    n_images, n_landmarks = (6, 4) if quick else (128, 128)
     images = torch.rand((n_images + n_landmarks, 32 * 32 * 3), generator=generator) - 0.5
     return {
         "ResMLP": Task(ResMLP(54, width).eval(), rows[m:], rows[:m], None),

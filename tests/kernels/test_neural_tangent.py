@@ -33,9 +33,8 @@ def naive(network, X, Z):
 
     def gradient(row):
         found = torch.autograd.grad(network(torch.as_tensor(row)[None]).sum(), weights, allow_unused=True)
-        return torch.cat(
-            [(torch.zeros_like(w) if g is None else g).flatten() for g, w in zip(found, weights, strict=True)]
-        )
+        pairs = zip(found, weights, strict=True)
+        return torch.cat([(torch.zeros_like(w) if g is None else g).flatten() for g, w in pairs])
 
     ours, theirs = (torch.stack([gradient(row) for row in rows]) for rows in (X, Z))
     return (ours @ theirs.T).numpy()

@@ -134,16 +134,24 @@ class PatchFactors(Part):
 
     def _add_by_matrices(self, other: "PatchFactors", out: Tensor) -> None:
         """Form the matrices for some of the outputs at a time, as many as fit the working memory."""
-        groups, sides = self.kind.groups, []
-        for part in (self, other):
-            images, g = part.tensors
-            sides.append((self.kind.patches(images).mT, g.flatten(2).unflatten(1, (groups, -1))))
-        (u, g), (v, h) = sides
-        bytes_per_output = (len(g) + len(h)) * groups * u.shape[3] * u.element_size()
-        step = max(1, int(WORKING_MEMORY * 2**20 // bytes_per_output))
-        for outputs in row_slices(g.shape[2], step):
-            x, z = (g[:, :, outputs] @ u).flatten(1), (h[:, :, outputs] @ v).flatten(1)
-            out.addmm_(x, z.T)
+        images, g = self.tensors
+        inputs = images.shape[1] * self.kind.kernel[0] * self.kind.kernel[1] * images.element_size()
+        step = max(1, int(WORKING_MEMORY * 2**20 // ((len(self) + len(other)) * inputs)))
+        for outputs in row_slices(g.shape[1] // self.kind.groups, step):
+            out.addmm_(self._matrices(outputs), other._matrices(outputs).T)
+
+    def _matrices(self, outputs: slice) -> Tensor:
+        """Return the gradients by the weights of some of the outputs of each group, flat; patches by blocks of rows."""
+        images, g = self.tensors
+        grouped = g.flatten(2).unflatten(1, (self.kind.groups, -1))[:, :, outputs]
+        bytes_per_row = images[0].numel() * self.kind.kernel[0] * self.kind.kernel[1] * images.element_size()
+        found: Tensor | None = None
+        for rows in row_slices(len(g), rows_per_block(len(g), bytes_per_row, WORKING_MEMORY / 4)):
+            G = (grouped[rows] @ self.kind.patches(images[rows]).mT).flatten(1)
+            if found is None:
+                found = G.new_empty((len(g), G.shape[1]))
+            found[rows] = G
+        return found  # type: ignore[return-value]
 
     def squares(self) -> Tensor:
         images, g = self.tensors

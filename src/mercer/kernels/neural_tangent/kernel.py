@@ -176,8 +176,8 @@ class NeuralTangent(LeafKernel):
     def prepare(self, X: Tensor, beside: TangentRows | None = None) -> TangentRows:
         if torch.is_grad_enabled() and X.requires_grad:
             raise TypeError(
-                "a NeuralTangent kernel has no derivatives by its rows: models that need them, such as those with average "
-                "gradient outer products, want another kernel."
+                "a NeuralTangent kernel has no derivatives by its rows: models that need them, such as those "
+                "with average gradient outer products, want another kernel."
             )
         metric = check_metric(self.metric) if beside is None else beside.metric
         inputs = metric.project(X)
