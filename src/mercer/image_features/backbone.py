@@ -22,8 +22,8 @@ class EfficientNetLite0(nn.Module):
     size : int, default=128
         Images are brought to size x size.
     trained : bool, default=True
-        Whether it has the weights that were learned on ImageNet. Else they are normal, as large as keeps the gradients
-        of one size through the layers: to compare with.
+        Whether it has the weights that were learned on ImageNet. Else they are normal, as large as keeps the
+        outputs of layers of one size: to compare with.
     random_state : int, default=0
         Where weights come from that are not trained.
     """
@@ -39,7 +39,7 @@ class EfficientNetLite0(nn.Module):
             network = built_network(size)
             for module in network.modules() if not trained else ():
                 if isinstance(module, nn.Conv2d):
-                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+                    nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         if trained and not next(network.parameters()).is_meta:
             network.load_state_dict(trained_weights())
         # The last layer, which tells ImageNet's classes apart, has no part in the features.
