@@ -178,8 +178,8 @@ class TangentNetwork:
         named = ", ".join(sorted({owners[id(weight)] for weight in self.unknown}))
         warnings.warn(
             f"how {named} uses its parameters is not known to the tangent kernel: their gradients are taken row by "
-            "row, which is slow. Known are dense layers, convolutions, norms, embeddings, attention, and parameters that "
-            "are added or multiplied.",
+            "row, which is slow. Known are dense layers, convolutions, norms, embeddings, attention, and "
+            "parameters that are added or multiplied.",
             NumericalWarning,
             stacklevel=5,
         )
