@@ -92,6 +92,8 @@ def main(argv: list[str] | None = None) -> int:
     n, size, m, h = (600, 64, 100, 50) if args.quick else (args.rows, args.size, 1000, 150)
     before = load_at_start()
     data = load("cifar10")
+    if data.X_test is None or data.y_test is None:
+        raise SystemExit("CIFAR-10 has no test images here")
     order = np.random.default_rng(0).permutation(len(data.y))[:n]
     n_test = min(len(data.y_test), n)
     chosen = np.random.default_rng(1).permutation(len(data.y_test))[:n_test]
@@ -109,7 +111,9 @@ def main(argv: list[str] | None = None) -> int:
             runs.append(
                 {"kernel": name, "accuracy": accuracies[name], "spread": float(np.std(scores)), "seconds": seconds}
             )
-    shown = [(run["kernel"], f"{run['accuracy']:.4f}", f"{run['spread']:.4f}", f"{run['seconds']:.1f}") for run in runs]
+    shown = [
+        (str(run["kernel"]), f"{run['accuracy']:.4f}", f"{run['spread']:.4f}", f"{run['seconds']:.1f}") for run in runs
+    ]
     title = f"tangent_images: {n} images, {m} landmarks, {h} components, {size} pixels"
     print_table(title, ("kernel", "accuracy", "spread", "seconds"), shown)
     claims = claims_of(accuracies)

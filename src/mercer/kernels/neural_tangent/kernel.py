@@ -53,6 +53,7 @@ class Rows:
             parts = collected(self.network, self.inputs[rows])
             squares.append(squares_of(parts))
             yield rows, parts
+            parts.clear()  # whoever walks still has the list, and the next block needs the room
         # Whoever has walked over all rows has seen their norms: another walk for these alone would cost as much.
         self._squares = torch.cat(squares) if squares else self.inputs.new_zeros(0)
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
+from mercer.blocks import WORKING_MEMORY
 from mercer.exceptions import InvalidParameterError, NumericalWarning, invalid_parameter
 from mercer.kernels.neural_tangent.convolution import Convolution
 from mercer.kernels.neural_tangent.parts import Features, Part
@@ -24,8 +25,8 @@ HEAD_SCALE = 0.1
 # Copies of the inputs and outputs of layers that a pass has in memory: both, gradients, and what autograd keeps. The
 # output of a layer is most often the input of the next.
 COPIES = 1.5
-# MiB of a pass: convolutions of eight images take a sixth less time an image than those of three.
-PASS_MEMORY = 128.0
+# MiB of a pass. More would help little: convolutions of eight images take a sixth less time an image than of three.
+PASS_MEMORY = WORKING_MEMORY
 # Numbers a row up to which parts are put beside each other.
 SHORT = 2048
 
