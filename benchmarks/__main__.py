@@ -42,6 +42,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "representations",
     "table_models",
     "tables",
+    "tangent_images",
     "time_limits",
     "toys",
 )

@@ -1,6 +1,7 @@
 """The lists over which laws run: kernels, metrics, and data of the kinds that break things."""
 
 import numpy as np
+import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -12,10 +13,12 @@ from mercer.kernels import (
     Linear,
     Matern32,
     Matern52,
+    NeuralTangent,
     Polynomial,
     ProductLaplace,
     ProductMatern32,
 )
+from mercer.training.randomness import global_chance_from
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 
@@ -23,6 +26,13 @@ QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None
 def rational(X, Z):
     """1 / (1 + |x - z|^2), as a user would write it."""
     return 1.0 / (1.0 + (X[:, None, :] - Z[None, :, :]).square().sum(dim=2))
+
+
+def columns_network():
+    """A network of rows with any number of columns: a convolution over them, and the mean."""
+    with global_chance_from(0, torch.device("cpu")):
+        body = torch.nn.Conv1d(1, 3, 3, padding=1), torch.nn.Tanh(), torch.nn.AdaptiveAvgPool1d(1), torch.nn.Flatten()
+        return torch.nn.Sequential(torch.nn.Unflatten(1, (1, -1)), *body, torch.nn.Linear(3, 1)).eval()
 
 
 KERNELS = {
@@ -40,8 +50,10 @@ KERNELS = {
     "scaled": 2.5 * Matern52(1.1),
     "nested": 0.5 * (Gaussian(1.0) + Laplace(3.0) * (Linear() + 2 * Matern32(0.6))),
     "custom": Custom(rational),
+    "tangent": NeuralTangent(columns_network(), random_state=3),
 }
-CLOSED_FORM = {name: kernel for name, kernel in KERNELS.items() if name != "custom"}
+DIFFERENTIABLE = {name: kernel for name, kernel in KERNELS.items() if name != "tangent"}
+CLOSED_FORM = {name: kernel for name, kernel in DIFFERENTIABLE.items() if name != "custom"}
 ONE_PAIR_OF_WEIGHTS = {name: kernel for name, kernel in CLOSED_FORM.items() if not name.startswith("product_")}
 RADIAL = {name: KERNELS[name] for name in ("gaussian", "laplace", "matern32", "matern52", "scaled", "custom")}
 

@@ -1,5 +1,7 @@
 """Naive twins: every formula once more in a few plain lines of float64, for the fast code to be equal to."""
 
+import copy
+
 import numpy as np
 import scipy.linalg
 import torch
@@ -11,6 +13,7 @@ from mercer.kernels import (
     Linear,
     Matern32,
     Matern52,
+    NeuralTangent,
     Polynomial,
     Product,
     ProductLaplace,
@@ -71,6 +74,16 @@ def product_matern32(k, x, z, M):
     return torch.prod((1 + v) * torch.exp(-v))
 
 
+def tangent(k, x, z, M):
+    """The inner product of the gradients of the network's output by all its weights, one by one."""
+    factor = None if k.metric is None else k.metric.factor
+    L = torch.eye(len(x), dtype=x.dtype) if factor is None else torch.as_tensor(np.asarray(factor))
+    L = torch.diag(L) if L.ndim == 1 else L
+    network = copy.deepcopy(k.network).double()
+    ours, theirs = (torch.autograd.grad(network((row @ L)[None]).sum(), network.parameters()) for row in (x, z))
+    return sum((a * b).sum() for a, b in zip(ours, theirs, strict=True))
+
+
 # kernel class -> k(x, z) for two vectors under the metric matrix M, all of them float64 tensors
 FORMULAS = {
     Gaussian: lambda k, x, z, M: torch.exp(-squared(x, z, M) / (2 * k.bandwidth**2)),
@@ -84,6 +97,7 @@ FORMULAS = {
     Sum: lambda k, x, z, M: value(k.left, x, z) + value(k.right, x, z),
     Product: lambda k, x, z, M: value(k.left, x, z) * value(k.right, x, z),
     Scaled: lambda k, x, z, M: k.scale * value(k.kernel, x, z),
+    NeuralTangent: tangent,
     Custom: lambda k, x, z, M: 1 / (1 + squared(x, z, M)),  # the function that the examples use
 }
 

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from itertools import count, pairwise
 
+import torch
 from torch import Tensor, nn
 
+from mercer import networks
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
 
@@ -41,63 +43,20 @@ def mlp(d: int, n_components: int, hidden: Sequence[int]) -> MLP:
     return MLP((d, *hidden, n_components))
 
 
-class SelfAttention(nn.Module):
-    """Single-head self-attention of a sample with itself.
-
-    A row is a sequence of one token. The softmax over one item is 1 whatever query and key are, so that the result is
-    the value, and no gradient reaches the other two. They are parameters, which the paper counts, and are not computed:
-    that saves the network two thirds of the work here. There is no projection of the output: with one the network of
-    width 1032 has 6.1 million parameters, without it the paper's 5.
+class ResMLP(networks.ResMLP):
+    """The network of appendix B.2 with h outputs, its weights from torch's global generator, which is seeded for it.
 
     Parameters
     ----------
-    width : int
-    """
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return what is added to rows of shape (n, width)."""
-        return self.value(x)
-
-
-class ResMLP(nn.Module):
-    """The residual network of appendix B.2, Algorithm 1, and its projection to the embedding.
-
-    Parameters
-    ----------
-    d : int
-        Columns of the inputs.
-    width : int
-        w, a multiple of `bottleneck`; 1032 in the paper.
+    d, width, n_blocks, bottleneck : int
+        As in `mercer.networks.ResMLP`.
     n_components : int
         h.
-    n_blocks : int, default=3
-        B.
-    bottleneck : int, default=4
-        r: blocks are w / r wide inside.
     """
 
     def __init__(self, d: int, width: int, n_components: int, n_blocks: int = 3, bottleneck: int = 4) -> None:
-        super().__init__()
-        w, r = check_count("width", width), check_count("bottleneck", bottleneck)
-        if w % r:
-            raise invalid_parameter("width", width, f"a multiple of bottleneck={r}")
-        self.inputs = nn.Linear(d, w)
-        self.norm, self.attention = nn.LayerNorm(w), SelfAttention(w)
-        blocks = (MLP((w, w // r, w)) for _ in range(check_count("n_blocks", n_blocks, at_least=0)))
-        self.blocks = nn.ModuleList(blocks)
-        self.outputs = nn.Linear(w, n_components)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the embeddings of rows, of shape (n, h)."""
-        x = nn.functional.gelu(self.inputs(x))  # lines 1 and 2
-        x = x + self.attention(self.norm(x))  # line 3
-        for block in self.blocks:  # lines 4 to 9
-            x = nn.functional.gelu(x + block(x))
-        return self.outputs(x)
+        seed = int(torch.randint(2**31 - 1, ()))
+        super().__init__(d, width, n_components, n_blocks, bottleneck, random_state=seed)
 
 
 def parameters_of(module: nn.Module) -> int:

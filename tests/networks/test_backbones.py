@@ -8,7 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from mercer.networks.backbones import ChannelsFirst, ResidualBlock, ResNet18, check_backbone, mlp
+from mercer.networks.backbones import ChannelsFirst, ResNet18, check_backbone, mlp
+from mercer.networks.resnets import ResidualBlock
 from tests.examples_of import numbers
 
 

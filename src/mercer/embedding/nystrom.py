@@ -12,7 +12,7 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import PRECISIONS, check_count, refuse_sparse
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.kernels import check_kernel
+from mercer.kernels import Kernel, Precomputed, check_kernel
 from mercer.landmarks import KERNEL_METHODS
 from mercer.landmarks.features import principal_coefficients
 
@@ -29,7 +29,8 @@ class Nystrom(LandmarkMap):
     kernel : str, Kernel or callable, default="gaussian"
         "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object, a function of two
         sets of rows, or "precomputed": X is then the (n, n) kernel matrix in `fit`, and the kernel matrix between
-        new rows and those of `fit` in `transform`.
+        new rows and those of `fit` in `transform`; or both are the values of rows with m landmarks, (n, m), and those
+        of the landmarks themselves come first in `fit`.
     n_landmarks : int or None, default=None
         m. None takes 1000, or all rows if there are fewer.
     n_components : int or None, default=None
@@ -110,11 +111,11 @@ class Nystrom(LandmarkMap):
         X = validate_data(self, X, dtype=PRECISIONS)
         self._check_parameters(X)
         random = check_random_state(self.random_state)
-        kernel = None if self._is_precomputed() else check_kernel(self.kernel, self.bandwidth)
+        kernel = self._asked_kernel(X)
         if kernel is not None and isinstance(self.landmarks, str) and self.landmarks in KERNEL_METHODS:
             # Else after the landmarks: the rows of the median are drawn by the same random numbers.
             kernel = kernel.resolved(X, random)
-        landmarks, indices = self._landmarks(X, kernel, random)
+        landmarks, indices = self._chosen(X, kernel, random)
         if kernel is None:
             K_mm = as_tensor(landmarks[:, indices])
         else:
@@ -150,10 +151,24 @@ class Nystrom(LandmarkMap):
         check_is_fitted(self)
         return self._evaluate(X, self.landmarks_, columns=self.landmark_indices_)
 
+    def _asked_kernel(self, X: np.ndarray) -> Kernel | None:
+        """Return the kernel; None where X is the kernel matrix of all rows, and of K_nm the kernel of such rows."""
+        if not self._is_precomputed():
+            return check_kernel(self.kernel, self.bandwidth)
+        return None if X.shape[0] == X.shape[1] else Precomputed().resolved(X)
+
+    def _chosen(
+        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the landmarks and which rows they are; of K_nm the first."""
+        if self._is_precomputed() and kernel is not None:
+            return X[: X.shape[1]], np.arange(X.shape[1])
+        return self._landmarks(X, kernel, random)
+
     def _check_parameters(self, X: np.ndarray) -> None:
         self._check_landmark_parameters()
         if self.n_components is not None:
             check_count("n_components", self.n_components, at_most=self.n_landmarks, why="n_landmarks")
-        self._check_precomputed(X)
+        self._check_precomputed(X, of_landmarks=True)
         if self._is_precomputed() and isinstance(self.landmarks, str) and self.landmarks != "uniform":
             raise invalid_parameter("landmarks", self.landmarks, "'uniform' or row indices if kernel='precomputed'")

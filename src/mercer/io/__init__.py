@@ -7,12 +7,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from torch import nn
+
 import mercer
 from mercer.exceptions import InvalidParameterError, ModelFileError, invalid_parameter
 from mercer.io.classes import class_name, is_estimator
 from mercer.io.container import pack, read, unpack
 from mercer.io.decoding import Source, decode
 from mercer.io.encoding import Parts, encode, unsavable
+from mercer.io.networks import NetworkMismatch
 from mercer.storage.atomic import check_target, write_atomically
 
 __all__ = ["load", "save"]
@@ -28,7 +31,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     ----------
     model : an estimator, a kernel or a metric of Mercer
         Its parameters and its fitted attributes are saved. Callables and torch modules that the user gave as
-        parameters are not: the file notes their names, such as `kernel__function`, and `load` asks for them.
+        parameters are not: the file notes their names, such as `kernel__function`, and `load` asks for them. Of modules
+        the weights are saved; the networks of `mercer.networks` are saved whole.
         Progress callbacks are left out.
     path : str or path
         The file appears whole or not at all; one that is there already is replaced at the very end.
@@ -70,7 +74,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write_atomically(target, pack(text, parts.tensors))
 
 
-def load(path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None) -> Any:
+def load(
+    path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None, *, network: nn.Module | None = None
+) -> Any:
     """Give back a model that `save` kept; a damaged or foreign file is refused before anything in it is used.
 
     Parameters
@@ -79,6 +85,9 @@ def load(path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None)
     objects : dict, optional
         The callables and torch modules that the file asks for, by name, such as
         `{"kernel__function": my_function}`. They must be those that the model was fitted with.
+    network : torch.nn.Module, optional
+        The network of your own that the file asks for, whatever its name: short for `objects`. It must be built like
+        the one that was saved, whose weights it gets in a copy. Networks of Mercer's own are not asked for.
 
     Returns
     -------
@@ -98,12 +107,22 @@ def load(path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None)
     with errors_naming(path):
         text, tensors = unpack(data)
         document = check_document(json.loads(text, parse_constant=_no_constant))
-    given = check_objects(objects, document["objects"])
+    given = check_objects(with_network(objects, network, document["objects"]), document["objects"])
     with errors_naming(path, saved_by=document.get("mercer")):
         model = decode(document["model"], Source(tensors, given))
         if not is_estimator(type(model)):
             raise ModelFileError(f"holds a {type(model).__name__}, not a model")
     return model
+
+
+def with_network(objects: Any, network: Any, needed: Mapping[str, Any]) -> Any:
+    """Return the user's objects with the network under every name that asks for one."""
+    if network is None:
+        return objects
+    names = [name for name in needed if name.rpartition("__")[2] == "network"]
+    if not names:
+        raise invalid_parameter("network", type(network).__name__, "None: the file asks for no network")
+    return {**(objects or {}), **dict.fromkeys(names, network)}
 
 
 def describe(given: Any) -> str:
@@ -153,6 +172,8 @@ def errors_naming(path: str | os.PathLike[str], saved_by: Any = None) -> Iterato
         by = f" It was saved by mercer {saved_by}, this is mercer {mercer.__version__}."
     try:
         yield
+    except NetworkMismatch:  # tells of what was handed back
+        raise
     except MemoryError:  # tells of the machine, not of the file
         raise
     except ModelFileError as error:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mercer.exceptions import ModelFileError
 from mercer.io.classes import find_class, is_attribute, result_fields
+from mercer.io.networks import rebuilt, with_weights
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     BUFFER_PLACES,
@@ -188,6 +189,15 @@ def decode_result(content: dict, source: Source, depth: int) -> Any:
     return kind(**{name: decode(item, source, depth + 1) for name, item in values.items()})
 
 
+def decode_network(content: dict, source: Source, depth: int) -> Any:
+    """Build one of Mercer's networks again, or take the one that is handed back; both get the weights of the file."""
+    weights = decode(content["weights"], source, depth + 1)
+    if "given" in content:
+        return with_weights(source.given[content["given"]], weights, content["given"])
+    settings, modes = (decode(content[name], source, depth + 1) for name in ("settings", "modes"))
+    return rebuilt(content["class"], settings, weights, modes)
+
+
 DECODERS: dict[str, Callable[[Any, Source, int], Any]] = {
     "RandomState": decode_random_state,
     "Generator": decode_generator,
@@ -198,6 +208,7 @@ DECODERS: dict[str, Callable[[Any, Source, int], Any]] = {
     "float": decode_float,
     "given": decode_given,
     "int": decode_int,
+    "network": decode_network,
     "object": decode_object,
     "objects": decode_objects,
     "result": decode_result,

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mercer.io.classes import class_name, is_attribute, is_estimator, result_fields
 from mercer.io.container import Stored
+from mercer.io.networks import modes_of, name_of
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     MAX_DEPTH,
@@ -122,6 +123,8 @@ def encode(value: Any, path: Path, parts: Parts, replaceable: bool = False) -> J
     name = class_name(kind)
     if name is not None:
         return encode_object(value, name, path, parts)
+    if isinstance(value, torch.nn.Module):
+        return encode_network(value, path, parts, replaceable)
     if callable(value) and not isinstance(value, BaseEstimator):
         return encode_given(value, path, parts, replaceable)
     raise unsavable(path, value)
@@ -177,6 +180,22 @@ def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSO
         raise unsavable(path, value, f"It would be handed back as {name!r}, and so would another object.")
     parts.given[name] = value
     return {"given": name}
+
+
+def encode_network(value: torch.nn.Module, path: Path, parts: Parts, replaceable: bool) -> JSON:
+    """Return a network by its weights and its class and settings; or by the name under which it is handed back."""
+    name = name_of(value)
+    built = (
+        encode_given(value, path, parts, replaceable)
+        if name is None
+        else {
+            "class": name,
+            "settings": encode(value.settings, (*path, "settings"), parts),
+            "modes": encode(modes_of(value), (*path, "modes"), parts),
+        }
+    )
+    weights = {key: weight.detach() for key, weight in value.state_dict().items()}
+    return {"network": {**built, "weights": encode(weights, path, parts)}}
 
 
 def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:

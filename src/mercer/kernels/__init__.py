@@ -11,6 +11,8 @@ from mercer.kernels.gaussian import Gaussian
 from mercer.kernels.inner_product import InnerProductKernel, Linear, Polynomial
 from mercer.kernels.laplace import Laplace
 from mercer.kernels.matern import Matern32, Matern52
+from mercer.kernels.neural_tangent import NeuralTangent
+from mercer.kernels.precomputed import Precomputed
 from mercer.kernels.radial import BandwidthKernel, RadialKernel, median_distance
 
 __all__ = [
@@ -25,7 +27,9 @@ __all__ = [
     "Linear",
     "Matern32",
     "Matern52",
+    "NeuralTangent",
     "Polynomial",
+    "Precomputed",
     "Product",
     "ProductLaplace",
     "ProductMatern32",

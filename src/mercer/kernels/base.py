@@ -165,7 +165,7 @@ class Kernel(BaseEstimator, ABC):
             # Of the same rows twice, a block and those after it are enough: the others are mirrored.
             first = rows.start if is_half else 0
             other = prepared if first == 0 else rows_of(prepared, slice(first, None))
-            own = other if is_half and rows.stop >= len(z) else self.prepare(x, beside=prepared)
+            own = rows_of(other, slice(0, len(x))) if is_half else self.prepare(x, beside=prepared)
             part = out[rows, first:]
             block = self.values(own, other, None if differentiated else part)
             if block.data_ptr() != part.data_ptr():

@@ -43,15 +43,20 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def _check_precomputed(self, X: np.ndarray) -> None:
-        """Raise if the kernel is precomputed and X is no kernel matrix, or a bandwidth is asked for."""
+    def _check_precomputed(self, X: np.ndarray, of_landmarks: bool = False) -> None:
+        """Raise if the kernel is precomputed and X is no kernel matrix, or a bandwidth is asked for.
+
+        With `of_landmarks` the values of n rows with m landmarks will do, those of the landmarks themselves first.
+        """
         if not self._is_precomputed():
             return
         if self.bandwidth not in (None, "auto"):
             raise invalid_parameter("bandwidth", self.bandwidth, "None or 'auto' if kernel='precomputed'")
-        if X.shape[0] != X.shape[1]:
+        if X.shape[0] < X.shape[1] or (X.shape[0] > X.shape[1] and not of_landmarks):
+            other = ", or (n, m) with the m landmarks first" if of_landmarks else ""
             raise ValueError(
-                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the rows."
+                f"kernel='precomputed', but X has shape {X.shape}: fit needs the square kernel matrix of the "
+                f"rows{other}."
             )
 
     @property

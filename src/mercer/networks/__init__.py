@@ -1,1 +1,8 @@
 """Networks that turn samples into features: backbones, heads, and their evaluation row block by row block."""
+
+from mercer.networks.attention import AttentionNetwork
+from mercer.networks.convolutional import CNN
+from mercer.networks.perceptrons import MLP, ResMLP
+from mercer.networks.resnets import ResNet
+
+__all__ = ["CNN", "MLP", "AttentionNetwork", "ResMLP", "ResNet"]

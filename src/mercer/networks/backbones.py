@@ -8,17 +8,16 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
 from mercer.checks import check_count
 from mercer.exceptions import InvalidParameterError, invalid_parameter
+from mercer.networks.resnets import ResNet
 from mercer.training.randomness import global_chance_from
 
 CPU = torch.device("cpu")
 BACKBONES = ("mlp", "resnet18")
 MLP_WIDTHS = (512, 512)
-RESNET18_WIDTHS = (64, 128, 256, 512)
 
 
 def mlp(d: int, widths: Sequence[int] = MLP_WIDTHS, *, seed: int = 0) -> nn.Sequential:
@@ -40,45 +39,20 @@ def mlp(d: int, widths: Sequence[int] = MLP_WIDTHS, *, seed: int = 0) -> nn.Sequ
     return nn.Sequential(*layers)
 
 
-class ResidualBlock(nn.Module):
-    """Two 3 x 3 convolutions, added to what came in, or to its projection by a 1 x 1 one where the shape changes."""
-
-    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
-        super().__init__()
-        self.first = _convolution(n_in, n_out, 3, stride)
-        self.second = _convolution(n_out, n_out, 3)
-        self.shortcut = nn.Identity() if stride == 1 and n_in == n_out else _convolution(n_in, n_out, 1, stride)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.relu(self.second(functional.relu(self.first(x))) + self.shortcut(x))
-
-
-class ResNet18(nn.Sequential):
-    """The residual network of 18 layers (He, Zhang, Ren and Sun, 2016) as it is used on CIFAR, without its classifier.
-
-    Images of 32 x 32 pixels are too small for the first layer of the original, 7 x 7 in steps of two and a
-    pooling: here it is 3 x 3 in steps of one, with no pooling. It has 11.2 million weights, takes images of shape
-    (n, c, h, w) of any size, and gives the means of its last 512 maps.
+class ResNet18(ResNet):
+    """The residual network of 18 layers, without its classifier: 11.2 million weights, 512 features.
 
     Parameters
     ----------
     n_channels : int, default=3
         Of the images.
     seed : int, default=0
-        Where the weights come from, and nothing else: those of convolutions are normal, as large as keeps the
-        gradients of one size through the layers (He, Zhang, Ren and Sun, 2015).
+        Where the weights come from, and nothing else.
     """
 
     def __init__(self, n_channels: int = 3, *, seed: int = 0) -> None:
-        narrow = RESNET18_WIDTHS[0]
-        with global_chance_from(seed, CPU):
-            layers = [_convolution(check_count("n_channels", n_channels), narrow, 3), nn.ReLU()]
-            for n_in, n_out in zip((narrow, *RESNET18_WIDTHS), RESNET18_WIDTHS, strict=False):
-                layers += [ResidualBlock(n_in, n_out, 1 if n_in == n_out else 2), ResidualBlock(n_out, n_out, 1)]
-            super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
-            for module in self.modules():
-                if isinstance(module, nn.Conv2d):
-                    nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+        super().__init__(18, n_channels, random_state=seed)
+        self.settings = {"n_channels": n_channels, "seed": seed}
 
 
 class ChannelsFirst(nn.Module):
@@ -153,11 +127,6 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
 def weights_of(backbone: Any) -> list[Tensor]:
     """Return the weights that a user's module brings, flat, for a digest; those that are drawn here follow a seed."""
     return [weight.reshape(-1) for weight in backbone.state_dict().values()] if isinstance(backbone, nn.Module) else []
-
-
-def _convolution(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
-    """Return a convolution that keeps the size of the image but for its stride, and normalises over the batch."""
-    return nn.Sequential(nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out))
 
 
 def _check_sample_shape(sample_shape: Any) -> tuple[int, ...]:

