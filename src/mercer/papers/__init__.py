@@ -1,5 +1,10 @@
-"""The papers' methods as their authors printed them: Mercer's own estimators with the printed settings, one file a paper.
+"""The papers' methods as their authors printed them: our estimators with the printed settings, one file a paper.
 
-The estimators' defaults differ from the papers where the data said so. Start here to reproduce a table, or to see what the
-defaults add to the method as printed. The docstring of each function is a table from the paper's lines to our parameters.
+The estimators' defaults differ from the papers where the data said so. Start here to reproduce a table, or to see what
+the defaults add to the method as printed. The docstring of each function is a table from the paper's lines to our
+parameters.
 """
+
+from mercer.papers.manifold_linearizing_clustering import mlc, nmce
+
+__all__ = ["mlc", "nmce"]

@@ -11,14 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.clustering.manifold.closed_start import begin_in_closed_form
+from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.parameters import agreement_of, check_shared, checkpoint_of, start_recipe_of
 from mercer.clustering.manifold.training import start_features
 from mercer.exceptions import invalid_parameter
 from mercer.networks.backbones import check_backbone
 from mercer.networks.evaluation import by_blocks, with_arrays
-from mercer.training import Recipe, Training
-from mercer.training.progress import Progress
+from mercer.training import Recipe, Training, fit_progress
 from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 
 # n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
@@ -110,20 +110,25 @@ class ManifoldEstimator(
     def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldEstimator":
         """Learn from checked rows and a source of their views."""
 
-    def _start(self, network: ManifoldNetwork, source: ViewSource, progress: Progress, data: str) -> Training:
+    def _start(
+        self, network: ManifoldNetwork, source: ViewSource, whole: Any, data: str, looks: Looks | None = None
+    ) -> Training:
         """Learn features from views alone (line 1); without a recipe, from a beginning in closed form."""
         if self.start_recipe is None:
             begin_in_closed_form(network, source, self.seed_)
-        return start_features(
-            network,
-            source,
-            start_recipe_of(self, source.n_rows),
-            epsilon=self.epsilon_start,
-            agreement=agreement_of(self, network),
-            seed=self.seed_,
-            progress=progress,
-            **checkpoint_of(self, "start", data),
-        )
+        agreement = agreement_of(self, network)
+        recipe = start_recipe_of(self, source.n_rows, agreement)
+        with fit_progress(self, recipe.n_epochs, within=whole, task_name="start") as progress:
+            return start_features(
+                network,
+                source,
+                recipe,
+                epsilon=self.epsilon_start,
+                agreement=agreement,
+                seed=self.seed_,
+                progress=progress if looks is None else looks.also(progress),
+                **checkpoint_of(self, "start", data),
+            )
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         """Return a network with weights as drawn: float32, which is twice as fast; rows are standardised in their own

@@ -77,7 +77,7 @@ def best_spectral(C: Tensor, n_clusters: int, candidates: Sequence[Memberships],
 
 
 def best_shortened(C: Tensor, n_clusters: int, candidates: Sequence[Memberships], seed: int, judge: Judge) -> Clustered:
-    """Return clusters of the largest R - R_c that is found from those of each membership, and from k-means of the codes.
+    """Return clusters of the largest R - R_c found from those of each membership, and from k-means of the codes.
 
     The membership is the one whose own clusters, by its eigenvectors, are most like them: new points vote by it.
     Parameters are those of `best_spectral`.

@@ -12,6 +12,8 @@ from mercer.views.sources import ViewSource
 MOST_ROWS = 4096
 # Shares of the mean variance between views, and of the largest ratio: directions below are noise.
 RIDGE, FLOOR = 1e-2, 1e-3
+# Of the mean square of the hidden layer: below it samples differ by rounding alone.
+SMALLEST = 1e-10
 
 
 @torch.no_grad()
@@ -48,7 +50,7 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
         T, W = spread.T @ spread / len(means), noise.T @ noise / len(means)
         # Where views are equal, all directions are as good and those of largest spread are taken.
         scale = max(float(W.diagonal().mean()), FLOOR * float(T.diagonal().mean()))
-        if not scale > 0:
+        if not scale > SMALLEST * float(H.square().mean()):
             return
         W.diagonal().add_(RIDGE * scale)
         ratios, V = generalized_eigenpairs(T, W, last.out_features)

@@ -16,7 +16,6 @@ from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.memberships import Memberships
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.parameters import check_memberships, checkpoint_of, digest_of, second_recipe_of
-from mercer.clustering.manifold.parameters import start_recipe_of
 from mercer.clustering.manifold.projections import PROJECTIONS
 from mercer.clustering.manifold.training import linearize
 from mercer.clustering.trees import cluster_tree
@@ -99,8 +98,8 @@ class ManifoldClustering(ManifoldEstimator):
         Whether the backbone stays as the start left it in the second stage, as in the paper.
     start_recipe : Recipe or None, default=None
         How the start is trained, from weights drawn at random. None begins in closed form (the last layer tells samples
-        from views of one sample as well as a linear discriminant can) and makes 150 steps of Adam at a rate of 0.003
-        with a weight decay of 0.0001, on batches of 512.
+        from views of one sample as well as a linear discriminant can) and makes at most 600 steps of Adam at a rate of
+        0.003 with a weight decay of 0.0001, on batches of 512: fewer, if the loss has not fallen for 50 of them.
     recipe : Recipe or None, default=None
         How the second stage is trained; a batch updates both heads. None is 75 steps of SGD at a rate of 0.01 with
         momentum 0.9 and a weight decay of 0.0005, on batches of 512.
@@ -237,10 +236,7 @@ class ManifoldClustering(ManifoldEstimator):
         data = "" if self.checkpoint is None else digest_of(self, X, source)
 
         looks = see()
-        with fit_progress(
-            self, start_recipe_of(self, len(X)).n_epochs, within=whole, task_name="start"
-        ) as progress:
-            training = self._start(network, source, looks.also(progress), data)  # line 1
+        training = self._start(network, source, whole, data, looks)  # line 1
         network.copy_head()  # line 2
         # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
         judge = Judge(self._codes(network, X[some]), self.epsilon)

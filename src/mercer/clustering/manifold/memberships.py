@@ -15,7 +15,7 @@ AFFINITIES = ("squared", "inner")
 # Up to so many points eigenvectors are found by a dense decomposition.
 FEW_POINTS = 500
 # Of the eigenvalues of a membership: clusters need no more.
-SPECTRUM_TOLERANCE = 1e-5
+SPECTRUM_TOLERANCE = 1e-4
 
 
 class Memberships(NamedTuple):
@@ -124,4 +124,5 @@ def membership_spectrum(P: Tensor, n_values: int, seed: int) -> Spectrum:
     P = P.float()
     start = torch.from_numpy(random.uniform(-1.0, 1.0, n)).to(P)
     pairs = lanczos_eigenpairs(lambda V: P @ V, start, n_values, SPECTRUM_TOLERANCE)
-    return Spectrum(np.clip(1.0 - pairs.values.cpu().double().numpy(), 0.0, 2.0), pairs.vectors.cpu().double().numpy(), 1)
+    values, vectors = (part.cpu().double().numpy() for part in pairs)
+    return Spectrum(np.clip(1.0 - values, 0.0, 2.0), vectors, 1)

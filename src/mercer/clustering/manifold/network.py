@@ -45,7 +45,7 @@ class ManifoldNetwork(FeatureNetwork):
         self.cluster_head = copy.deepcopy(self.feature_head)
 
     def represent(self, x: Tensor) -> Tensor:
-        """Return what the heads see, of shape (n, p): standardised in the precision of the rows, then in the weights'."""
+        """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""
         return self.backbone(((x - self.center) / self.scale).to(self.feature_head[0].weight.dtype))
 
     def both(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,7 @@
 """What the parameters of manifold clusterings may be, and what they come to where they are left open."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from mercer.views.sources import ViewSource, given_arrays
 
 RESULTS = ("auto", "start", "final")
 # Recipes where none is given: so many steps, whatever the number of rows.
-START_STEPS, STEPS = 150, 75
+START_STEPS, STEPS = 600, 75
+# The start ends when its loss has not fallen for so many steps by more than this share of λ.
+IDLE_STEPS, GAIN = 50, 1e-4
 START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=3e-3, weight_decay=1e-4)
 SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
 # What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
@@ -75,9 +78,13 @@ def agreement_of(model: Any, network: ManifoldNetwork) -> float:
     return network.n_components * math.log1p(model.epsilon_start**-2)
 
 
-def start_recipe_of(model: Any, n: int) -> Recipe:
-    """Return the recipe of the start for so many rows."""
-    return START.lasting(START_STEPS, n, MIN_BATCH) if model.start_recipe is None else model.start_recipe
+def start_recipe_of(model: Any, n: int, agreement: float) -> Recipe:
+    """Return the recipe of the start for so many rows and some λ."""
+    if model.start_recipe is not None:
+        return model.start_recipe
+    recipe = START.lasting(START_STEPS, n, MIN_BATCH)
+    patience = START.lasting(IDLE_STEPS, n, MIN_BATCH).n_epochs
+    return replace(recipe, patience=patience, tolerance=GAIN * agreement)
 
 
 def second_recipe_of(model: Any, n: int) -> Recipe:

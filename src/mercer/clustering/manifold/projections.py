@@ -35,8 +35,8 @@ class Projection(Protocol):
 class Entropy:
     """Π with the largest <S, Π> + η entropy(Π): Sinkhorn's projection, positive throughout, which MLC has."""
 
-    # The second is the authors'.
-    trained = (0.12, 0.175)
+    # The first is the authors'.
+    trained = (0.175, 0.12)
     sharpest = (0.02, 0.04, 0.08, 0.12, 0.175, 0.25)
 
     def matrix(self, S: Tensor, eta: float) -> Tensor:
@@ -51,7 +51,7 @@ class Entropy:
 
 
 class Squares:
-    """Π with the largest <S, Π> - η / 2 |Π|^2: sparse, as in doubly stochastic subspace clustering (Lim et al. 2020)."""
+    """Π with the largest <S, Π> - η / 2 |Π|^2: sparse, as in the subspace clustering of Lim et al. (2020)."""
 
     trained = (1.0, 4.0)
     sharpest = (0.25, 1.0, 4.0, 16.0)
@@ -60,8 +60,8 @@ class Squares:
         return sparse_doubly_stochastic(S, strength=eta)
 
     def potentials(self, S: Tensor, P: Tensor, eta: float) -> Tensor:
-        # η Π = S + f 1^T + 1 f^T where Π is above 0. The diagonal, where S is largest, nearly always is; where it is
-        # not, f follows from the largest entry of the row.
+        # η Π = S + f 1^T + 1 f^T where Π is above 0, as the diagonal nearly always is. Where it is not, f follows from
+        # the largest entry of the row: that is in a column whose diagonal is above 0, for S is largest on its diagonal.
         f = (eta * P.diagonal() - S.diagonal()) / 2.0
         missing = P.diagonal() <= 0
         largest = P.argmax(dim=1)
