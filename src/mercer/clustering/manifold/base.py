@@ -10,7 +10,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.clustering.manifold.closed_start import begin_in_closed_form
+from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_to_length_one
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.parameters import agreement_of, check_shared, checkpoint_of, start_recipe_of
@@ -119,7 +119,7 @@ class ManifoldEstimator(
         agreement = agreement_of(self, network)
         recipe = start_recipe_of(self, source.n_rows, agreement)
         with fit_progress(self, recipe.n_epochs, within=whole, task_name="start") as progress:
-            return start_features(
+            training = start_features(
                 network,
                 source,
                 recipe,
@@ -129,6 +129,9 @@ class ManifoldEstimator(
                 progress=progress if looks is None else looks.also(progress),
                 **checkpoint_of(self, "start", data),
             )
+        if self.start_recipe is None:
+            scale_to_length_one(network, source, self.seed_)
+        return training
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         """Return a network with weights as drawn: float32, which is twice as fast; rows are standardised in their own

@@ -1,4 +1,4 @@
-"""The start in closed form: the last layer of the feature head that best tells samples from views of one sample."""
+"""Where training begins, in closed form: the last layer that best tells samples from views, and its length after."""
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
     Objective (5) wants features that spread over samples and agree over views of a sample. For an affine map of what
     comes before, h, the directions with the largest ratio of variances v^T T v / v^T W v do so, T being the covariance
     of the samples' mean views and W that of views around their means: a linear discriminant whose classes are the
-    samples. They are scaled to equal variance over samples, which makes R largest, and together to length 1.
+    samples. They are scaled to variance 1 over samples each, which makes R largest.
 
     Parameters
     ----------
@@ -54,7 +54,28 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
             return
         W.diagonal().add_(RIDGE * scale)
         ratios, V = generalized_eigenpairs(T, W, last.out_features)
-    V = V / (len(ratios) * (ratios + FLOOR * ratios[0])).sqrt()
+    V = V / (ratios + FLOOR * ratios[0]).sqrt()
     # With fewer directions than components the others stay as they were drawn.
     last.weight[: len(ratios)] = V.T.to(last.weight)
     last.bias[: len(ratios)] = -(center @ V).to(last.bias)
+
+
+@torch.no_grad()
+def scale_to_length_one(network: ManifoldNetwork, source: ViewSource, seed: int) -> None:
+    """Scale the last layer of the feature head so that what it gives has length 1 in the mean.
+
+    Features are directions, and stay as they are. But a step of gradient descent turns a long vector less than a short
+    one, by the square of its length: the second stage should not depend on how long the start has left them.
+
+    Parameters
+    ----------
+    network, source, seed
+        As in `begin_in_closed_form`.
+    """
+    network.eval()
+    rows = np.random.RandomState(seed).permutation(source.n_rows)[:MOST_ROWS]
+    view = source.batch(np.sort(rows), generator_of(seed, "lengths"), network.center)[0]
+    length = torch.linalg.vector_norm(network.feature_head(network.represent(view)), dim=1).mean()
+    if bool(length > 0) and bool(torch.isfinite(length)):
+        for part in network.feature_head[-1].parameters():
+            part /= length

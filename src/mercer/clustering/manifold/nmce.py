@@ -110,10 +110,26 @@ class NMCE(ManifoldEstimator):
     Parameters
     ----------
     n_clusters : int, default=8
-    n_components, backbone, hidden, epsilon_start, agreement, augment, n_views, image_shape, standardize
-        As in `ManifoldClustering`.
+    n_components : int or None, default=None
+        d, the dimension of features; as in `ManifoldClustering`.
+    backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
+        What comes before the head.
+    hidden : int, default=512
+        The width of the head.
+    epsilon_start : float, default=0.4472135954999579
+        ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.4472135954999579
         ε of the coding rates of features and memberships together: ε^2 is 0.2.
+    agreement : float or "auto", default="auto"
+        λ, how much views must agree, in both stages; as in `ManifoldClustering`.
+    augment : str, None, View or callable of (batch, generator), default="auto"
+        How views are drawn, as in `KernelEmbedding`.
+    n_views : int, default=2
+        Views of each sample in a batch.
+    image_shape : tuple of int or None, default=None
+        (height, width) or (height, width, channels) of images that come as flat rows.
+    standardize : bool, default=True
+        Whether columns, or channels of images, are brought to variance 1 each; else all are scaled alike.
     freeze : bool, default=True
         Whether the backbone stays as the start left it.
     n_init : int, default=10
