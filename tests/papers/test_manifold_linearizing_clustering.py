@@ -168,10 +168,12 @@ def test_nmce_is_its_objective_from_one_random_membership():
     steps(together, loss, lambda w, m: lars(w, m, rate=next(rates)), 5)
     model.fit_views(X, *VIEWS)
     np.testing.assert_allclose(model.transform(X), head_of(weights, x).detach().numpy(), atol=2e-3)
+    nmce_module.largest_first(head, head(head_of(weights, x)).argmax(dim=1).numpy())
     P = torch.softmax(SHARPNESS * head(head_of(weights, x)), dim=1).detach().numpy()
     np.testing.assert_allclose(model.membership(X), P, atol=5e-3)
     np.testing.assert_array_equal(model.labels_, P.argmax(axis=1))
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+    assert np.bincount(model.labels_)[0] >= N / 2  # the largest cluster is the first
 
 
 def test_presets_have_what_the_paper_prints_and_take_changes():

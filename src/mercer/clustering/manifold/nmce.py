@@ -58,6 +58,14 @@ def learned_membership(Z: Tensor, n_clusters: int, n_init: int, seed: int) -> nn
     return min(found, key=lambda pair: pair[0])[1]
 
 
+@torch.no_grad()
+def largest_first(head: nn.Linear, labels: np.ndarray) -> None:
+    """Give clusters new numbers, in place: the largest of them is the first."""
+    order = np.argsort(-np.bincount(labels, minlength=head.out_features), kind="stable")
+    head.weight.copy_(head.weight[order].clone())
+    head.bias.copy_(head.bias[order].clone())
+
+
 def learn_together(
     network: ManifoldNetwork,
     source: ViewSource,
@@ -238,6 +246,8 @@ class NMCE(ManifoldEstimator):
                 **checkpoint_of(self, "final", data),
             )
 
+        # A cluster may have lost all its samples: those that have none come last, so that labels are 0, 1, ...
+        largest_first(network.cluster_head, self._labels(network, X))
         self.start_labels_, self.labels_ = start_labels, self._labels(network, X)
         self.weights_ = arrays_of(network)
         stages = (("start", start), ("final", final))
