@@ -4,7 +4,8 @@ All contestants see the same features, methods of subspaces also those whose mea
 COIL-20 go through a wavelet scattering, channels scaled alike, and on to 256 principal components; views for
 ManifoldClustering are drawn of the images and go the same way. Photographs of CIFAR-10 go through a network that was
 trained on ImageNet in place of the scattering. Digits are pixels. Defaults are the same for all sets and choose nothing
-by labels; EnSC, SSC-OMP and A-DSSC are the best of their grids by accuracy, as the paper has them. A claim that one thing is better than another is held if the 95 % interval of the paired differences is above 0.
+by labels; EnSC, SSC-OMP and A-DSSC are the best of their grids by accuracy, as the paper has them. That one thing is
+better than another is held if the 95 % interval of the paired differences is above 0.
 """
 
 import statistics

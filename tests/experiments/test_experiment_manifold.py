@@ -98,12 +98,10 @@ def test_cases_are_consistent(quick):
         assert case.settings.get("method", "MLC") in same_start.METHODS
         is_toy = case.name.startswith("two manifolds") and "printed" not in case.name
         if is_toy or case.settings.get("contestant") == "ManifoldClustering":
-            "contestant"
-        ) == "ManifoldClustering":
             assert set(options) <= set(ManifoldClustering().get_params())
             for name in ("start_recipe", "recipe"):
                 Recipe(**options.pop(name, {"n_epochs": 1}))
-        if case.name.startswith("two manifolds"):
+        if is_toy:
             assert case.seeds == (2 if quick else 10)
     assert load("manifold_linearizing_clustering") is experiment.EXPERIMENT
 
