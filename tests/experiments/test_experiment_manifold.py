@@ -249,9 +249,8 @@ def one_start():
 @pytest.fixture
 def short(one_start, monkeypatch):
     few = Recipe(n_epochs=2, batch_size=60)
-    for name in ("SECOND", "TABLE_6"):
+    for name in ("LINES_3_TO_9", "APPENDIX_E"):
         monkeypatch.setattr(same_start, name, few)
-    monkeypatch.setattr(same_start, "EPOCHS", 2)
     monkeypatch.setattr(nmce, "MEMBERSHIP_STEPS", 5)
     monkeypatch.setattr(baselines, "STRENGTHS", (5.0,))
     monkeypatch.setattr(baselines, "COUNTS", (2,))

@@ -15,7 +15,7 @@ from torch import nn
 import mercer
 from mercer import ManifoldClustering
 from mercer.clustering.manifold import training as manifold_training
-from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_to_length_one
+from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.manifold_clustering import TIE, _are_same
 from mercer.clustering.manifold.memberships import AFFINITIES, Memberships, membership_spectrum, spectral_clusters
@@ -447,15 +447,15 @@ def test_the_closed_form_tells_samples_from_views_better_than_what_is_near_it():
         assert float(torch.trace(torch.linalg.solve(noise, spread))) < best * 1.001
 
 
-def test_lengths_become_one_and_features_stay():
+def test_outputs_get_a_length_and_features_stay():
     network = network_of()
     with torch.no_grad():
         network.feature_head[2].weight *= 30.0
     x = torch.from_numpy(X)
     before = network.features(x)
-    scale_to_length_one(network, GivenViews([X, X]), 0)
+    scale_outputs(network, GivenViews([X, X]), 0)
     with torch.no_grad():
-        assert float(network.feature_head(network.represent(x)).norm(dim=1).mean()) == pytest.approx(1.0, rel=1e-5)
+        assert float(network.feature_head(network.represent(x)).norm(dim=1).mean()) == pytest.approx(3**0.5, rel=1e-5)
     torch.testing.assert_close(network.features(x), before)
 
 

@@ -10,7 +10,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_to_length_one
+from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.parameters import agreement_of, check_shared, checkpoint_of, start_recipe_of
@@ -130,7 +130,7 @@ class ManifoldEstimator(
                 **checkpoint_of(self, "start", data),
             )
         if self.start_recipe is None:
-            scale_to_length_one(network, source, self.seed_)
+            scale_outputs(network, source, self.seed_)
         return training
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:

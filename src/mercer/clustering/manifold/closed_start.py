@@ -1,5 +1,7 @@
 """Where training begins, in closed form: the last layer that best tells samples from views, and its length after."""
 
+import math
+
 import numpy as np
 import torch
 
@@ -61,11 +63,12 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
 
 
 @torch.no_grad()
-def scale_to_length_one(network: ManifoldNetwork, source: ViewSource, seed: int) -> None:
-    """Scale the last layer of the feature head so that what it gives has length 1 in the mean.
+def scale_outputs(network: ManifoldNetwork, source: ViewSource, seed: int) -> None:
+    """Scale the last layer of the feature head so that what it gives has a length of sqrt(d) in the mean.
 
     Features are directions, and stay as they are. But a step of gradient descent turns a long vector less than a short
-    one, by the square of its length: the second stage should not depend on how long the start has left them.
+    one, by the square of its length: the second stage should not depend on how long the start has left them. With a
+    length of 1 it diverges at the authors' rate of 0.01 (ALGORITHMS).
 
     Parameters
     ----------
@@ -78,4 +81,4 @@ def scale_to_length_one(network: ManifoldNetwork, source: ViewSource, seed: int)
     length = torch.linalg.vector_norm(network.feature_head(network.represent(view)), dim=1).mean()
     if bool(length > 0) and bool(torch.isfinite(length)):
         for part in network.feature_head[-1].parameters():
-            part /= length
+            part *= math.sqrt(network.n_components) / length
