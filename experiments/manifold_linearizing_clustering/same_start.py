@@ -2,8 +2,8 @@
 
 The start is that of `ManifoldClustering()`. The second stage is as printed (η = .175, inner products, both heads a
 batch, SGD at .01, spectral clusters of the memberships) but for the number of epochs, which the paper does not give,
-batches of 512 of the 2000 rows, and 32 dimensions, those of the start. Table 6 has appendix E's settings for both methods: ε² = .2, and
-100 epochs of LARS at .3 that falls to 0 by a cosine.
+batches of 512 of the 2000 rows, and 32 dimensions, those of the start. Table 6 has appendix E's settings for both
+methods: ε² = .2, and 100 epochs of LARS at .3 that falls to 0 by a cosine.
 """
 
 import copy
