@@ -272,7 +272,7 @@ class ManifoldClustering(ManifoldEstimator):
         return self
 
     def _clustered(self, C: Tensor, judge: Judge) -> Clustered:
-        etas = PROJECTIONS[self.projection].sharpest if self.eta == "auto" else (self.eta,)
+        etas = PROJECTIONS[self.projection].sharpest if self.eta == "auto" else (float(self.eta),)
         candidates = [self._memberships(eta) for eta in etas]
         return CLUSTERINGS[self.assign_labels](C, self.n_clusters, candidates, self.seed_, judge)
 

@@ -42,7 +42,7 @@ class ManifoldNetwork(FeatureNetwork):
         seed: int,
     ) -> None:
         super().__init__(backbone, width, n_components, hidden, center, scale, seed)
-        self.cluster_head = copy.deepcopy(self.feature_head)
+        self.cluster_head: nn.Module = copy.deepcopy(self.feature_head)
 
     def represent(self, x: Tensor) -> Tensor:
         """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""

@@ -231,7 +231,8 @@ class NMCE(ManifoldEstimator):
         start = self._start(network, source, whole, data)
         some = np.random.RandomState(self.seed_).permutation(len(X))[:MEMBERSHIP_ROWS]
         Z = by_blocks(network.features, X[np.sort(some)], network.center)
-        network.cluster_head = learned_membership(Z, self.n_clusters, self.n_init, self.seed_)
+        head = learned_membership(Z, self.n_clusters, self.n_init, self.seed_)
+        network.cluster_head = head
         start_labels = self._labels(network, X)
         with fit_progress(self, recipe.n_epochs, within=whole, task_name="final") as progress:
             final = learn_together(
@@ -247,7 +248,7 @@ class NMCE(ManifoldEstimator):
             )
 
         # A cluster may have lost all its samples: those that have none come last, so that labels are 0, 1, ...
-        largest_first(network.cluster_head, self._labels(network, X))
+        largest_first(head, self._labels(network, X))
         self.start_labels_, self.labels_ = start_labels, self._labels(network, X)
         self.weights_ = arrays_of(network)
         stages = (("start", start), ("final", final))
@@ -257,7 +258,8 @@ class NMCE(ManifoldEstimator):
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         network = super()._network(center_and_scale)
-        network.cluster_head = nn.Linear(network.n_components, self.n_clusters).to(network.feature_head[0].weight)
+        head = nn.Linear(network.n_components, self.n_clusters)
+        network.cluster_head = head.to(device=self.device, dtype=torch.float32)
         return network
 
     def _labels(self, network: ManifoldNetwork, X: np.ndarray) -> np.ndarray:
