@@ -6,6 +6,7 @@ from experiments import Case
 
 from .baselines import run_projected, run_pursuit
 from .criteria import run_criteria
+from .pixels import run_pixels
 from .runs import run_manifolds, run_printed, run_printed_manifolds, run_set
 from .same_start import METHODS, run_on_one_start
 from .section_claims import run_collapse, run_free, run_spectral_step
@@ -30,6 +31,7 @@ QUICK_TOY = {**TOY, "recipe": {**TO_THE_END, "n_epochs": 200}}
 TOY_SEEDS, SEEDS, CRITERIA_SEEDS = 10, 3, 2
 # On one start: for Table 6 as many seeds as appendix E's text has (its table has ten), all else as many as sets have.
 TABLE_6_SEEDS = 5
+TABLE_1_METHODS = [f"{name} on {where}" for name in ("EnSC", "SSC-OMP") for where in ("the start", "MLC's features")]
 GAMMAS = (0.0, 0.05, 0.5, 5.0)
 LOSSES = ("cross-entropy", "MCR²")
 # The presets run where a second stage at d = 128 takes minutes.
@@ -48,6 +50,10 @@ FULL: dict[str, tuple[str, int | None]] = {
 }
 QUICK: dict[str, tuple[str, int | None]] = {"digits, quick": ("digits", None)}
 
+# Table 4(a).
+IMBALANCED = ("mnist 2 000", "cifar10 2 000")
+# CIFAR-10 from pixels with the whole recipe, small: images, epochs of both stages, images a batch.
+PIXELS = {"rows": 512, "start epochs": 20, "epochs": 5, "batch": 128}
 # Where criteria are compared.
 JUDGED = ("mnist 2 000", "digits", "coil20", "cifar10 2 000")
 
@@ -101,9 +107,12 @@ def cases(quick: bool) -> list[Case]:
         made.append(
             Case(on_one_start(method), run_on_one_start, {"data": "mnist", "rows": 2000, "method": method}, count)
         )
+    for method in ("MLC", *TABLE_1_METHODS):
+        settings = {"data": "cifar10", "rows": 2000, "method": method}
+        made.append(Case(on_one_start(method, "cifar10 2 000"), run_on_one_start, settings, SEEDS))
     made += printed_cases() + section_cases()
     for name in (OURS, "k-means", "EnSC", f"EnSC{MEAN_KEPT}"):
-        made.append(imbalanced_case("mnist 2 000", FULL["mnist 2 000"], name, SEEDS))
+        made += [imbalanced_case(label, FULL[label], name, SEEDS) for label in IMBALANCED]
     for label in JUDGED:
         name, rows = FULL[label]
         made.append(Case(on(label, "criteria"), run_criteria, {"data": name, "rows": rows}, CRITERIA_SEEDS))
@@ -133,6 +142,7 @@ def section_cases() -> list[Case]:
     for rows, count, everyone in PURSUITS:
         settings = {"data": "mnist", "rows": rows, "count": count, "all": everyone}
         made.append(Case(pursuit(rows, count, everyone), run_pursuit, settings, SEEDS if rows == 2000 else 1))
+    made.append(Case("cifar10 pixels: mlc, as printed", run_pixels, PIXELS, 1))
     made.append(Case("mnist 2 000: A-DSSC", run_projected, {"data": "mnist", "rows": 2000}, SEEDS))
     return made
 
@@ -189,8 +199,8 @@ def on(label: str, name: str) -> str:
     return f"{label}: {name}"
 
 
-def on_one_start(method: str) -> str:
-    return f"mnist 2 000, one start: {method}"
+def on_one_start(method: str, label: str = "mnist 2 000") -> str:
+    return f"{label}, one start: {method}"
 
 
 def imbalanced(label: str) -> str:

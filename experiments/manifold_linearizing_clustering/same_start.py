@@ -56,7 +56,7 @@ class Start(NamedTuple):
         return self.network.n_components * math.log1p(ManifoldClustering().epsilon_start ** -2)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def shared_start(name: str, rows: int) -> Start:
     """Return the start that all seeds share: line 1 of Algorithm 1 with the estimator's own settings."""
     return learned_start(samples_of(name, rows, seed=0))
@@ -90,6 +90,24 @@ def run_on_one_start(settings: dict[str, Any], seed: int) -> Measures:
     """One seed of a method on the shared start."""
     start = shared_start(settings["data"], settings["rows"])
     return METHODS[settings["method"]](start, seed)
+
+
+def mlc_features(start: Start, seed: int) -> np.ndarray:
+    """Return Z of lines 3 to 9."""
+    network = copy.deepcopy(start.network)
+    linearize(
+        network,
+        start.source,
+        LINES_3_TO_9,
+        PRINTED,
+        epsilon=0.1**0.5,
+        gamma=0.05,
+        regulariser="squared",
+        freeze=True,
+        seed=seed,
+    )
+    with torch.no_grad():
+        return network.features(torch.from_numpy(start.samples.X)).numpy()
 
 
 def mlc_measures(
@@ -175,27 +193,7 @@ def start_measures(start: Start, seed: int, how: str) -> Measures:
 
 def linearized_measures(start: Start, seed: int, how: str) -> Measures:
     """Subspace clustering of the features that MLC has learned (Table 1)."""
-    return best_of_grid(how, linearized_features(seed), start.samples.y, seed)
-
-
-@lru_cache(maxsize=4)
-def linearized_features(seed: int) -> np.ndarray:
-    """Return Z of MLC for a seed, on the start that was asked for last."""
-    start = shared_start("mnist", 2000)
-    network = copy.deepcopy(start.network)
-    linearize(
-        network,
-        start.source,
-        LINES_3_TO_9,
-        PRINTED,
-        epsilon=0.1**0.5,
-        gamma=0.05,
-        regulariser="squared",
-        freeze=True,
-        seed=seed,
-    )
-    with torch.no_grad():
-        return network.features(torch.from_numpy(start.samples.X)).numpy()
+    return best_of_grid(how, mlc_features(start, seed), start.samples.y, seed)
 
 
 METHODS: dict[str, Callable[[Start, int], Measures]] = {
