@@ -1,7 +1,7 @@
 """CIFAR-10 from pixels, small: the network, augmentations and optimizers of the paper on some hundred images.
 
-It shows that the whole recipe learns, not what it reaches: the authors train on 50 000 images for 1000 epochs. A step on
-128 images takes some 20 s of one processor.
+It shows that the whole recipe learns, not what it reaches: the authors train on 50 000 images for 1000 epochs. A step
+on 128 images takes some 20 s of one processor.
 """
 
 from dataclasses import replace

@@ -19,7 +19,8 @@ from mercer.training import Recipe, train
 from .data import two_manifolds
 from .runs import ENERGY, Measures
 
-ROUNDS, STEPS_ON_THE_WAY = 200, np.linspace(0.0, 1.0, 21)
+# Rounds of Frank and Wolfe, and shares of the way to a corner that are tried: where γ is large the best are small.
+ROUNDS, STEPS_ON_THE_WAY = 200, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 25)])
 # Long after all digits are told apart, with some decay of the weights, as where collapse was seen.
 TRAINED = Recipe(n_epochs=200, batch_size=512, optimizer="adam", learning_rate=3e-3, weight_decay=5e-4, keep="last")
 # With 32 dimensions ten orthogonal subspaces would have three each; the authors have 128.
