@@ -1,6 +1,7 @@
 """Where training begins, in closed form: the last layer that best tells samples from views, and its length after."""
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +43,8 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
     rows = np.random.RandomState(seed).permutation(source.n_rows)[:MOST_ROWS]
     views = source.batch(np.sort(rows), generator_of(seed, "closed form"), network.center)
     network.eval()
-    *before, last = network.feature_head
+    *before, _ = network.feature_head
+    last: Any = network.feature_head[-1]
     hidden = torch.nn.Sequential(*before)
     H = torch.stack([hidden(network.represent(view)) for view in views]).double()
     with threads_for(H.shape[2]):
@@ -81,4 +83,4 @@ def scale_outputs(network: ManifoldNetwork, source: ViewSource, seed: int) -> No
     length = torch.linalg.vector_norm(network.feature_head(network.represent(view)), dim=1).mean()
     if bool(length > 0) and bool(torch.isfinite(length)):
         for part in network.feature_head[-1].parameters():
-            part *= math.sqrt(network.n_components) / length
+            part.mul_(math.sqrt(network.n_components) / length)

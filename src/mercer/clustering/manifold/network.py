@@ -46,7 +46,7 @@ class ManifoldNetwork(FeatureNetwork):
 
     def represent(self, x: Tensor) -> Tensor:
         """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""
-        return self.backbone(((x - self.center) / self.scale).to(self.feature_head[0].weight.dtype))
+        return self.backbone(((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype))
 
     def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return z and c of rows: the backbone works once for both heads."""

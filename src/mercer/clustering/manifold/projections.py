@@ -36,8 +36,8 @@ class Entropy:
     """Π with the largest <S, Π> + η entropy(Π): Sinkhorn's projection, positive throughout, which MLC has."""
 
     # The first is the authors'.
-    trained = (0.175, 0.12)
-    sharpest = (0.02, 0.04, 0.08, 0.12, 0.175, 0.25)
+    trained: tuple[float, ...] = (0.175, 0.12)
+    sharpest: tuple[float, ...] = (0.02, 0.04, 0.08, 0.12, 0.175, 0.25)
 
     def matrix(self, S: Tensor, eta: float) -> Tensor:
         return doubly_stochastic(S / eta)
@@ -53,8 +53,8 @@ class Entropy:
 class Squares:
     """Π with the largest <S, Π> - η / 2 |Π|^2: sparse, as in the subspace clustering of Lim et al. (2020)."""
 
-    trained = (1.0, 4.0)
-    sharpest = (0.25, 1.0, 4.0, 16.0)
+    trained: tuple[float, ...] = (1.0, 4.0)
+    sharpest: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0)
 
     def matrix(self, S: Tensor, eta: float) -> Tensor:
         return sparse_doubly_stochastic(S, strength=eta)
