@@ -44,7 +44,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "networks",
         "image_features",
     ),
-    "Groups": ("SubspaceClustering", "ManifoldClustering", "clustering", "sinkhorn"),
+    "Groups": ("SubspaceClustering", "ManifoldClustering", "NMCE", "clustering", "sinkhorn"),
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
     "Files and data": ("save", "load", "datasets", "app.files", "app.projects", "exceptions"),
@@ -58,6 +58,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "mercer.clustering.affinity",
         "mercer.clustering.trees",
         "mercer.clustering.manifold.principal_samples",
+        "mercer.clustering.manifold.projections",
     ),
     "embedding": (
         "mercer.embedding.exact",

@@ -30,6 +30,7 @@ from mercer.training import Recipe
 ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "random_state": 0}
 # By default manifold clustering trains twice, and finds eight clusters for each of eight memberships three times.
 FEW = Recipe(n_epochs=2, keep="last")
+SOME = Recipe(n_epochs=40, learning_rate=1e-2)
 ESTIMATORS = [
     mercer.ColumnWarp(),
     mercer.GPClassifier(**ONE),
@@ -38,6 +39,7 @@ ESTIMATORS = [
     mercer.KernelEmbedding(random_state=0),
     mercer.MCR2(hidden=50, recipe=Recipe(n_epochs=30, learning_rate=1e-2), random_state=0),
     mercer.ManifoldClustering(3, eta=0.175, hidden=8, start_recipe=FEW, recipe=FEW, random_state=0),
+    mercer.NMCE(3, hidden=20, n_init=2, start_recipe=SOME, recipe=FEW, random_state=0),
     mercer.Nystrom(random_state=0),
     mercer.RFMClassifier(**ONE),
     mercer.RFMRegressor(**ONE),
@@ -342,6 +344,7 @@ CHANGES = {
             "backbone": "mlp",
             "hidden": 9,
             "affinity": "inner",
+            "projection": beside("squares", eta=0.5),
             "eta": 0.5,
             "epsilon_start": 1.0,
             "epsilon": 1.0,
@@ -353,12 +356,32 @@ CHANGES = {
             "image_shape": (8, 8),
             "standardize": False,
             "freeze": beside(False, backbone="mlp"),
-            "validation_fraction": 0.7,
             "start_recipe": Recipe(n_epochs=1),
             "recipe": Recipe(n_epochs=1),
             "assign_labels": "spectral",
             "result": "start",
             "max_rows": 50,
+            "random_state": 7,
+        },
+    ),
+    "NMCE": (
+        {"recipe": Recipe(n_epochs=3, keep="last")},
+        {
+            "n_clusters": 5,
+            "n_components": 3,
+            "backbone": "mlp",
+            "hidden": 9,
+            "epsilon_start": 1.0,
+            "epsilon": 1.0,
+            "agreement": 1.0,
+            "augment": "swapping",
+            "n_views": 3,
+            "image_shape": (8, 8),
+            "standardize": False,
+            "freeze": beside(False, backbone="mlp"),
+            "n_init": 1,
+            "start_recipe": Recipe(n_epochs=1),
+            "recipe": Recipe(n_epochs=1),
             "random_state": 7,
         },
     ),
@@ -433,7 +456,7 @@ def outcome(estimator):
     if hasattr(fitted, "modularity_"):
         return np.r_[fitted.modularity_, abs(fitted.coef_).sum(), fitted.dimensions_.sum(), fitted.eigenvalues_]
     if hasattr(fitted, "membership"):
-        return np.r_[fitted.transform(X).ravel(), fitted.labels_, fitted.eigenvalues_]
+        return np.r_[fitted.transform(X).ravel(), fitted.labels_, getattr(fitted, "eigenvalues_", [])]
     return answer(fitted, X)
 
 

@@ -4,9 +4,12 @@ from typing import Any
 
 from experiments import Case
 
+from .baselines import run_projected, run_pursuit
 from .criteria import run_criteria
-from .runs import run_manifolds, run_set
-from .stability import run_seed
+from .pixels import run_pixels
+from .runs import run_manifolds, run_printed, run_printed_manifolds, run_set
+from .same_start import METHODS, run_on_one_start
+from .section_claims import run_collapse, run_free, run_spectral_step
 
 # Appendix D.1 prints N(0, 0.05 I): a variance, or a deviation as the figure looks.
 READINGS = {"deviation .05": 0.05, "variance .05": 0.05**0.5}
@@ -26,15 +29,16 @@ TOY = {
 # The clusters are found long before the end.
 QUICK_TOY = {**TOY, "recipe": {**TO_THE_END, "n_epochs": 200}}
 TOY_SEEDS, SEEDS, CRITERIA_SEEDS = 10, 3, 2
-# Table 6: seeds on one start.
-STABILITY_SEEDS = {
-    "MLC": 10,
-    "NMCE": 10,
-    "NMCE from one beginning": 10,
-    "k-means": 10,
-    "the start alone": SEEDS,
-    "MLC without views": SEEDS,
-}
+# On one start: for Table 6 as many seeds as appendix E's text has (its table has ten), all else as many as sets have.
+TABLE_6_SEEDS = 5
+TABLE_1_METHODS = [f"{name} on {where}" for name in ("EnSC", "SSC-OMP") for where in ("the start", "MLC's features")]
+GAMMAS = (0.0, 0.05, 0.5, 5.0)
+LOSSES = ("cross-entropy", "MCR²")
+# The presets run where a second stage at d = 128 takes minutes.
+PRINTED = {"mlc": "mlc, as printed", "nmce": "nmce, as printed"}
+PRINTED_SETS = ("mnist 2 000", "digits", "coil20", "cifar10 2 000")
+# Matching pursuit: rows, coefficients a point, and whether all rows are its dictionary past 5000.
+PURSUITS = [(2000, 10, True), (5000, 10, True), (10_000, 10, False), (10_000, 10, True), (10_000, 5, True)]
 
 # Label -> name, rows.
 FULL: dict[str, tuple[str, int | None]] = {
@@ -46,6 +50,10 @@ FULL: dict[str, tuple[str, int | None]] = {
 }
 QUICK: dict[str, tuple[str, int | None]] = {"digits, quick": ("digits", None)}
 
+# Table 4(a).
+IMBALANCED = ("mnist 2 000", "cifar10 2 000")
+# CIFAR-10 from pixels with the whole recipe, small: images, epochs of both stages, images a batch.
+PIXELS = {"rows": 512, "start epochs": 20, "epochs": 5, "batch": 128}
 # Where criteria are compared.
 JUDGED = ("mnist 2 000", "digits", "coil20", "cifar10 2 000")
 
@@ -69,15 +77,9 @@ MOST_ROWS = 5000
 SHORT = {"n_epochs": 20, "batch_size": 512, "learning_rate": 1e-3}
 ABLATED: dict[str, dict[str, Any]] = {
     "inner affinity": {"affinity": "inner"},
-    # Compared with MLC on one start, whose clusters are spectral too.
-    "no start": {
-        "start_recipe": {"n_epochs": 1, "learning_rate": 1e-12},
-        "result": "final",
-        "assign_labels": "spectral",
-    },
     "entropy": {"regulariser": "entropy"},
     "d = 128": {"n_components": 128},
-    "samples kept out": {"validation_fraction": 0.2},
+    "squares": {"projection": "squares"},
     "spectral clusters": {"assign_labels": "spectral"},
 }
 
@@ -98,19 +100,68 @@ def cases(quick: bool) -> list[Case]:
     for label, data in FULL.items():
         made.append(set_case(label, data, OURS, {}, SEEDS))
         made += [peer_case(label, data, name, SEEDS) for name in peers_on(data)]
-    for name in ("EnSC", "SSC-OMP"):
-        for stage in ("start", "final"):
-            made.append(peer_case("mnist 2 000", FULL["mnist 2 000"], name, SEEDS, features=stage))
     for name, options in ABLATED.items():
         made.append(set_case("mnist 2 000", FULL["mnist 2 000"], f"{OURS}, {name}", options, SEEDS))
-    for method, count in STABILITY_SEEDS.items():
-        made.append(Case(on_one_start(method), run_seed, {"data": "mnist", "rows": 2000, "method": method}, count))
+    for method in METHODS:
+        count = TABLE_6_SEEDS if method.startswith("Table 6") else SEEDS
+        made.append(
+            Case(on_one_start(method), run_on_one_start, {"data": "mnist", "rows": 2000, "method": method}, count)
+        )
+    for method in ("MLC", *TABLE_1_METHODS):
+        settings = {"data": "cifar10", "rows": 2000, "method": method}
+        made.append(Case(on_one_start(method, "cifar10 2 000"), run_on_one_start, settings, SEEDS))
+    made += printed_cases() + section_cases()
     for name in (OURS, "k-means", "EnSC", f"EnSC{MEAN_KEPT}"):
-        made.append(imbalanced_case("mnist 2 000", FULL["mnist 2 000"], name, SEEDS))
+        made += [imbalanced_case(label, FULL[label], name, SEEDS) for label in IMBALANCED]
     for label in JUDGED:
         name, rows = FULL[label]
         made.append(Case(on(label, "criteria"), run_criteria, {"data": name, "rows": rows}, CRITERIA_SEEDS))
     return made
+
+
+def printed_cases() -> list[Case]:
+    """The presets, on the toys and on sets."""
+    made = [
+        Case(printed_toy(reading, preset), run_printed_manifolds, {"deviation": deviation, "preset": preset}, TOY_SEEDS)
+        for reading, deviation in READINGS.items()
+        for preset in PRINTED
+    ]
+    for label in PRINTED_SETS:
+        name, rows = FULL[label]
+        for preset, called in PRINTED.items():
+            settings = {"data": name, "rows": rows, "preset": preset}
+            made.append(Case(on(label, called), run_printed, settings, SEEDS))
+    return made
+
+
+def section_cases() -> list[Case]:
+    """What the text says beside its tables."""
+    made = [Case(free(gamma), run_free, {"deviation": 0.05, "gamma": gamma}, SEEDS) for gamma in GAMMAS]
+    made += [Case(collapse(loss), run_collapse, {"loss": loss}, SEEDS) for loss in LOSSES]
+    made.append(Case("line 10 of 10 000 rows", run_spectral_step, {"rows": 10_000}, 1))
+    for rows, count, everyone in PURSUITS:
+        settings = {"data": "mnist", "rows": rows, "count": count, "all": everyone}
+        made.append(Case(pursuit(rows, count, everyone), run_pursuit, settings, SEEDS if rows == 2000 else 1))
+    made.append(Case("cifar10 pixels: mlc, as printed", run_pixels, PIXELS, 1))
+    made.append(Case("mnist 2 000: A-DSSC", run_projected, {"data": "mnist", "rows": 2000}, SEEDS))
+    return made
+
+
+def free(gamma: float) -> str:
+    return f"free memberships, γ = {gamma:g}"
+
+
+def collapse(loss: str) -> str:
+    return f"digits by their classes: {loss}"
+
+
+def pursuit(rows: int, count: int, everyone: bool) -> str:
+    how = "all rows" if everyone else "landmarks past 5000"
+    return f"mnist {rows:,}: SSC-OMP of {count}, {how}".replace(",", " ", 1)
+
+
+def printed_toy(reading: str, preset: str) -> str:
+    return f"{toy(reading)}: {PRINTED[preset]}"
 
 
 def peers_on(data: tuple[str, int | None]) -> list[str]:
@@ -127,14 +178,12 @@ def set_case(label: str, data: tuple[str, int | None], name: str, options: dict[
     return Case(on(label, name), run_set, settings, seeds)
 
 
-def peer_case(label: str, data: tuple[str, int | None], name: str, seeds: int, features: str = "") -> Case:
+def peer_case(label: str, data: tuple[str, int | None], name: str, seeds: int) -> Case:
     contestant = name.removesuffix(MEAN_KEPT)
     settings = {"data": data[0], "rows": data[1], "contestant": contestant, "options": PEERS[name]}
     if contestant != name:
         settings["mean_kept"] = True
-    if features:
-        settings["features"] = features
-    return Case(on(label, on_features(name, features)), run_set, settings, seeds)
+    return Case(on(label, name), run_set, settings, seeds)
 
 
 def imbalanced_case(label: str, data: tuple[str, int | None], name: str, seeds: int) -> Case:
@@ -150,12 +199,8 @@ def on(label: str, name: str) -> str:
     return f"{label}: {name}"
 
 
-def on_features(name: str, stage: str) -> str:
-    return f"{name} on features of the {stage}" if stage else name
-
-
-def on_one_start(method: str) -> str:
-    return f"mnist 2 000, one start: {method}"
+def on_one_start(method: str, label: str = "mnist 2 000") -> str:
+    return f"{label}, one start: {method}"
 
 
 def imbalanced(label: str) -> str:

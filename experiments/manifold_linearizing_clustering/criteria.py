@@ -10,8 +10,10 @@ import torch
 
 from mercer import ManifoldClustering
 from mercer.clustering.affinity import modularity
-from mercer.clustering.manifold.manifold_clustering import ETAS, MEMBERSHIP_ETAS
-from mercer.clustering.manifold.memberships import Clustered, Judge, spectral_clusters
+from mercer.clustering.manifold.choice import Clustered, Judge
+from mercer.clustering.manifold.memberships import Memberships, spectral_clusters
+from mercer.clustering.manifold.projections import Entropy
+from mercer.clustering.manifold.shortest_code import shortened
 from mercer.metrics import clustering_accuracy
 
 from .data import Samples
@@ -19,8 +21,8 @@ from .runs import Measures, cached, fitted
 
 CRITERIA = {
     "R - R_c": lambda clusters: clusters.reduction,
-    "modularity": lambda clusters: modularity(clusters.P.double().numpy(), clusters.labels),
-    "eigengap": lambda clusters: float(clusters.eigenvalues[-1] - clusters.eigenvalues[-2]),
+    "modularity": lambda clusters: modularity(clusters.spectral.P.double().numpy(), clusters.labels),
+    "eigengap": lambda clusters: float(clusters.spectral.eigenvalues[-1] - clusters.spectral.eigenvalues[-2]),
 }
 
 
@@ -31,14 +33,20 @@ def run_criteria(settings: dict[str, Any], seed: int) -> Measures:
     codes = [torch.from_numpy(C) for C in codes_of_stages(samples, k, seed)]
     defaults = ManifoldClustering()
     judge = Judge(codes[0], defaults.epsilon)
-    found = [spectral_clusters(C, k, eta, defaults.affinity, seed, judge) for C in codes for eta in MEMBERSHIP_ETAS]
+    found = []
+    for C in codes:
+        for eta in Entropy.sharpest:
+            spectral = spectral_clusters(C, k, Memberships(eta, defaults.affinity), seed)
+            found.append(Clustered(spectral.labels, judge.reduction(spectral.labels), C, spectral))
     return compared(found, judge, samples.y)
 
 
 def compared(found: list[Clustered], judge: Judge, y: np.ndarray) -> Measures:
     """Compare criteria by clusters that were found, given the classes."""
     accuracies = np.array([clustering_accuracy(y, clusters.labels) for clusters in found])
-    shorter = np.array([clustering_accuracy(y, judge.shortened(clusters.labels)) for clusters in found])
+    shorter = np.array(
+        [clustering_accuracy(y, shortened(judge.Z, clusters.labels, judge.epsilon).labels) for clusters in found]
+    )
     best = float(accuracies.max())
     measures: Measures = {"best": best, "gain of shorter codes": float((shorter - accuracies).mean())}
     for name, criterion in CRITERIA.items():
@@ -53,6 +61,6 @@ def codes_of_stages(samples: Samples, k: int, seed: int) -> Iterator[np.ndarray]
     """Yield the codes of the start and of the second stage with each η, all trained once."""
     with tempfile.TemporaryDirectory() as folder:
         shared = {"n_clusters": k, "assign_labels": "spectral", "checkpoint": Path(folder) / "training"}
-        for stage, eta in (("start", ETAS[0]), *(("final", eta) for eta in ETAS)):
+        for stage, eta in (("start", Entropy.trained[0]), *(("final", eta) for eta in Entropy.trained)):
             model, _ = fitted(samples, {**shared, "eta": eta, "result": stage}, seed)
             yield model.codes_

@@ -3,19 +3,43 @@
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
 
-from .cases import ABLATED, FULL, JUDGED, OURS, PEERS, QUICK, READINGS, imbalanced, on, on_features, toy
+from .cases import (
+    ABLATED,
+    FULL,
+    GAMMAS,
+    JUDGED,
+    LOSSES,
+    OURS,
+    PEERS,
+    PRINTED,
+    PURSUITS,
+    QUICK,
+    READINGS,
+    collapse,
+    free,
+    imbalanced,
+    on,
+    on_one_start,
+    printed_toy,
+    pursuit,
+    toy,
+)
 from .criteria import CRITERIA
-from .paper import TABLE_1, TABLE_2, TABLE_3_MINUTES
+from .intervals import interval, paired
+from .paper import TABLE_1, TABLE_2, TABLE_3_MINUTES, TABLE_5, TABLE_6
+from .same_start import METHODS
 
 
 def tables(results: Results) -> list[Table]:
     """All of them; a cell whose runs are not all there is empty."""
     return [
         toy_table(results),
+        default_and_printed(results),
+        one_start_table(results),
+        section_table(results),
         *[set_table(results, measure) for measure in ("accuracy", "nmi", "fit seconds")],
         stage_table(results),
         criteria_table(results),
-        feature_table(results),
         gpu_table(),
     ]
 
@@ -34,7 +58,12 @@ def toy_table(results: Results) -> Table:
         "start cosine",
         "final cosine",
     )
-    names = [name for reading in READINGS for name in (toy(reading), f"{toy(reading)}, quick") if name in results.seeds]
+    names = [
+        name
+        for reading in READINGS
+        for name in (toy(reading), f"{toy(reading)}, quick", *(printed_toy(reading, preset) for preset in PRINTED))
+        if name in results.seeds
+    ]
     rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
     return Table("Two manifolds: ranks and largest cosine of the true clusters", ("noise", *measures), rows)
 
@@ -43,7 +72,8 @@ def set_table(results: Results, measure: str) -> Table:
     """Contestants by sets."""
     labels = [label for label in (*FULL, *QUICK, imbalanced("mnist 2 000")) if on(label, OURS) in results.seeds]
     rows = [
-        [name, *(or_empty(shown, results, on(label, name), measure) for label in labels)] for name in (OURS, *PEERS)
+        [name, *(or_empty(shown, results, on(label, name), measure) for label in labels)]
+        for name in (OURS, *PRINTED.values(), *PEERS)
     ]
     return Table(measure, ("contestant", *labels), rows)
 
@@ -70,15 +100,69 @@ def criteria_table(results: Results) -> Table:
     return Table(title, ("set", *measures), [row for row in rows if any(row[1:])])
 
 
-def feature_table(results: Results) -> Table:
-    """Table 1: subspace clustering on features of the stages."""
+def default_and_printed(results: Results) -> Table:
+    """The default and the presets, and the intervals of their differences."""
+
+    def difference(label: str, called: str) -> str:
+        both = (results.values(on(label, name), "accuracy") for name in (OURS, called))
+        return str(interval(paired(*both)))
+
     rows = []
-    for name, paper in TABLE_1.items():
-        cases = [on("mnist 2 000", on_features(name, stage)) for stage in ("", "start", "final")]
-        ours = [or_empty(shown, results, case, "accuracy") for case in cases]
-        rows.append([name, *ours, *(f"{accuracy}" for accuracy, _ in paper)])
-    columns = ("method", "on mnist 2 000", "on the start's features", "on MLC's", "paper: the start's", "paper: MLC's")
-    return Table("Table 1: accuracy; the paper's on CIFAR-10", columns, rows)
+    for label in FULL:
+        cells = [or_empty(shown, results, on(label, name), "accuracy") for name in (OURS, *PRINTED.values())]
+        rows.append([label, *cells, *(or_empty(difference, label, called) for called in PRINTED.values())])
+    columns = ("set", "default", *PRINTED.values(), *(f"default less {called}" for called in PRINTED.values()))
+    return Table("Accuracy as printed and by default; paired 95 % intervals", columns, rows)
+
+
+def one_start_table(results: Results) -> Table:
+    """Tables 1, 5 and 6, Figure 3 and γ: all on one start, beside what the paper prints for CIFAR-10."""
+    printed = {
+        "MLC": TABLE_5["all"],
+        "MLC without views": TABLE_5["no augmentation"],
+        "MLC from random weights": TABLE_5["no start"],
+        "EnSC on the start": TABLE_1["EnSC"][0][0],
+        "SSC-OMP on the start": TABLE_1["SSC-OMP"][0][0],
+        "EnSC on MLC's features": TABLE_1["EnSC"][1][0],
+        "SSC-OMP on MLC's features": TABLE_1["SSC-OMP"][1][0],
+        "Table 6: MLC": TABLE_6["MLC"][0],
+        "Table 6: NMCE": TABLE_6["NMCE"][0],
+    }
+    measures = ("accuracy", "nmi", "neighbors", "rank of all", "mean class rank at first", "mean class rank at last")
+
+    def difference(method: str) -> str:
+        mlc = on_one_start("Table 6: MLC" if method.startswith("Table 6") else "MLC")
+        both = (results.values(case, "accuracy") for case in (mlc, on_one_start(method)))
+        return str(interval(paired(*both)))
+
+    rows = [
+        [
+            method,
+            f"{printed[method]}" if method in printed else "",
+            *(or_empty(shown, results, on_one_start(method), measure) for measure in measures),
+            "" if method in ("MLC", "Table 6: MLC") else or_empty(difference, method),
+        ]
+        for method in METHODS
+    ]
+    columns = ("on one start of mnist 2 000", "printed, CIFAR-10", *measures, "MLC less it")
+    return Table("Tables 1, 5 and 6, Figure 3 and γ; EnSC and SSC-OMP best of section 3.1's grids", columns, rows)
+
+
+def section_table(results: Results) -> Table:
+    """Free memberships, collapse, line 10, matching pursuit and A-DSSC."""
+    names = [free(gamma) for gamma in GAMMAS]
+    names += [collapse(loss) for loss in LOSSES]
+    names += ["line 10 of 10 000 rows", *(pursuit(*one) for one in PURSUITS), "mnist 2 000: A-DSSC"]
+    measures = (
+        "accuracy",
+        "largest entry of a row",
+        "neighbors",
+        "mean class rank",
+        "most class rank",
+        "processor seconds",
+    )
+    rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
+    return Table("What the text says", ("case", *measures), [row for row in rows if any(row[1:])])
 
 
 def gpu_table() -> Table:

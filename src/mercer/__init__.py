@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         views,
     )
     from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
+    from mercer.clustering.manifold.nmce import NMCE
     from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
     from mercer.discriminant.kernel_discriminant import KernelDiscriminant
     from mercer.embedding.kernel_embedding import KernelEmbedding
@@ -51,6 +52,7 @@ _HOMES: dict[str, str | None] = {
     "KernelDiscriminant": "mercer.discriminant.kernel_discriminant",
     "KernelEmbedding": "mercer.embedding.kernel_embedding",
     "MCR2": "mercer.embedding.mcr2",
+    "NMCE": "mercer.clustering.manifold.nmce",
     "Mahalanobis": "mercer.mahalanobis",
     "ManifoldClustering": "mercer.clustering.manifold.manifold_clustering",
     "Nystrom": "mercer.embedding.nystrom",
@@ -86,6 +88,7 @@ __all__ = [
     "MCR2",
     "Mahalanobis",
     "ManifoldClustering",
+    "NMCE",
     "Nystrom",
     "RFMClassifier",
     "RFMRegressor",

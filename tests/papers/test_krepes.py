@@ -11,7 +11,7 @@ from mercer.embedding.parameters import LOSSES
 from mercer.embedding.preconditioners import GaussNewton, KernelMatrix
 from mercer.exceptions import InvalidParameterError
 from mercer.losses import barlow_twins, simclr
-from mercer.papers.krepes import krepes
+from mercer.papers import krepes
 from mercer.training.batches import epoch_batches
 from mercer.training.schedules import warmup_cosine
 from tests.examples_of import numbers

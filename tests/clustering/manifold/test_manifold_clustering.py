@@ -15,19 +15,12 @@ from torch import nn
 import mercer
 from mercer import ManifoldClustering
 from mercer.clustering.manifold import training as manifold_training
+from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
 from mercer.clustering.manifold.history import Looks
-from mercer.clustering.manifold.manifold_clustering import ETAS, MEMBERSHIP_ETAS, TIE
-from mercer.clustering.manifold.memberships import (
-    AFFINITIES,
-    Judge,
-    log_affinity,
-    membership,
-    memberships_of,
-    scales,
-    spectral_clusters,
-)
+from mercer.clustering.manifold.manifold_clustering import TIE, _are_same
+from mercer.clustering.manifold.memberships import AFFINITIES, Memberships, membership_spectrum, spectral_clusters
 from mercer.clustering.manifold.network import ManifoldNetwork
-from mercer.clustering.manifold.parameters import recipes_of, split
+from mercer.clustering.manifold.projections import PROJECTIONS, Entropy, onto_simplex
 from mercer.clustering.manifold.training import linearize, start_features
 from mercer.exceptions import ConvergenceWarning, InvalidParameterError, ModelFileError, NumericalError
 from mercer.losses import coding_rate, mlc, pairwise_coding_rate, view_coding_rate
@@ -71,9 +64,9 @@ X, y = circle_and_pole()
 
 @pytest.fixture(autouse=True)
 def few_memberships(monkeypatch):
-    """Three memberships in place of eight, and few runs of k-means: which are taken is in test_shortest_code."""
-    monkeypatch.setattr("mercer.clustering.manifold.memberships.MOST_BEGINNINGS", 3)
-    monkeypatch.setattr("mercer.clustering.manifold.manifold_clustering.MEMBERSHIP_ETAS", (0.04, 0.08, 0.175))
+    """Three memberships in place of six, and few runs of k-means: which are taken is in test_shortest_code."""
+    monkeypatch.setattr("mercer.clustering.manifold.choice.MOST_BEGINNINGS", 3)
+    monkeypatch.setattr(Entropy, "sharpest", (0.04, 0.08, 0.175))
 
 
 def fitted(rows=X, n_clusters=2, **options):
@@ -87,13 +80,16 @@ def agree(labels, others):
 # ---- memberships ----------------------------------------------------------------------------------------------------
 
 
+ETAS = Entropy.trained
+
+
 @pytest.mark.parametrize("affinity", AFFINITIES)
-@pytest.mark.parametrize("eta", [0.05, 0.3])
-def test_affinities_entry_by_entry(affinity, eta):
+def test_similarities_entry_by_entry(affinity):
     C, other = unit_rows(5, 3), unit_rows(4, 3, seed=1)
     power = {"squared": 2, "inner": 1}[affinity]
-    expected = [[float(c @ o) ** power / eta for o in other] for c in C]
-    torch.testing.assert_close(log_affinity(C, other, eta, affinity), torch.tensor(expected, dtype=torch.float64))
+    expected = [[float(c @ o) ** power for o in other] for c in C]
+    found = Memberships(0.1, affinity).similarities(C, other)
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
 
 
 def scaled(K, n_steps=2000):
@@ -106,36 +102,67 @@ def scaled(K, n_steps=2000):
 
 @pytest.mark.parametrize("affinity", AFFINITIES)
 @pytest.mark.parametrize("eta", [0.08, 0.4])
-def test_memberships_are_doubly_stochastic_and_those_of_points_of_the_fit_are_rows(affinity, eta):
-    C = unit_rows(12, 3)
-    P = membership(C, eta, affinity)
-    one = torch.ones(12, dtype=torch.float64)
+@pytest.mark.parametrize("projection", PROJECTIONS)
+def test_memberships_are_doubly_stochastic_and_those_of_points_of_the_fit_are_rows(affinity, eta, projection):
+    C, memberships = unit_rows(12, 3), Memberships(eta, affinity, projection)
+    P, one = memberships.of(C), torch.ones(12, dtype=torch.float64)
     torch.testing.assert_close(P.sum(dim=0), one, rtol=0, atol=1e-5)
     torch.testing.assert_close(P.sum(dim=1), one, rtol=0, atol=1e-5)
-    torch.testing.assert_close(P, scaled(log_affinity(C, C, eta, affinity).exp()), rtol=0, atol=1e-5)
-    u = scales(P, eta).exp()
-    torch.testing.assert_close(u[:, None] * log_affinity(C, C, eta, affinity).exp() * u, P, rtol=1e-6, atol=1e-12)
-    rows = memberships_of(C[3:7], C, scales(P, eta), eta, affinity)
-    torch.testing.assert_close(rows, P[3:7], rtol=0, atol=1e-5)
-    new = memberships_of(unit_rows(2, 3, seed=5), C, scales(P, eta), eta, affinity)
-    torch.testing.assert_close(new.sum(dim=1), one[:2])
+    S, f = memberships.similarities(C, C), memberships.potentials(C, P)
+    if projection == "entropy":
+        torch.testing.assert_close(P, scaled((S / eta).exp()), rtol=0, atol=1e-5)
+        torch.testing.assert_close((S / eta + f + f[:, None]).exp(), P, rtol=1e-6, atol=1e-12)
+    else:
+        torch.testing.assert_close(((S + f + f[:, None]) / eta).clamp(min=0.0), P, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(memberships.rows(C[3:7], C, f), P[3:7], rtol=0, atol=1e-5)
+    torch.testing.assert_close(memberships.rows(unit_rows(2, 3, seed=5), C, f).sum(dim=1), one[:2])
+
+
+def test_potentials_of_squares_where_the_diagonal_is_zero():
+    """A point that four others are near to, which are far from each other, belongs to these and not to itself."""
+    S = torch.full((5, 5), -5.0, dtype=torch.float64)
+    S[0], S[:, 0] = 1.0, 1.0
+    S.fill_diagonal_(1.0)
+    onto = PROJECTIONS["squares"]
+    P = onto.matrix(S, 0.4)
+    torch.testing.assert_close(P.diagonal(), torch.tensor([0.0, 0.75, 0.75, 0.75, 0.75], dtype=torch.float64))
+    expected = torch.tensor([-0.55, -0.35, -0.35, -0.35, -0.35], dtype=torch.float64)  # by hand
+    torch.testing.assert_close(onto.potentials(S, P, 0.4), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_nearest_point_of_a_simplex():
+    V = torch.tensor([[0.2, 0.3, 0.5], [3.0, 0.0, 0.0], [0.6, 0.6, -5.0]])
+    expected = [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]
+    torch.testing.assert_close(onto_simplex(V), torch.tensor(expected))
 
 
 def test_opposite_codes_are_alike_for_squares_only():
     C = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    squared, inner = (membership(C, 0.1, affinity) for affinity in AFFINITIES)
+    squared, inner = (Memberships(0.1, affinity).of(C) for affinity in AFFINITIES)
     assert squared[0, 1] > 0.4
     assert inner[0, 1] < 1e-3
 
 
 def test_spectral_clusters_are_those_of_the_laplacian_of_the_membership():
     C = torch.cat([unit_rows(15, 2) @ torch.eye(2, 4).double(), unit_rows(15, 2, seed=1) @ torch.eye(4)[2:].double()])
-    found = spectral_clusters(C, 2, 0.08, "squared", 0, Judge(C, 0.3))
+    found = spectral_clusters(C, 2, Memberships(0.08), 0)
     assert agree(found.labels, np.repeat([0, 1], 15)) == 1.0
-    torch.testing.assert_close(found.P, membership(C, 0.08, "squared"))
+    torch.testing.assert_close(found.P, Memberships(0.08).of(C))
     assert len(found.eigenvalues) == 3
     L = torch.eye(30).double() - found.P
     np.testing.assert_allclose(found.eigenvalues, torch.linalg.eigvalsh(L)[:3].clamp(min=0).numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize(("projection", "eta"), [("entropy", 0.08), ("squares", 4.0)])
+def test_eigenvectors_of_many_points_are_those_of_the_whole_decomposition(projection, eta):
+    """Past 500 points by Lanczos steps: in single precision, or of a sparse graph that may be in parts."""
+    C = unit_rows(520, 5).float()
+    P = Memberships(eta, "squared", projection).of(C)
+    spectrum = membership_spectrum(P, 4, 0)
+    values = torch.linalg.eigvalsh(torch.eye(520).double() - P.double())[:4].clamp(min=0)
+    np.testing.assert_allclose(spectrum.eigenvalues, values.numpy(), atol=1e-4)
+    V = torch.from_numpy(spectrum.vectors)
+    torch.testing.assert_close(P.double() @ V, V * (1 - torch.from_numpy(spectrum.eigenvalues)), rtol=0, atol=2e-3)
 
 
 # ---- network --------------------------------------------------------------------------------------------------------
@@ -229,8 +256,7 @@ SECOND = {
     "epsilon": 0.3,
     "gamma": 0.05,
     "regulariser": "squared",
-    "eta": 0.175,
-    "affinity": "squared",
+    "memberships": Memberships(0.175),
     "freeze": True,
     "seed": 0,
 }
@@ -297,7 +323,7 @@ def test_the_first_losses_are_those_of_the_objectives():
     source = GivenViews([view.numpy() for view in views])
     with torch.no_grad():
         Z = [network.features(view) for view in views]
-        P = sum(membership(C, 0.175, "squared") for C in Z) / 2
+        P = sum(Memberships(0.175).of(C) for C in Z) / 2
         start = float(view_coding_rate(*Z, epsilon=0.4, agreement=5.0))
         second = float(mlc((Z[0] + Z[1]) / 2, P, epsilon=0.3, gamma=0.05, regulariser="squared"))
     assert START(copy.deepcopy(network), source).history[0]["loss"] == pytest.approx(start, rel=1e-6)
@@ -306,15 +332,13 @@ def test_the_first_losses_are_those_of_the_objectives():
 
 
 @pytest.mark.parametrize("freeze", [True, False])
-def test_heads_take_turns_and_a_frozen_backbone_stays(freeze):
+def test_a_batch_updates_both_heads_and_a_frozen_backbone_stays(freeze):
     network = network_of(backbone=Rough())
     states = states_of(network, partial(linearize, recipe=WHOLE, **{**SECOND, "freeze": freeze}))
     backbone = set() if freeze else {"backbone"}
     assert len(states) == 5
-    for step, (before, after) in enumerate(pairwise(states)):
-        head = "feature_head" if step % 2 == 0 else "cluster_head"
-        assert moved(before, after) == backbone | {head, "steps"}
-    assert int(network.steps) == 4
+    for before, after in pairwise(states):
+        assert moved(before, after) == backbone | {"feature_head", "cluster_head"}
     assert all(weight.requires_grad for weight in network.parameters())
 
 
@@ -392,45 +416,58 @@ def test_a_backbone_that_gives_nan_at_once_is_an_error():
         fitted(backbone=BreaksDown(4, for_good=True))
 
 
-# ---- samples kept out -----------------------------------------------------------------------------------------------
+# ---- the start in closed form ---------------------------------------------------------------------------------------
 
 
-def test_samples_are_kept_out_if_they_are_enough():
-    rows = numbers(400, 3)
-    seen, held_out = split(drawn(rows), 0.2, 0)
-    assert (seen.n_rows, held_out.n_rows) == (320, 80)
-    assert len(np.unique(np.vstack([seen.X, held_out.X]), axis=0)) == 400
-    again = split(drawn(rows), 0.2, 0)[1]
-    np.testing.assert_array_equal(held_out.X, again.X)
-    assert not np.array_equal(held_out.X, split(drawn(rows), 0.2, 1)[1].X)
-    for fraction in (0.0, 0.15):
-        source = drawn(rows)
-        assert split(source, fraction, 0) == (source, None)
-    assert split(drawn(numbers(9000, 1)), 0.5, 0)[1].n_rows == 1000
+def moments(network, views):
+    """Covariances of the last layer's outputs: of the samples' means, and of views around them."""
+    with torch.no_grad():
+        out = torch.stack([network.feature_head(network.represent(view)) for view in views])
+    means = out.mean(dim=0)
+    spread = torch.cov(means.T, correction=0)
+    noise = torch.cov((out - means).flatten(0, 1).T, correction=0)
+    return spread, noise
 
 
-def test_the_start_ends_with_the_epoch_that_is_best_for_samples_kept_out():
-    rows, _ = circle_and_pole(n=250)
-    model = fitted(rows, start_recipe=Recipe(n_epochs=30, learning_rate=3e-2), validation_fraction=0.2, result="start")
-    epochs = [record for record in model.history_ if record["stage"] == "start"]
-    criteria = [record["criterion"] for record in epochs]
-    assert all(record["criterion"] != record["loss"] for record in epochs)
-    best = int(np.argmin(criteria))
-    # The loss of views of these samples, at the weights that the model has, is the criterion of that epoch.
-    _, held_out = split(DrawnViews(rows, Augmented.fitted(NOISE, (3,), rows), 2, model.seed_), 0.2, model.seed_)
-    Z = [torch.from_numpy(model.transform(held_out.X))] * 2
-    rate = float(view_coding_rate(*Z, epsilon=model.epsilon_start, agreement=3 * np.log(1 + 1 / 0.2)))
-    assert rate == pytest.approx(criteria[best], rel=0.2)
-    assert not np.allclose(model.transform(rows), fitted(rows, result="start").transform(rows))
+def test_the_closed_form_tells_samples_from_views_better_than_what_is_near_it():
+    rows = numbers(300, 5)
+    views = [torch.from_numpy(rows + 0.3 * numbers(300, 5, seed=seed) * np.arange(1.0, 6.0)) for seed in (1, 2)]
+    network = network_of(rows, n_components=2, hidden=12)
+    begin_in_closed_form(network, GivenViews([view.numpy() for view in views]), 0)
+    spread, noise = moments(network, views)
+    assert float(spread[0, 1].abs()) < 1e-3 * float(spread.diagonal().min())  # of one variance, and uncorrelated
+    torch.testing.assert_close(spread[0, 0], spread[1, 1], rtol=1e-2, atol=0.0)
+    best = float(torch.trace(torch.linalg.solve(noise, spread)))
+    for seed in range(5):
+        other = copy.deepcopy(network)
+        with torch.no_grad():
+            weight = other.feature_head[2].weight
+            weight += 0.1 * weight.std() * torch.from_numpy(numbers(2, 12, seed=seed)).to(weight)
+        spread, noise = moments(other, views)
+        assert float(torch.trace(torch.linalg.solve(noise, spread))) < best * 1.001
 
 
-def test_the_default_start_has_patience_where_samples_are_kept_out():
-    model = ManifoldClustering()
-    plain, patient = (recipes_of(model, 2000, 2000, is_validated=is_validated)[0] for is_validated in (False, True))
-    assert plain.patience is None
-    assert patient.patience == np.ceil(0.2 * patient.n_epochs)
-    own = Recipe(n_epochs=3)
-    assert recipes_of(ManifoldClustering(start_recipe=own), 20, 20, is_validated=True)[0] is own
+def test_outputs_get_a_length_and_features_stay():
+    network = network_of()
+    with torch.no_grad():
+        network.feature_head[2].weight *= 30.0
+    x = torch.from_numpy(X)
+    before = network.features(x)
+    scale_outputs(network, GivenViews([X, X]), 0)
+    with torch.no_grad():
+        assert float(network.feature_head(network.represent(x)).norm(dim=1).mean()) == pytest.approx(3**0.5, rel=1e-5)
+    torch.testing.assert_close(network.features(x), before)
+
+
+def test_the_closed_form_of_equal_views_and_of_few_directions():
+    network = network_of(n_components=20, hidden=8)
+    begin_in_closed_form(network, GivenViews([X, X]), 0)
+    assert all(value.isfinite().all() for value in network.state_dict().values())
+    same = np.ones((10, 3))
+    network = network_of()
+    before = state(network)
+    begin_in_closed_form(network, GivenViews([same, same]), 0)
+    assert not moved(before, state(network))
 
 
 # ---- history --------------------------------------------------------------------------------------------------------
@@ -439,7 +476,7 @@ def test_the_default_start_has_patience_where_samples_are_kept_out():
 @pytest.mark.parametrize(("n_epochs", "most"), [(1, 1), (5, 5), (20, 20), (39, 21), (400, 21)])
 def test_epochs_are_looked_at_now_and_then_and_the_last_always(n_epochs, most):
     network = network_of().train()
-    looks = Looks(network, torch.from_numpy(X), "squared", 0.3)
+    looks = Looks(network, torch.from_numpy(X), 0.3)
     told = []
     progress = looks.also(lambda *args: told.append(args) or True)
     for epoch in range(n_epochs):
@@ -454,7 +491,7 @@ def test_epochs_are_looked_at_now_and_then_and_the_last_always(n_epochs, most):
 def test_rates_and_ranks_are_those_of_rows_over_the_whole_range():
     rows, labels = circle_and_pole(n=400)
     network = network_of(rows)
-    looks = Looks(network, torch.from_numpy(rows), "squared", 0.3, eta=0.2)
+    looks = Looks(network, torch.from_numpy(rows), 0.3, Memberships(0.2))
     looks.also(lambda *args: None)(0, 1, {})
     training = Training([{"epoch": 0, "loss": 1.0}, {"epoch": 1, "loss": 0.5}], "finished", 1, 2)
     first, second = looks.records("final", training, labels)
@@ -463,7 +500,7 @@ def test_rates_and_ranks_are_those_of_rows_over_the_whole_range():
     assert len(places) == 512
     with torch.no_grad():
         Z = network.features(torch.from_numpy(rows[places]))
-        P = membership(Z, 0.2, "squared")
+        P = Memberships(0.2).of(Z)
     assert first["rate"] == pytest.approx(float(coding_rate(Z, epsilon=0.3)), rel=1e-6)
     assert first["cluster_rate"] == pytest.approx(float(pairwise_coding_rate(Z, P, epsilon=0.3)), rel=1e-6)
     assert first["rank"] == numerical_rank(Z.numpy(), energy=0.95)
@@ -521,14 +558,12 @@ def test_narrow_tables_have_directions_for_all_clusters(columns, n_clusters):
 
 
 def test_what_was_compared(long):
-    assert [(c["stage"], c["trained_eta"]) for c in long.candidates_] == [
-        ("start", None),
-        *(("final", eta) for eta in ETAS),
-    ]
+    # The second η is tried where the first changes clusters, which it does not here.
+    assert [(c["stage"], c["trained_eta"]) for c in long.candidates_] == [("start", None), ("final", 0.175)]
     assert sum(candidate["chosen"] for candidate in long.candidates_) == 1
     chosen = next(candidate for candidate in long.candidates_ if candidate["chosen"])
     assert chosen["stage"] == long.stage_
-    assert chosen["eta"] == long.eta_ in MEMBERSHIP_ETAS
+    assert chosen["eta"] == long.eta_ in Entropy.sharpest
     start, *finals = (candidate["rate_reduction"] for candidate in long.candidates_)
     assert chosen["rate_reduction"] == (start if start > max(finals) + TIE else max(finals))
     assert long.eigenvalues_[0] == pytest.approx(0.0, abs=1e-5)
@@ -595,7 +630,28 @@ def test_clusters_of_all_stages_are_judged_in_the_features_of_the_start():
         assert candidate["rate_reduction"] == pytest.approx(whole - inside, rel=1e-5)
 
 
-def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch):
+@pytest.fixture
+def every_eta(monkeypatch):
+    """All η of the second stage are tried, even where the first changes nothing."""
+    monkeypatch.setattr("mercer.clustering.manifold.manifold_clustering._are_same", lambda labels, others: False)
+
+
+def test_where_the_second_stage_changes_nothing_one_eta_is_enough(monkeypatch):
+    for same, count in ((True, 1), (False, len(ETAS))):
+        monkeypatch.setattr(
+            "mercer.clustering.manifold.manifold_clustering._are_same", lambda labels, others, same=same: same
+        )
+        assert len(fitted(eta="auto").candidates_) == 1 + count
+    assert _are_same(np.array([0, 1, 1]), np.array([1, 0, 0]))
+    assert not _are_same(np.array([0, 1, 1]), np.array([1, 0, 1]))
+    assert not _are_same(np.array([0, 1, 1]), np.array([0, 1, 2]))
+
+
+def test_an_eta_that_is_given_is_that_of_the_clusters_too():
+    assert {candidate["eta"] for candidate in fitted(eta=0.3).candidates_} == {0.3}
+
+
+def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch, every_eta):
     reductions = {None: 1.0, **dict(zip(ETAS, (3.0, 2.0), strict=True))}
     values = iter(reductions.values())
     _make_up(monkeypatch, values)
@@ -603,13 +659,16 @@ def test_the_best_of_several_second_stages_is_the_final_one(monkeypatch):
     assert [candidate["chosen"] for candidate in model.candidates_] == [False, True, False]
 
 
-def test_every_eta_of_the_second_stage_begins_at_the_same_start():
-    both, each = fitted(eta="auto", result="final"), [fitted(eta=eta, result="final") for eta in ETAS]
+def test_every_eta_of_the_second_stage_begins_at_the_same_start(every_eta, monkeypatch):
+    both = fitted(eta="auto", result="final")
+    each = []
+    for eta in ETAS:
+        monkeypatch.setattr(Entropy, "trained", (eta,))
+        each.append(fitted(eta="auto", result="final"))
     for candidate, model in zip(both.candidates_[1:], each, strict=True):
         assert candidate["rate_reduction"] == model.candidates_[1]["rate_reduction"]
     best = max(each, key=lambda model: model.candidates_[1]["rate_reduction"])
     np.testing.assert_array_equal(both.transform(X), best.transform(X))
-    assert both.weights_["steps"] == best.weights_["steps"]
 
 
 def test_agreement_auto_is_the_largest_rate():
@@ -680,7 +739,9 @@ def test_precision_is_that_of_the_rows(dtype):
     model = fitted(X.astype(dtype))
     assert model.transform(X.astype(dtype)).dtype == dtype
     assert model.membership(X.astype(dtype)).dtype == dtype
-    assert model.codes_.dtype == model.weights_["feature_head.0.weight"].dtype == dtype
+    # Weights are float32, and rows are standardised as they are.
+    assert model.codes_.dtype == model.weights_["feature_head.0.weight"].dtype == np.float32
+    assert model.weights_["center"].dtype == dtype
     assert np.isfinite(model.membership(X.astype(dtype))).all()
     assert model.labels_.dtype == np.int64
 
@@ -751,7 +812,7 @@ def test_a_users_backbone_is_not_changed():
 
 
 @pytest.mark.parametrize("stage", ["start", "final"])
-def test_a_fit_that_was_killed_ends_as_one_that_was_not(stage, tmp_path, monkeypatch):
+def test_a_fit_that_was_killed_ends_as_one_that_was_not(stage, tmp_path, monkeypatch, every_eta):
     whole = fitted(eta="auto", result="final")
     name = {"start": "view_coding_rate", "final": "mlc"}[stage]
     loss, calls = getattr(manifold_training, name), {"n": 0}
@@ -768,7 +829,7 @@ def test_a_fit_that_was_killed_ends_as_one_that_was_not(stage, tmp_path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         fitted(eta="auto", result="final", checkpoint=path)
     there = {file.name for file in tmp_path.iterdir()}
-    kept = {"start": ("start",), "final": ("start", "final-0.12", "final-0.175")}[stage]
+    kept = {"start": ("start",), "final": ("start", "final-0.175", "final-0.12")}[stage]
     assert there == {f"fit.checkpoint.{part}" for part in kept}
     steps = {"n": 0}
 
@@ -908,6 +969,7 @@ BAD = {
     "backbone": ["resnet50", 3],
     "hidden": [0, "wide"],
     "affinity": ["cosine", None],
+    "projection": ["sinkhorn", None],
     "eta": [0.0, -1.0, "best", np.nan, None],
     "epsilon_start": [0.0, np.inf],
     "epsilon": [-0.1, "auto"],
@@ -919,7 +981,6 @@ BAD = {
     "image_shape": [(2, 2), "square"],
     "standardize": [None, "columns"],
     "freeze": [None, 1],
-    "validation_fraction": [-0.1, 1.0, None],
     "start_recipe": [{"n_epochs": 3}, 3],
     "recipe": ["sgd"],
     "assign_labels": ["kmeans"],

@@ -5,20 +5,23 @@ import pytest
 import torch
 from sklearn.metrics import adjusted_rand_score
 
-from mercer.clustering.manifold.memberships import (
+from mercer.clustering.manifold import choice
+from mercer.clustering.manifold.choice import (
     CLUSTERINGS,
     Judge,
     best_shortened,
     best_spectral,
+    joined,
     number_of_beginnings,
-    spectral_clusters,
 )
+from mercer.clustering.manifold.memberships import Memberships, spectral_clusters
 from mercer.clustering.manifold.shortest_code import (
     cheaper,
     coding_costs,
     k_means_labels,
     rate_reduction,
-    with_shorter_code,
+    shortened,
+    shortest,
 )
 from mercer.exceptions import NumericalWarning
 from mercer.losses import class_coding_rate, coding_rate
@@ -47,6 +50,10 @@ def wrong(labels, count, seed=0):
     random, labels = np.random.RandomState(seed), labels.copy()
     labels[random.permutation(len(labels))[:count]] = random.randint(labels.max() + 1, size=count)
     return labels
+
+
+def to_the_end(Z, labels, epsilon):
+    return shortened(Z, labels, epsilon).labels
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
@@ -100,23 +107,23 @@ def test_no_round_lengthens_the_code(seed):
 
 def test_at_the_end_no_point_costs_less_elsewhere():
     Z, labels = three_planes(noise=0.4)
-    found = with_shorter_code(Z, wrong(labels, 40), EPSILON)
+    found = to_the_end(Z, wrong(labels, 40), EPSILON)
     costs = coding_costs(Z, found, EPSILON)
     np.testing.assert_array_equal(costs.argmin(axis=1), found)
-    np.testing.assert_array_equal(with_shorter_code(Z, found, EPSILON), found)
+    np.testing.assert_array_equal(to_the_end(Z, found, EPSILON), found)
 
 
 def test_points_go_back_to_their_planes():
     Z, labels = three_planes()
     begun = wrong(labels, 30)
     assert (begun != labels).sum() > 10
-    np.testing.assert_array_equal(with_shorter_code(Z, begun, EPSILON), labels)
+    np.testing.assert_array_equal(to_the_end(Z, begun, EPSILON), labels)
 
 
 def test_no_cluster_is_emptied():
     """All points are on one line: one code for all is the shortest, and nothing can be gained."""
     Z, labels = torch.eye(1, 3).repeat(10, 1), np.arange(10) % 2
-    np.testing.assert_array_equal(with_shorter_code(Z, labels, EPSILON), labels)
+    np.testing.assert_array_equal(to_the_end(Z, labels, EPSILON), labels)
 
 
 def test_points_of_a_cluster_that_all_would_leave_stay_and_others_move():
@@ -131,7 +138,7 @@ def test_points_of_a_cluster_that_all_would_leave_stay_and_others_move():
 def test_precision_below_rounding_is_borne():
     Z, labels = three_planes()
     with pytest.warns(NumericalWarning, match="epsilon=1e-09 is below"):
-        found = with_shorter_code(Z, wrong(labels, 30), 1e-9)
+        found = to_the_end(Z, wrong(labels, 30), 1e-9)
     assert len(np.unique(found)) == 3
 
 
@@ -147,25 +154,57 @@ def test_runs_of_k_means_begin_apart_and_are_the_seeds():
     assert len(np.unique(k_means_labels(torch.eye(2).repeat(5, 1), 3, 1, 0)[0])) == 2
 
 
+CANDIDATES = [Memberships(eta) for eta in ETAS]
+
+
 @pytest.mark.parametrize("name", CLUSTERINGS)
 def test_clusters_are_those_of_largest_reduction(name):
     C, _ = three_planes(noise=0.5)
     judge = Judge(three_planes(noise=0.3, seed=0)[0], EPSILON)
-    found = CLUSTERINGS[name](C, 3, ETAS, "squared", 0, judge)
-    each = [spectral_clusters(C, 3, eta, "squared", 0, judge) for eta in ETAS]
-    assert found.eta in ETAS
+    found = CLUSTERINGS[name](C, 3, CANDIDATES, 0, judge)
+    each = {one.eta: spectral_clusters(C, 3, one, 0) for one in CANDIDATES}
+    chosen = each[found.spectral.memberships.eta]
     assert found.reduction == rate_reduction(judge.Z, found.labels, EPSILON)
-    shortened = [rate_reduction(judge.Z, judge.shortened(one.labels), EPSILON) for one in each]
-    assert found.reduction >= max(shortened if name == "rate" else [one.reduction for one in each])
-    by_hand = next(one for one in each if one.eta == found.eta)
-    torch.testing.assert_close(found.P, by_hand.P)
-    np.testing.assert_allclose(found.eigenvalues, by_hand.eigenvalues)
+    torch.testing.assert_close(found.spectral.P, chosen.P)
+    np.testing.assert_allclose(found.spectral.eigenvalues, chosen.eigenvalues)
+    reductions = [judge.reduction(one.labels) for one in each.values()]
     if name == "spectral":
-        assert found.reduction == max(one.reduction for one in each) > min(one.reduction for one in each)
-        np.testing.assert_array_equal(found.labels, by_hand.labels)
+        assert found.reduction == max(reductions) > min(reductions)
+        np.testing.assert_array_equal(found.labels, chosen.labels)
     else:
-        np.testing.assert_array_equal(judge.shortened(found.labels), found.labels)
-        assert found.eta == max(each, key=lambda one: adjusted_rand_score(found.labels, one.labels)).eta
+        assert found.reduction >= max(reductions)
+        np.testing.assert_array_equal(to_the_end(judge.Z, found.labels, EPSILON), found.labels)
+        nearest = max(each.values(), key=lambda one: adjusted_rand_score(found.labels, one.labels))
+        assert nearest.memberships == chosen.memberships
+
+
+def test_a_race_ends_with_the_shortest_code_of_those_that_run_to_their_end():
+    Z, labels = three_planes(noise=0.4)
+    beginnings = [wrong(labels, 20 + 10 * i, seed=i) for i in range(7)]
+    ends = [rate_reduction(Z, to_the_end(Z, one, EPSILON), EPSILON) for one in beginnings]
+    assert rate_reduction(Z, shortest(Z, beginnings, EPSILON), EPSILON) == pytest.approx(max(ends))
+    # One beginning, and the same one many times.
+    np.testing.assert_array_equal(shortest(Z, beginnings[:1], EPSILON), to_the_end(Z, beginnings[0], EPSILON))
+    np.testing.assert_array_equal(shortest(Z, beginnings[:1] * 9, EPSILON), to_the_end(Z, beginnings[0], EPSILON))
+
+
+def test_rounds_can_be_counted():
+    Z, labels = three_planes(noise=0.4)
+    begun = wrong(labels, 60)
+    once = shortened(Z, begun, EPSILON, 1)
+    assert not once.is_done
+    np.testing.assert_array_equal(once.labels, cheaper(begun, coding_costs(Z, begun, EPSILON)))
+    assert shortened(Z, begun, EPSILON).is_done
+
+
+def test_beginnings_of_some_rows_are_joined_by_the_others(monkeypatch):
+    Z, labels = three_planes(n=60)
+    some = np.arange(0, 180, 3)
+    np.testing.assert_array_equal(joined(Judge(Z, EPSILON), labels[some], some), labels)
+    monkeypatch.setattr(choice, "BEGINNING_ROWS", 60)
+    found = best_shortened(Z, 3, CANDIDATES, 0, Judge(Z, EPSILON))
+    assert len({(a, b) for a, b in zip(labels, found.labels, strict=True)}) == 3
+    assert found.spectral.P.shape == (180, 180)
 
 
 def test_k_means_counts_where_memberships_miss_clusters(monkeypatch):
@@ -174,12 +213,12 @@ def test_k_means_counts_where_memberships_miss_clusters(monkeypatch):
     centers = torch.eye(6, dtype=torch.float64)[::2][labels]
     C = torch.nn.functional.normalize(C + 3.0 * centers, dim=1)
     judge = Judge(C, EPSILON)
-    wide = (100.0,)
+    wide = [Memberships(100.0, "inner")]
     monkeypatch.setattr(
         "mercer.clustering.manifold.memberships.assign", lambda *args, **options: np.zeros(len(C), dtype=np.int64)
     )
-    assert best_spectral(C, 3, wide, "inner", 0, judge).reduction == pytest.approx(0.0, abs=1e-9)
-    found = best_shortened(C, 3, wide, "inner", 0, judge)
+    assert best_spectral(C, 3, wide, 0, judge).reduction == pytest.approx(0.0, abs=1e-9)
+    found = best_shortened(C, 3, wide, 0, judge)
     assert found.reduction > 1.0
     assert len({(a, b) for a, b in zip(labels, found.labels, strict=True)}) == 3
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.clustering.manifold.memberships import membership
+from mercer.clustering.manifold.memberships import Memberships
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.losses import coding_rate, pairwise_coding_rate
 from mercer.metrics import numerical_rank
@@ -28,17 +28,16 @@ class Looks:
         That is trained.
     rows : tensor of shape (n, D)
         512 of them are looked at, at equal distances, for they may come cluster by cluster.
-    affinity : {"squared", "inner"}
     epsilon : float
         ε, the same for both stages, so that rates compare.
-    eta : float or None
-        η of the memberships; None where there are none yet.
+    memberships : Memberships or None
+        How codes become memberships; None where there are none yet.
     """
 
     def __init__(
-        self, network: ManifoldNetwork, rows: Tensor, affinity: str, epsilon: float, eta: float | None = None
+        self, network: ManifoldNetwork, rows: Tensor, epsilon: float, memberships: Memberships | None = None
     ) -> None:
-        self.network, self.affinity, self.epsilon, self.eta = network, affinity, epsilon, eta
+        self.network, self.epsilon, self.memberships = network, epsilon, memberships
         self.places = np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).round().astype(np.int64)
         self.rows = rows[torch.from_numpy(self.places).to(rows.device)]
         self.found: dict[int, Tensor] = {}
@@ -73,7 +72,7 @@ class Looks:
             Z = self.network.features(self.rows)
             if bool(torch.isfinite(Z).all()):
                 self.found[epoch] = Z
-                if self.eta is not None:
+                if self.memberships is not None:
                     self.codes[epoch] = self.network.codes(self.rows)
         for module, mode in modes.items():
             module.training = mode
@@ -90,7 +89,7 @@ class Looks:
             "rank": numerical_rank(Z.cpu().numpy(), energy=ENERGY),
             "ranks": [numerical_rank(part.cpu().numpy(), energy=ENERGY) if len(part) else 0 for part in clusters],
         }
-        if self.eta is not None:
-            P = membership(self.codes[epoch], self.eta, self.affinity)
+        if self.memberships is not None:
+            P = self.memberships.of(self.codes[epoch])
             seen["cluster_rate"] = float(pairwise_coding_rate(Z, P, epsilon=self.epsilon))
         return seen

@@ -5,42 +5,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
 from mercer.clustering.affinity import indicator
+from mercer.clustering.manifold.base import ManifoldEstimator
+from mercer.clustering.manifold.choice import CLUSTERINGS, Clustered, Judge
 from mercer.clustering.manifold.history import Looks
-from mercer.clustering.manifold.memberships import CLUSTERINGS, Clustered, Judge, membership, memberships_of, scales
+from mercer.clustering.manifold.memberships import Memberships
 from mercer.clustering.manifold.network import ManifoldNetwork
-from mercer.clustering.manifold.parameters import (
-    agreement_of,
-    check_parameters,
-    checkpoint_of,
-    digest_of,
-    recipes_of,
-    split,
-)
-from mercer.clustering.manifold.training import linearize, start_features
+from mercer.clustering.manifold.parameters import check_memberships, checkpoint_of, digest_of, second_recipe_of
+from mercer.clustering.manifold.projections import PROJECTIONS
+from mercer.clustering.manifold.training import linearize
 from mercer.clustering.trees import cluster_tree
-from mercer.exceptions import invalid_parameter
-from mercer.networks.backbones import check_backbone
-from mercer.networks.evaluation import by_blocks, with_arrays
+from mercer.networks.evaluation import by_blocks
 from mercer.networks.heads import standardisation
 from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
-from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
+from mercer.views.sources import ViewSource
 
-# n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
-# Where that is less than so many a cluster, these.
-DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
-# eta="auto" trains with these, the second being the authors', and takes the one whose clusters reduce the rate most.
-ETAS = (0.12, 0.175)
-# Clusters are made of memberships with one of these, whichever reduces the rate most.
-MEMBERSHIP_ETAS = (0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.175, 0.25)
 # The start is kept if its rate reduction is larger by more than this: rounding is not to choose between equal clusters.
 TIE = 1e-6
 
@@ -56,9 +40,7 @@ class Stage(NamedTuple):
     looks: Looks
 
 
-class ManifoldClustering(
-    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class ManifoldClustering(ManifoldEstimator):
     """Cluster samples that lie near manifolds, and learn features in which each manifold is a subspace (MLC).
 
     A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:
@@ -85,9 +67,13 @@ class ManifoldClustering(
     affinity : {"squared", "inner"}, default="squared"
         Whether memberships are made of the squares of inner products of codes, for which opposite codes are alike, or
         of these themselves, as in the paper.
+    projection : {"entropy", "squares"}, default="entropy"
+        Which doubly stochastic matrix is nearest: Sinkhorn's, as in the paper, or the sparse one of least squares; see
+        `mercer.clustering.manifold.projections`.
     eta : float or "auto", default="auto"
-        η of the second stage: small ones make memberships sharp. "auto" trains with 0.12 and with 0.175, and keeps the
-        better result. The memberships that clusters are made of at the end have an η of their own, from 0.02 to 0.25.
+        η of the memberships: small ones make them sharp. A number is that of the second stage and of line 10, as in
+        the paper. "auto" trains with 0.175 and, where the clusters change, with 0.12, and keeps the better result; the
+        memberships that clusters are made of at the end then have an η of their own, from 0.02 to 0.25.
     epsilon_start : float, default=0.4472135954999579
         ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.31622776601683794
@@ -110,27 +96,25 @@ class ManifoldClustering(
         are scaled alike, as features that have a common scale should be: principal components, for one.
     freeze : bool, default=True
         Whether the backbone stays as the start left it in the second stage, as in the paper.
-    validation_fraction : float, default=0.0
-        The share of samples, 1000 at most, that the start is not trained on. It then ends with the epoch of the
-        smallest loss on them. Where they would be fewer than 64, and for 0, it is trained on all samples to its end.
     start_recipe : Recipe or None, default=None
-        How the start is trained. None is 1500 steps of Adam at a rate of 0.001 with a weight decay of 0.0001, on
-        batches of 512; fewer, if for a fifth of them the loss of samples kept out has not fallen.
+        How the start is trained, from weights drawn at random. None begins in closed form (the last layer tells samples
+        from views of one sample as well as a linear discriminant can) and makes at most 600 steps of Adam at a rate of
+        0.003 with a weight decay of 0.0001, on batches of 512: fewer, if the loss has not fallen for 50 of them.
     recipe : Recipe or None, default=None
-        How the second stage is trained. None is 150 steps of SGD at a rate of 0.01 with momentum 0.9 and a weight decay
-        of 0.0005, on batches of 512.
+        How the second stage is trained; a batch updates both heads. None is 75 steps of SGD at a rate of 0.01 with
+        momentum 0.9 and a weight decay of 0.0005, on batches of 512.
     assign_labels : {"rate", "spectral"}, default="rate"
-        How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships,
-        at the η whose clusters have the largest R - R_c. "rate" takes these clusters at every η, and those of 50 runs
-        of k-means on the codes (fewer for more than ten clusters), moves samples to where they cost the least until
-        none moves, which never makes R - R_c smaller, and keeps the clusters of the largest.
+        How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships
+        (at the η whose clusters have the largest R - R_c, if there are several). "rate" takes these clusters at every
+        η, and those of 50 runs of k-means on the codes (fewer for more than ten clusters), moves samples to where they
+        cost the least until none moves, which never makes R - R_c smaller, and keeps the clusters of the largest.
     result : {"auto", "start", "final"}, default="auto"
         Which stage the model ends with. Both are trained whatever is kept.
     max_rows : int, default=3000
         How many rows the spectral step sees at most, drawn at random; the others join the cluster that they belong to
         most.
     checkpoint : path or None, default=None
-        Files, with ".start", ".final-0.12" and so on added to their name, that keep the state of the trainings: a fit
+        Files, with ".start", ".final-0.175" and so on added to their name, that keep the state of the trainings: a fit
         that was killed goes on where it was.
     random_state : int, RandomState instance or None, default=None
     device : str, torch.device or None, default=None
@@ -155,15 +139,16 @@ class ManifoldClustering(
     weights_ : dict of ndarray
         Of the network.
     codes_ : ndarray of shape (m, d)
-        Of the rows that the spectral step saw, and `code_labels_` their clusters, `code_scales_` the logarithms of
-        their scales in the membership.
+        Of the rows that the spectral step saw, and `code_labels_` their clusters, `code_scales_` what
+        the projection has added to their rows: for "entropy" the logarithms of their scales.
     sample_shape_ : tuple of int
     n_features_in_ : int
 
     Notes
     -----
-    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step O(m^3), and
-    a round of samples going where they cost the least O(k (m d^2 + d^3)), in hundreds of rounds over all beginnings.
+    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step some hundred
+    products with a matrix of m x m, and a round of samples going where they cost the least O(k (m d^2 + d^3)), in some
+    hundred rounds over all beginnings. Weights are float32, whatever the rows are.
 
     Examples
     --------
@@ -188,6 +173,7 @@ class ManifoldClustering(
         backbone: Any = None,
         hidden: int = 512,
         affinity: str = "squared",
+        projection: str = "entropy",
         eta: float | str = "auto",
         epsilon_start: float = 0.2**0.5,
         epsilon: float = 0.1**0.5,
@@ -199,7 +185,6 @@ class ManifoldClustering(
         image_shape: Any = None,
         standardize: bool = True,
         freeze: bool = True,
-        validation_fraction: float = 0.0,
         start_recipe: Recipe | None = None,
         recipe: Recipe | None = None,
         assign_labels: str = "rate",
@@ -214,6 +199,7 @@ class ManifoldClustering(
         self.backbone = backbone
         self.hidden = hidden
         self.affinity = affinity
+        self.projection = projection
         self.eta = eta
         self.epsilon_start = epsilon_start
         self.epsilon = epsilon
@@ -225,7 +211,6 @@ class ManifoldClustering(
         self.image_shape = image_shape
         self.standardize = standardize
         self.freeze = freeze
-        self.validation_fraction = validation_fraction
         self.start_recipe = start_recipe
         self.recipe = recipe
         self.assign_labels = assign_labels
@@ -235,104 +220,45 @@ class ManifoldClustering(
         self.random_state = random_state
         self.device = device
 
-    # ---- fit --------------------------------------------------------------------------------------------------
+    def _check_own(self) -> None:
+        check_memberships(self)
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "ManifoldClustering":
-        """Learn features and clusters, from views drawn by `augment`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        X = check_samples(self, X, reset=True)
-        self._begin(X)
-        if self.augment is None:
-            raise invalid_parameter("augment", None, "a view, or 'auto'", "fit_views() takes views that are there.")
-        augmented = Augmented.fitted(self.augment, self.sample_shape_, X)
-        return self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
-
-    @with_callbacks
-    def fit_views(self, X: Any, *views: Any) -> "ManifoldClustering":
-        """Learn from views that are there, such as features of augmented images by a network that is costly to run.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, D), or images
-            The samples themselves, which are clustered.
-        *views : array-likes of the shape of X
-            Two or more; row i of each is a view of sample i. A batch has `n_views` of them.
-
-        Returns
-        -------
-        self
-        """
-        X = check_samples(self, X, reset=True)
-        self._begin(X)
-        arrays = [check_samples(self, view) for view in views]
-        if len(arrays) < 2 or any(len(array) != len(X) for array in arrays):
-            rows = [len(array) for array in arrays]
-            raise ValueError(
-                f"fit_views() got views with {rows} rows: two or more with {len(X)}, as X has, are needed."
-            )
-        return self._fit(X, GivenViews(arrays, self.n_views))
-
-    def _begin(self, X: np.ndarray) -> None:
-        if (X[0] == X).all():
-            raise ValueError("all rows of X are equal: there are no clusters to find.")
-        check_parameters(self, X)
-        self._random = check_random_state(self.random_state)
-        self.seed_ = int(self._random.randint(2**31 - 1))
+    def _memberships(self, eta: float) -> Memberships:
+        return Memberships(float(eta), self.affinity, self.projection)
 
     def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldClustering":
-        some = np.sort(self._random.permutation(len(X))[: self.max_rows])
-        del self._random
-        seen, held_out = split(source, self.validation_fraction, self.seed_)
+        some = np.sort(np.random.RandomState(self.seed_).permutation(len(X))[: self.max_rows])
         network = self._network(standardisation(X, self.sample_shape_, self.standardize))
-        recipes = recipes_of(self, seen.n_rows, len(X), is_validated=held_out is not None)
-        etas = ETAS if self.eta == "auto" else (float(self.eta),)
+        etas = PROJECTIONS[self.projection].trained if self.eta == "auto" else (float(self.eta),)
         whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
-        see = partial(Looks, network, as_tensor(X[some], device=self.device), self.affinity, self.epsilon)
+        see = partial(Looks, network, as_tensor(X[some], device=self.device), self.epsilon)
         data = "" if self.checkpoint is None else digest_of(self, X, source)
 
         looks = see()
-        with fit_progress(self, recipes[0].n_epochs, within=whole, task_name="start") as progress:
-            training = start_features(  # line 1
-                network,
-                seen,
-                recipes[0],
-                epsilon=self.epsilon_start,
-                agreement=agreement_of(self, network),
-                seed=self.seed_,
-                held_out=held_out,
-                progress=looks.also(progress),
-                **checkpoint_of(self, "start", data),
-            )
+        training = self._start(network, source, whole, data, looks)  # line 1
         network.copy_head()  # line 2
         # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
         judge = Judge(self._codes(network, X[some]), self.epsilon)
         start = Stage("start", None, self._clustered(judge.Z, judge), snapshot(network), training, looks)
 
-        finals = []
+        finals: list[Stage] = []
+        recipe = second_recipe_of(self, len(X))
         for eta in etas:
+            # Where the second stage leaves the clusters of the start as they are, another η has nothing to change.
+            if finals and _are_same(finals[-1].clusters.labels, start.clusters.labels):
+                break
             network.load_state_dict(start.weights)
-            looks = see(eta)
-            with fit_progress(self, recipes[1].n_epochs, within=whole, task_name="final") as progress:
+            looks = see(self._memberships(eta))
+            with fit_progress(self, recipe.n_epochs, within=whole, task_name="final") as progress:
                 training = linearize(  # lines 3 to 9
                     network,
                     source,
-                    recipes[1],
+                    recipe,
+                    self._memberships(eta),
                     epsilon=self.epsilon,
                     gamma=self.gamma,
                     regulariser=self.regulariser,
-                    eta=eta,
-                    affinity=self.affinity,
                     freeze=self.freeze,
                     seed=self.seed_,
                     progress=looks.also(progress),
@@ -345,6 +271,11 @@ class ManifoldClustering(
         whole.call_on_fit_task_end(estimator=self, X=X, y=None, reconstruction_attributes=None)
         return self
 
+    def _clustered(self, C: Tensor, judge: Judge) -> Clustered:
+        etas = PROJECTIONS[self.projection].sharpest if self.eta == "auto" else (float(self.eta),)
+        candidates = [self._memberships(eta) for eta in etas]
+        return CLUSTERINGS[self.assign_labels](C, self.n_clusters, candidates, self.seed_, judge)
+
     def _keep(self, start: Stage, finals: list[Stage], X: np.ndarray, some: np.ndarray) -> None:
         """Make the model that of the stage which is kept."""
         final = max(finals, key=lambda stage: stage.clusters.reduction)
@@ -353,17 +284,18 @@ class ManifoldClustering(
         kept = {"start": start, "final": final}[self.stage_]
         # That which is kept comes last, so that what is fitted is its.
         for stage in sorted((start, final), key=lambda stage: stage is kept):
+            C, spectral = stage.clusters.C, stage.clusters.spectral
             self.weights_ = {name: value.cpu().numpy() for name, value in stage.weights.items()}
-            self.eta_, self.eigenvalues_ = stage.clusters.eta, stage.clusters.eigenvalues
-            self.codes_, self.code_labels_ = stage.clusters.C.cpu().numpy(), stage.clusters.labels
-            self.code_scales_ = scales(stage.clusters.P, self.eta_).cpu().numpy()
+            self.eta_, self.eigenvalues_ = spectral.memberships.eta, spectral.eigenvalues
+            self.codes_, self.code_labels_ = C.cpu().numpy(), stage.clusters.labels
+            self.code_scales_ = spectral.memberships.potentials(C, spectral.P).cpu().numpy()
             setattr(self, f"{stage.name}_labels_", self._extended(stage.clusters.labels, X, some))
         self.labels_ = getattr(self, f"{self.stage_}_labels_")
         self.candidates_ = [
             {
                 "stage": stage.name,
                 "trained_eta": stage.eta,
-                "eta": stage.clusters.eta,
+                "eta": stage.clusters.spectral.memberships.eta,
                 "rate_reduction": stage.clusters.reduction,
                 "chosen": stage is kept,
             }
@@ -384,33 +316,7 @@ class ManifoldClustering(
             everyone[others] = self._votes(X[others]).argmax(axis=1)
         return everyone
 
-    def _clustered(self, C: Tensor, judge: Judge) -> Clustered:
-        find = CLUSTERINGS[self.assign_labels]
-        return find(C, self.n_clusters, MEMBERSHIP_ETAS, self.affinity, self.seed_, judge)
-
-    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
-        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
-        # Rows of fewer columns than clusters still need directions for these.
-        usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLUSTER * self.n_clusters)
-        d = usual if self.n_components is None else self.n_components
-        like = as_tensor(center_and_scale[0], device=self.device)
-        return ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
-
-    def _fitted_network(self) -> ManifoldNetwork:
-        return with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
-
     # ---- use --------------------------------------------------------------------------------------------------
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return features of length 1, of shape (n, d).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, D), or images
-        """
-        check_is_fitted(self)
-        network = self._fitted_network()
-        return by_blocks(network.features, self._rows(X), network.center).cpu().numpy()
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters that samples belong to most, by their memberships to samples of the fit.
@@ -434,7 +340,7 @@ class ManifoldClustering(
             From 1 to the number of parts, some four a cluster.
         """
         check_is_fitted(self)
-        P = membership(as_tensor(self.codes_, device=self.device), self.eta_, self.affinity).cpu().double().numpy()
+        P = self._memberships(self.eta_).of(as_tensor(self.codes_, device=self.device)).cpu().double().numpy()
         tree = cluster_tree((P + P.T) / 2.0, self.code_labels_, self.seed_)
         clusters = tree.cut(n_clusters)
         # A sample goes to its cluster first, and to a part of it then: cuts are nested for new samples too.
@@ -452,10 +358,9 @@ class ManifoldClustering(
         X : array-like of shape (n, D), or images
         """
         check_is_fitted(self)
-        return membership(self._codes(self._fitted_network(), self._rows(X)), self.eta_, self.affinity).cpu().numpy()
-
-    def _rows(self, X: Any) -> np.ndarray:
-        return check_samples(self, as_rows(X, self.sample_shape_))
+        X = self._rows(X)
+        P = self._memberships(self.eta_).of(self._codes(self._fitted_network(), X))
+        return P.cpu().numpy().astype(X.dtype, copy=False)
 
     def _codes(self, network: ManifoldNetwork, X: np.ndarray) -> Tensor:
         network.eval()
@@ -464,14 +369,16 @@ class ManifoldClustering(
     def _votes(self, X: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
         """Return the memberships of samples to clusters, or to other groups of codes, with rows that sum to 1."""
         network = self._fitted_network()
-        C, log_u = (as_tensor(part, device=self.device) for part in (self.codes_, self.code_scales_))
+        C, potentials = (as_tensor(part, device=self.device) for part in (self.codes_, self.code_scales_))
         members = torch.from_numpy(indicator(self.code_labels_ if groups is None else groups)).to(C)
 
         def votes(x: Tensor) -> Tensor:
-            return memberships_of(network.codes(x), C, log_u, self.eta_, self.affinity) @ members
+            return self._memberships(self.eta_).rows(network.codes(x), C, potentials) @ members
 
         return by_blocks(votes, X, network.center).cpu().numpy()
 
-    @property
-    def _n_features_out(self) -> int:
-        return self.codes_.shape[1]
+
+def _are_same(labels: np.ndarray, others: np.ndarray) -> bool:
+    """Whether two clusterings are one, whatever their clusters are called."""
+    pairs = np.unique(np.stack([labels, others]), axis=1).shape[1]
+    return pairs == len(np.unique(labels)) == len(np.unique(others))

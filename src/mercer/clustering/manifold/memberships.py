@@ -1,158 +1,128 @@
-"""Which points belong together: doubly stochastic memberships of codes on the sphere, and how sharp they should be."""
+"""Which points belong together: doubly stochastic memberships of codes on the sphere, and their spectral clusters."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from sklearn.metrics import adjusted_rand_score
+from scipy import sparse
 from torch import Tensor
 
-from mercer.clustering.manifold.shortest_code import k_means_labels, rate_reduction, with_shorter_code
-from mercer.clustering.spectral import assign, laplacian_spectrum
-from mercer.sinkhorn import doubly_stochastic
+from mercer.clustering.manifold.projections import PROJECTIONS, Projection
+from mercer.clustering.spectral import Spectrum, assign, laplacian_spectrum
+from mercer.linalg import lanczos_eigenpairs, threads_for
 
 AFFINITIES = ("squared", "inner")
-# Runs of k-means whose clusters are shortened beside those of the memberships: so many, or as many as make so many
-# clusters in all, since a round costs as much for each.
-MOST_BEGINNINGS, LEAST_BEGINNINGS, CLUSTERS_OF_ALL = 50, 5, 500
+# Up to so many points eigenvectors are found by a dense decomposition.
+FEW_POINTS = 500
+# Of the eigenvalues of a membership: clusters need no more.
+SPECTRUM_TOLERANCE = 1e-4
 
 
-def log_affinity(C: Tensor, other: Tensor, eta: float, affinity: str) -> Tensor:
-    """Return C C'^T / η, or its entries' squares over η: what the projection onto doubly stochastic matrices scales.
+class Memberships(NamedTuple):
+    """How codes become memberships.
 
-    Parameters
+    Attributes
     ----------
-    C, other : tensors of shape (n, d) and (m, d)
-        Codes, rows of length 1.
     eta : float
         η: small ones make memberships sharp.
     affinity : {"squared", "inner"}
         "squared" takes points along one line, of either sign, for alike, which is what subspaces ask for; "inner" is
         the paper's.
+    projection : {"entropy", "squares"}
+        See `mercer.clustering.manifold.projections`.
     """
-    S = C @ other.T
-    return (S * S if affinity == "squared" else S) / eta
+
+    eta: float
+    affinity: str = "squared"
+    projection: str = "entropy"
+
+    @property
+    def onto(self) -> Projection:
+        """The projection itself."""
+        return PROJECTIONS[self.projection]
+
+    def similarities(self, C: Tensor, other: Tensor) -> Tensor:
+        """Return C C'^T, or its entries' squares; codes are rows of length 1."""
+        S = C @ other.T
+        return S * S if self.affinity == "squared" else S
+
+    def of(self, C: Tensor) -> Tensor:
+        """Return Π of shape (n, n), the doubly stochastic matrix of codes (section 2.3)."""
+        return self.onto.matrix(self.similarities(C, C), self.eta)
+
+    def potentials(self, C: Tensor, P: Tensor) -> Tensor:
+        """Return what makes rows of memberships of new points, of shape (n,), from codes and their Π."""
+        return self.onto.potentials(self.similarities(C, C), P, self.eta)
+
+    def rows(self, C_new: Tensor, C: Tensor, potentials: Tensor) -> Tensor:
+        """Return the memberships of new points to those of the fit, of shape (n_new, n), with rows that sum to 1.
+
+        For points of the fit they are rows of Π; for others, what the row would be if the potentials stayed as they
+        are.
+        """
+        return self.onto.rows(self.similarities(C_new, C), potentials, self.eta)
 
 
-def membership(C: Tensor, eta: float, affinity: str) -> Tensor:
-    """Return Π of shape (n, n), the doubly stochastic matrix of codes (section 2.3); arguments as in `log_affinity`."""
-    return doubly_stochastic(log_affinity(C, C, eta, affinity))
-
-
-def scales(P: Tensor, eta: float) -> Tensor:
-    """Return log u of shape (n,), with Π_ij = u_i exp(A_ij) u_j, from the diagonal, where A is 1 / η."""
-    return (P.diagonal().log() - 1.0 / eta) / 2.0
-
-
-def memberships_of(C_new: Tensor, C: Tensor, log_u: Tensor, eta: float, affinity: str) -> Tensor:
-    """Return the memberships of new points to those of the fit, of shape (n_new, n), with rows that sum to 1.
-
-    exp(A_ij) u_j, scaled to a sum of 1, is row i of Π for the points of the fit themselves: for others it is what the
-    row would be if the scales of the fit stayed as they are.
-    """
-    return torch.softmax(log_affinity(C_new, C, eta, affinity) + log_u, dim=1)
-
-
-class Clustered(NamedTuple):
-    """Clusters of codes.
+class SpectralClusters(NamedTuple):
+    """Clusters of codes by the eigenvectors of their membership.
 
     Attributes
     ----------
     labels : ndarray of shape (n,)
-    reduction : float
-        R - R_c of them; see `mercer.clustering.manifold.shortest_code.rate_reduction`.
-    eta : float
-        Of the membership.
-    C : tensor of shape (n, d)
-        The codes.
+    memberships : Memberships
     P : tensor of shape (n, n)
-        Their membership.
+        Π.
     eigenvalues : ndarray
         The smallest of the Laplacian of Π.
     """
 
     labels: np.ndarray
-    reduction: float
-    eta: float
-    C: Tensor
+    memberships: Memberships
     P: Tensor
     eigenvalues: np.ndarray
 
 
-class Judge(NamedTuple):
-    """Features by which clusters are compared, and ε of their rates.
-
-    Attributes
-    ----------
-    Z : tensor of shape (n, d)
-    epsilon : float
-    """
-
-    Z: Tensor
-    epsilon: float
-
-    def reduction(self, labels: np.ndarray) -> float:
-        """Return R - R_c of clusters."""
-        return rate_reduction(self.Z, labels, self.epsilon)
-
-    def shortened(self, labels: np.ndarray) -> np.ndarray:
-        """Return clusters of no smaller R - R_c, beginning with some."""
-        return with_shorter_code(self.Z, labels, self.epsilon)
-
-
-def spectral_clusters(C: Tensor, n_clusters: int, eta: float, affinity: str, seed: int, judge: Judge) -> Clustered:
+def spectral_clusters(C: Tensor, n_clusters: int, memberships: Memberships, seed: int) -> SpectralClusters:
     """Cluster codes by the eigenvectors of their membership (line 10 of Algorithm 1).
 
     Parameters
     ----------
     C : tensor of shape (n, d)
     n_clusters : int
-    eta : float
-    affinity : {"squared", "inner"}
+    memberships : Memberships
     seed : int
-    judge : Judge
 
     Notes
     -----
-    O(n^3) time for the eigenvectors, O(n^2) memory.
+    Some hundred products with Π, O(n^2) each; O(n^2) memory.
     """
-    P = membership(C, eta, affinity)
-    W = P.cpu().double().numpy()
-    spectrum = laplacian_spectrum((W + W.T) / 2.0, n_clusters + 1, np.random.RandomState(seed))
-    labels = assign(spectrum, n_clusters, random=np.random.RandomState(seed)).astype(np.int64)
-    return Clustered(labels, judge.reduction(labels), eta, C, P, spectrum.eigenvalues)
+    with threads_for(len(C)):
+        P = memberships.of(C)
+        spectrum = membership_spectrum(P, n_clusters + 1, seed)
+        labels = assign(spectrum, n_clusters, random=np.random.RandomState(seed)).astype(np.int64)
+    return SpectralClusters(labels, memberships, P, spectrum.eigenvalues)
 
 
-def best_spectral(
-    C: Tensor, n_clusters: int, etas: Sequence[float], affinity: str, seed: int, judge: Judge
-) -> Clustered:
-    """Cluster codes at every η, and return the clusters of largest R - R_c."""
-    found = [spectral_clusters(C, n_clusters, eta, affinity, seed, judge) for eta in etas]
-    return max(found, key=lambda clusters: clusters.reduction)
+def membership_spectrum(P: Tensor, n_values: int, seed: int) -> Spectrum:
+    """Return the smallest eigenpairs of the Laplacian of a membership, I - Π: its rows sum to 1.
 
-
-def best_shortened(
-    C: Tensor, n_clusters: int, etas: Sequence[float], affinity: str, seed: int, judge: Judge
-) -> Clustered:
-    """Return clusters of the largest R - R_c that is found from those at every η, and from k-means of the codes.
-
-    The membership is the one whose own clusters, by its eigenvectors, are most like them: new points vote by it.
+    Parameters
+    ----------
+    P : tensor of shape (n, n)
+        Doubly stochastic. Where it has zeros its graph may be in parts, and is taken as a sparse one.
+    n_values : int
+    seed : int
+        Draws the first vector of the Lanczos steps.
     """
-    found = [spectral_clusters(C, n_clusters, eta, affinity, seed, judge) for eta in etas]
-    beginnings = [clusters.labels for clusters in found]
-    beginnings += k_means_labels(C, n_clusters, number_of_beginnings(n_clusters), seed)
-    # Of equal codes k-means makes fewer clusters than were asked for.
-    counts = [len(np.unique(labels)) for labels in beginnings]
-    beginnings = [labels for labels, count in zip(beginnings, counts, strict=True) if count == max(counts)]
-    labels = max((judge.shortened(labels) for labels in beginnings), key=judge.reduction)
-    nearest = max(found, key=lambda clusters: adjusted_rand_score(labels, clusters.labels))
-    return nearest._replace(labels=labels, reduction=judge.reduction(labels))
-
-
-def number_of_beginnings(n_clusters: int) -> int:
-    """Return how many runs of k-means are begun with."""
-    return max(LEAST_BEGINNINGS, min(MOST_BEGINNINGS, CLUSTERS_OF_ALL // n_clusters))
-
-
-CLUSTERINGS = {"rate": best_shortened, "spectral": best_spectral}
+    random = np.random.RandomState(seed)
+    n = len(P)
+    if n <= FEW_POINTS or bool((P == 0).any()):
+        W = P.cpu().double().numpy()
+        W = (W + W.T) / 2.0
+        return laplacian_spectrum(W if n <= FEW_POINTS else sparse.csr_array(W), n_values, random)
+    # Single precision, as fast again: an eigenvector is wanted to see clusters by, not to the last digit.
+    P = P.float()
+    start = torch.from_numpy(random.uniform(-1.0, 1.0, n)).to(P)
+    pairs = lanczos_eigenpairs(lambda V: P @ V, start, n_values, SPECTRUM_TOLERANCE)
+    values, vectors = (part.cpu().double().numpy() for part in pairs)
+    return Spectrum(np.clip(1.0 - values, 0.0, 2.0), vectors, 1)

@@ -3,7 +3,6 @@
 import copy
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from mercer.losses.directions import unit
@@ -32,8 +31,6 @@ class ManifoldNetwork(FeatureNetwork):
         Draws the weights of the heads.
     """
 
-    steps: Tensor
-
     def __init__(
         self,
         backbone: nn.Module,
@@ -45,9 +42,16 @@ class ManifoldNetwork(FeatureNetwork):
         seed: int,
     ) -> None:
         super().__init__(backbone, width, n_components, hidden, center, scale, seed)
-        # How many steps the second stage has made: a checkpoint must know, for heads take turns.
-        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
-        self.cluster_head = copy.deepcopy(self.feature_head)
+        self.cluster_head: nn.Module = copy.deepcopy(self.feature_head)
+
+    def represent(self, x: Tensor) -> Tensor:
+        """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""
+        return self.backbone(((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype))
+
+    def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z and c of rows: the backbone works once for both heads."""
+        seen = self.represent(x)
+        return unit(self.feature_head(seen), dim=1), unit(self.cluster_head(seen), dim=1)
 
     def codes(self, x: Tensor) -> Tensor:
         """Return c of rows, of shape (n, d)."""

@@ -1,4 +1,4 @@
-"""What the parameters of manifold clustering may be, and what they come to where they are left open."""
+"""What the parameters of manifold clusterings may be, and what they come to where they are left open."""
 
 import math
 from dataclasses import replace
@@ -8,8 +8,10 @@ import numpy as np
 
 from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.clustering.distinct_rows import check_n_clusters
-from mercer.clustering.manifold.memberships import AFFINITIES, CLUSTERINGS
+from mercer.clustering.manifold.choice import CLUSTERINGS
+from mercer.clustering.manifold.memberships import AFFINITIES
 from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.clustering.manifold.projections import PROJECTIONS
 from mercer.clustering.manifold.training import MIN_BATCH
 from mercer.exceptions import invalid_parameter
 from mercer.losses.mlc import REGULARISERS
@@ -19,11 +21,10 @@ from mercer.views.sources import ViewSource, given_arrays
 
 RESULTS = ("auto", "start", "final")
 # Recipes where none is given: so many steps, whatever the number of rows.
-START_STEPS, STEPS = 1500, 150
-# The start is judged by so many samples kept out, or not at all: coding rates of fewer say little. It gives up after
-# this share of its epochs without a gain.
-FEWEST_HELD_OUT, MOST_HELD_OUT, PATIENCE = 64, 1000, 0.2
-START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
+START_STEPS, STEPS = 600, 75
+# The start ends when its loss has not fallen for so many steps by more than this share of λ.
+IDLE_STEPS, GAIN = 50, 1e-4
+START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=3e-3, weight_decay=1e-4)
 SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
 # What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
 OF_START = (
@@ -34,36 +35,40 @@ OF_START = (
     "standardize",
     "sample_shape_",
     "backbone",
-    "validation_fraction",
+    "start_recipe",
 )
-OF_FINAL = (*OF_START, "start_recipe", "epsilon", "gamma", "regulariser", "affinity", "freeze")
+OF_FINAL = (*OF_START, "epsilon", "gamma", "regulariser", "affinity", "projection", "freeze")
 
 
-def check_parameters(model: Any, X: np.ndarray) -> None:
-    """Raise if a parameter is not what it may be for samples."""
+def check_shared(model: Any, X: np.ndarray) -> None:
+    """Raise if a parameter that all manifold clusterings have is not what it may be for samples."""
     check_n_clusters(model.n_clusters, X)
     if model.n_components is not None:
         check_count("n_components", model.n_components)
     check_count("hidden", model.hidden)
     check_count("n_views", model.n_views, at_least=2)
+    for name in ("epsilon_start", "epsilon"):
+        check_number(name, getattr(model, name), above=0.0)
+    if model.agreement != "auto":
+        check_number("agreement", model.agreement, at_least=0.0)
+    check_flag("standardize", model.standardize)
+    for name in ("start_recipe", "recipe"):
+        check_recipe(name, getattr(model, name))
+
+
+def check_memberships(model: Any) -> None:
+    """Raise if a parameter of `ManifoldClustering` alone is not what it may be."""
     if check_count("max_rows", model.max_rows, at_least=2) < model.n_clusters:
         raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
     check_choice("affinity", model.affinity, AFFINITIES)
+    check_choice("projection", model.projection, tuple(PROJECTIONS))
     check_choice("regulariser", model.regulariser, REGULARISERS)
     check_choice("assign_labels", model.assign_labels, tuple(CLUSTERINGS))
     check_choice("result", model.result, RESULTS)
     if model.eta != "auto":
         check_number("eta", model.eta, above=0.0)
-    for name in ("epsilon_start", "epsilon"):
-        check_number(name, getattr(model, name), above=0.0)
     check_number("gamma", model.gamma, at_least=0.0)
-    if model.agreement != "auto":
-        check_number("agreement", model.agreement, at_least=0.0)
-    check_number("validation_fraction", model.validation_fraction, at_least=0.0, at_most=0.9)
-    for name in ("standardize", "freeze"):
-        check_flag(name, getattr(model, name))
-    for name in ("start_recipe", "recipe"):
-        check_recipe(name, getattr(model, name))
+    check_flag("freeze", model.freeze)
 
 
 def agreement_of(model: Any, network: ManifoldNetwork) -> float:
@@ -73,22 +78,18 @@ def agreement_of(model: Any, network: ManifoldNetwork) -> float:
     return network.n_components * math.log1p(model.epsilon_start**-2)
 
 
-def split(source: ViewSource, fraction: float, seed: int) -> tuple[ViewSource, ViewSource | None]:
-    """Return views of the samples that the start is trained on, and of those by which it is judged, if they suffice."""
-    count = min(int(fraction * source.n_rows), MOST_HELD_OUT)
-    if count < FEWEST_HELD_OUT:
-        return source, None
-    order = np.random.RandomState(seed).permutation(source.n_rows)
-    return source.of_rows(np.sort(order[count:])), source.of_rows(np.sort(order[:count]))
+def start_recipe_of(model: Any, n: int, agreement: float) -> Recipe:
+    """Return the recipe of the start for so many rows and some λ."""
+    if model.start_recipe is not None:
+        return model.start_recipe
+    recipe = START.lasting(START_STEPS, n, MIN_BATCH)
+    patience = START.lasting(IDLE_STEPS, n, MIN_BATCH).n_epochs
+    return replace(recipe, patience=patience, tolerance=GAIN * agreement)
 
 
-def recipes_of(model: Any, n_start: int, n: int, *, is_validated: bool) -> tuple[Recipe, Recipe]:
-    """Return the recipes of both stages for so many rows each; a start that is judged by others has patience."""
-    start, second = model.start_recipe, model.recipe
-    if start is None:
-        start = START.lasting(START_STEPS, n_start, MIN_BATCH)
-        start = replace(start, patience=math.ceil(PATIENCE * start.n_epochs)) if is_validated else start
-    return start, SECOND.lasting(STEPS, n, MIN_BATCH) if second is None else second
+def second_recipe_of(model: Any, n: int) -> Recipe:
+    """Return the recipe of the second stage for so many rows."""
+    return SECOND.lasting(STEPS, n, MIN_BATCH) if model.recipe is None else model.recipe
 
 
 def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """Clusters whose features have the shortest code: R - R_c of clusters, and points that go where they cost the least."""
 
+import itertools
 import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,6 +14,9 @@ from torch import Tensor
 from mercer.losses import mcr2
 from mercer.losses.coding_rate import over_precision
 from mercer.losses.directions import unit
+
+# A race of beginnings: rounds between two looks at who leads, and how many go to their end.
+ROUNDS, FINALISTS = 4, 4
 
 
 def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
@@ -27,7 +33,7 @@ def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
     return -float(mcr2(Z.cpu().double(), torch.from_numpy(labels), epsilon=epsilon))
 
 
-def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
+def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float, new: Tensor | None = None) -> np.ndarray:
     """Return what each point would cost in each cluster, of shape (n, k): the derivative of n R_c by its membership.
 
     With A_j = I + d / (n_j ε^2) Z_j^T Z_j, point i costs log det A_j + d / ε^2 z_i^T A_j^-1 z_i - d + tr A_j^-1 in
@@ -40,24 +46,44 @@ def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
         Features, which enter by their directions.
     labels : ndarray of shape (n,)
     epsilon : float
+    new : tensor of shape (m, d), optional
+        Features of the points that are asked about, if they are others.
 
     Notes
     -----
     O(k (n d^2 + d^3)) time.
     """
     W = over_precision(unit(Z.cpu().double(), dim=1), epsilon)
+    asked = W if new is None else over_precision(unit(new.cpu().double(), dim=1), epsilon)
     d, k = W.shape[1], int(labels.max()) + 1
-    costs = np.full((len(W), k), np.inf)
+    costs = np.full((len(asked), k), np.inf)
     for j in np.unique(labels):
         own = W[torch.from_numpy(labels == j)]
         L = torch.linalg.cholesky(torch.eye(d, dtype=W.dtype) + own.T @ own / len(own))
         inverse = torch.cholesky_inverse(L)
         log_determinant = 2.0 * L.diagonal().log().sum()
-        costs[:, j] = log_determinant + ((W @ inverse) * W).sum(dim=1) - d + inverse.trace()
+        costs[:, j] = log_determinant + ((asked @ inverse) * asked).sum(dim=1) - d + inverse.trace()
     return costs
 
 
-def with_shorter_code(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarray:
+class Shortened(NamedTuple):
+    """Clusters on their way to a shorter code.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+    length : float
+        n R_c of them.
+    is_done : bool
+        Whether no point moves any more.
+    """
+
+    labels: np.ndarray
+    length: float
+    is_done: bool
+
+
+def shortened(Z: Tensor, labels: np.ndarray, epsilon: float, n_rounds: int | None = None) -> Shortened:
     """Return clusters of no smaller R - R_c: points go to the cluster where they cost the least, until none moves.
 
     R_c is concave in memberships, so that it lies below its tangent at the clusters of before, which points make
@@ -67,16 +93,43 @@ def with_shorter_code(Z: Tensor, labels: np.ndarray, epsilon: float) -> np.ndarr
     ----------
     Z, labels, epsilon
         As in `coding_costs`.
+    n_rounds : int or None, default=None
+        At most so many rounds.
     """
     kept, length = labels, np.inf
-    while True:
+    for _ in itertools.count() if n_rounds is None else range(n_rounds):
         costs = coding_costs(Z, labels, epsilon)
         # Where points are, their costs sum to n R_c. Rounding may let two clusterings take turns: it must fall.
         now = float(_costs_in(labels, costs).sum())
         if not now < length:
-            return kept
+            return Shortened(kept, length, True)
         kept, length = labels, now
         labels = cheaper(labels, costs)
+        if np.array_equal(labels, kept):
+            return Shortened(kept, length, True)
+    return Shortened(labels, length, False)
+
+
+def shortest(Z: Tensor, beginnings: Sequence[np.ndarray], epsilon: float) -> np.ndarray:
+    """Return the clusters of the shortest code that several beginnings lead to.
+
+    A race: all go some rounds, the third with the shortest codes goes on, and the last few go to their end. Most of
+    what is gained is gained in the first rounds. Beginnings that have met count once.
+
+    Parameters
+    ----------
+    Z, epsilon
+        As in `coding_costs`.
+    beginnings : sequence of ndarrays of shape (n,)
+    """
+    runs = [Shortened(labels, np.inf, False) for labels in beginnings]
+    while len(runs) > FINALISTS:
+        runs = [run if run.is_done else shortened(Z, run.labels, epsilon, ROUNDS) for run in runs]
+        # Codes of one length, to ten digits, are of the same clusters.
+        distinct = {float(f"{run.length:.10g}"): run for run in runs}
+        runs = [distinct[length] for length in sorted(distinct)][: max(FINALISTS, len(runs) // 3)]
+    ends = [run if run.is_done else shortened(Z, run.labels, epsilon) for run in runs]
+    return min(ends, key=lambda run: run.length).labels
 
 
 def cheaper(labels: np.ndarray, costs: np.ndarray) -> np.ndarray:

@@ -1,13 +1,11 @@
 """The two stages of manifold clustering: features from views alone, then features and memberships together."""
 
-from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.clustering.manifold.memberships import membership
+from mercer.clustering.manifold.memberships import Memberships
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.losses import mlc, view_coding_rate
 from mercer.networks.evaluation import guarded
@@ -26,7 +24,6 @@ def start_features(
     epsilon: float,
     agreement: float,
     seed: int,
-    held_out: ViewSource | None = None,
     **options: Any,
 ) -> Training:
     """Learn features whose views agree while samples spread out: objective (5), line 1 of Algorithm 1.
@@ -43,28 +40,15 @@ def start_features(
     agreement : float
         λ.
     seed : int
-    held_out : DrawnViews or GivenViews, optional
-        Views of samples that are not trained on. The best epoch is then the one of the smallest loss on them: a head
-        that goes on spreading the samples it sees learns them one by one, and forgets what they have in common.
     **options
         As in `mercer.training.train`.
     """
-    like = network.center
-
-    def loss_of(views: list[Tensor]) -> Tensor:
-        features = [network.features(view) for view in views]
-        return guarded(features, lambda: view_coding_rate(*features, epsilon=epsilon, agreement=agreement))
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
-        return loss_of(source.batch(rows.numpy(), generator, like))
+        features = [network.features(view) for view in source.batch(rows.numpy(), generator, network.center)]
+        return guarded(features, lambda: view_coding_rate(*features, epsilon=epsilon, agreement=agreement))
 
-    def validation(judges: ViewSource, generator: torch.Generator) -> float:
-        network.eval()
-        return float(loss_of(judges.batch(np.arange(judges.n_rows), generator, like)))
-
-    if held_out is not None:
-        options["validation"] = partial(validation, held_out)
-    with _training(network, frozen=(network.cluster_head,)):
+    with training_mode(network, frozen=(network.cluster_head,)):
         return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
 
 
@@ -72,20 +56,19 @@ def linearize(
     network: ManifoldNetwork,
     source: ViewSource,
     recipe: Recipe,
+    memberships: Memberships,
     *,
     epsilon: float,
     gamma: float,
     regulariser: str,
-    eta: float,
-    affinity: str,
     freeze: bool,
     seed: int,
     **options: Any,
 ) -> Training:
     """Learn features and memberships together: objective (4), lines 3 to 9 of Algorithm 1.
 
-    Features are the mean of those of the views, scaled to length 1, and memberships the mean of theirs (6). The heads
-    take turns, a batch each: a step moves one, with the other held constant.
+    Features are the mean of those of the views, scaled to length 1, and memberships the mean of theirs (6). Every
+    batch updates both heads, once each (appendix D.2).
 
     Parameters
     ----------
@@ -93,51 +76,36 @@ def linearize(
         Trained in place.
     source : DrawnViews or GivenViews
     recipe : Recipe
+    memberships : Memberships
+        How codes become Π.
     epsilon, gamma, regulariser
         As in `mercer.losses.mlc`.
-    eta, affinity
-        As in `mercer.clustering.manifold.memberships.membership`.
     freeze : bool
         Whether the backbone stays as it is, as in the paper.
     seed : int
     **options
         As in `mercer.training.train`.
     """
-    like = network.center
 
     def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
-        moves_features = int(network.steps) % 2 == 0
-        views = source.batch(rows.numpy(), generator, like)
-        with torch.set_grad_enabled(moves_features):
-            features = [network.features(view) for view in views]
-        with torch.set_grad_enabled(not moves_features):
-            codes = [network.codes(view) for view in views]
+        both = [network.both(view) for view in source.batch(rows.numpy(), generator, network.center)]
+        features, codes = ([pair[i] for pair in both] for i in (0, 1))
 
         def loss() -> Tensor:
-            memberships = [membership(C, eta, affinity) for C in codes]
-            return mlc(
-                torch.stack(features).mean(dim=0),
-                torch.stack(memberships).mean(dim=0),
-                epsilon=epsilon,
-                gamma=gamma,
-                regulariser=regulariser,
-            )
+            Z = torch.stack(features).mean(dim=0)
+            P = torch.stack([memberships.of(C) for C in codes]).mean(dim=0)
+            return mlc(Z, P, epsilon=epsilon, gamma=gamma, regulariser=regulariser)
 
         return guarded([*features, *codes], loss)
 
-    def after_step() -> None:
-        network.steps += 1
-
-    with _training(network, frozen=(network.backbone,) if freeze else ()):
-        return train(
-            network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, after_step=after_step, **options
-        )
+    with training_mode(network, frozen=(network.backbone,) if freeze else ()):
+        return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
 
 
-class _training:
+class training_mode:
     """A network in training mode whose frozen parts are not trained: they keep their weights and running statistics."""
 
-    def __init__(self, network: ManifoldNetwork, frozen: tuple[torch.nn.Module, ...]) -> None:
+    def __init__(self, network: torch.nn.Module, frozen: tuple[torch.nn.Module, ...]) -> None:
         self.network, self.frozen = network, frozen
 
     def __enter__(self) -> None:

@@ -56,7 +56,7 @@ def krepes(
 
     Examples
     --------
-    >>> from mercer.papers.krepes import krepes
+    >>> from mercer.papers import krepes
     >>> krepes("simclr").solver.epochs
     60
     """

@@ -1,0 +1,33 @@
+"""Differences over the same seeds, and what they allow to be said."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scipy.stats import t
+
+
+class Interval(NamedTuple):
+    """The mean of some differences and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+
+
+def interval(gains: Sequence[float]) -> Interval:
+    """Return Student's interval of paired differences; of one difference it is the whole line."""
+    mean = statistics.fmean(gains)
+    if len(gains) < 2:
+        return Interval(mean, -math.inf, math.inf)
+    half = float(t.ppf(0.975, len(gains) - 1)) * statistics.stdev(gains) / math.sqrt(len(gains))
+    return Interval(mean, mean - half, mean + half)
+
+
+def paired(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return the differences seed by seed; of lists of unlike length, over the seeds that both have."""
+    return [a - b for a, b in zip(ours, theirs, strict=False)]

@@ -1,0 +1,170 @@
+"""What manifold clusterings share: samples and views, the network, the start, and features in use."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
+from mercer.clustering.manifold.history import Looks
+from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.clustering.manifold.parameters import agreement_of, check_shared, checkpoint_of, start_recipe_of
+from mercer.clustering.manifold.training import start_features
+from mercer.exceptions import invalid_parameter
+from mercer.networks.backbones import check_backbone
+from mercer.networks.evaluation import by_blocks, with_arrays
+from mercer.training import Recipe, Training, fit_progress
+from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
+
+# n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
+# Where that is less than so many a cluster, these.
+DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
+
+
+class ManifoldEstimator(
+    CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+):
+    """Features of samples near manifolds, learned from views; how clusters are found is the subclass's."""
+
+    n_clusters: int
+    n_components: int | None
+    backbone: Any
+    hidden: int
+    epsilon_start: float
+    agreement: float | str
+    augment: Any
+    n_views: int
+    image_shape: Any
+    standardize: bool
+    start_recipe: Recipe | None
+    checkpoint: Any
+    random_state: Any
+    device: Any
+    sample_shape_: tuple[int, ...]
+    weights_: dict[str, np.ndarray]
+
+    # ---- fit --------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any = None) -> "ManifoldEstimator":
+        """Learn features and clusters, from views drawn by `augment`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        X = check_samples(self, X, reset=True)
+        self._begin(X)
+        if self.augment is None:
+            raise invalid_parameter("augment", None, "a view, or 'auto'", "fit_views() takes views that are there.")
+        augmented = Augmented.fitted(self.augment, self.sample_shape_, X)
+        return self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
+
+    @with_callbacks
+    def fit_views(self, X: Any, *views: Any) -> "ManifoldEstimator":
+        """Learn from views that are there, such as features of augmented images by a network that is costly to run.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+            The samples themselves, which are clustered.
+        *views : array-likes of the shape of X
+            Two or more; row i of each is a view of sample i. A batch has `n_views` of them.
+
+        Returns
+        -------
+        self
+        """
+        X = check_samples(self, X, reset=True)
+        self._begin(X)
+        arrays = [check_samples(self, view) for view in views]
+        if len(arrays) < 2 or any(len(array) != len(X) for array in arrays):
+            rows = [len(array) for array in arrays]
+            raise ValueError(
+                f"fit_views() got views with {rows} rows: two or more with {len(X)}, as X has, are needed."
+            )
+        return self._fit(X, GivenViews(arrays, self.n_views))
+
+    def _begin(self, X: np.ndarray) -> None:
+        if (X[0] == X).all():
+            raise ValueError("all rows of X are equal: there are no clusters to find.")
+        check_shared(self, X)
+        self._check_own()
+        self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    @abstractmethod
+    def _check_own(self) -> None:
+        """Raise if a parameter that the subclass adds is not what it may be."""
+
+    @abstractmethod
+    def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldEstimator":
+        """Learn from checked rows and a source of their views."""
+
+    def _start(
+        self, network: ManifoldNetwork, source: ViewSource, whole: Any, data: str, looks: Looks | None = None
+    ) -> Training:
+        """Learn features from views alone (line 1); without a recipe, from a beginning in closed form."""
+        if self.start_recipe is None:
+            begin_in_closed_form(network, source, self.seed_)
+        agreement = agreement_of(self, network)
+        recipe = start_recipe_of(self, source.n_rows, agreement)
+        with fit_progress(self, recipe.n_epochs, within=whole, task_name="start") as progress:
+            training = start_features(
+                network,
+                source,
+                recipe,
+                epsilon=self.epsilon_start,
+                agreement=agreement,
+                seed=self.seed_,
+                progress=progress if looks is None else looks.also(progress),
+                **checkpoint_of(self, "start", data),
+            )
+        if self.start_recipe is None:
+            scale_outputs(network, source, self.seed_)
+        return training
+
+    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
+        """Return a network with weights as drawn: float32, which is twice as fast; rows are standardised in their own
+        precision before.
+        """
+        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
+        # Rows of fewer columns than clusters still need directions for these.
+        usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLUSTER * self.n_clusters)
+        d = usual if self.n_components is None else self.n_components
+        network = ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_)
+        network = network.to(device=self.device, dtype=torch.float32)
+        network.center, network.scale = (torch.tensor(part, device=self.device) for part in center_and_scale)
+        return network
+
+    def _fitted_network(self) -> ManifoldNetwork:
+        return with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
+
+    # ---- use --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return features of length 1, of shape (n, d).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        X, network = self._rows(X), self._fitted_network()
+        return by_blocks(network.features, X, network.center).cpu().numpy().astype(X.dtype, copy=False)
+
+    def _rows(self, X: Any) -> np.ndarray:
+        return check_samples(self, as_rows(X, self.sample_shape_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.weights_["feature_head.2.bias"])

@@ -1,0 +1,292 @@
+"""Clusters that are manifolds by memberships of points to clusters, NMCE: what MLC compares itself with."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+
+from mercer.checks import check_count
+from mercer.clustering.manifold.base import ManifoldEstimator
+from mercer.clustering.manifold.network import ManifoldNetwork
+from mercer.clustering.manifold.parameters import agreement_of, checkpoint_of, digest_of
+from mercer.clustering.manifold.training import MIN_BATCH, training_mode
+from mercer.losses import mcr2, nmce
+from mercer.networks.evaluation import arrays_of, by_blocks, guarded
+from mercer.networks.heads import standardisation
+from mercer.training import Recipe, Training, fit_progress, train
+from mercer.training.randomness import global_chance_from, seed_of
+from mercer.views.sources import ViewSource
+
+# Both are learned together by this, if nothing else is asked for.
+TOGETHER = Recipe(n_epochs=100, batch_size=512, optimizer="adam", learning_rate=1e-3, keep="last")
+# Memberships alone, the features held: of at most so many rows, steps of Adam at a rate, ε.
+MEMBERSHIP_ROWS, MEMBERSHIP_STEPS, MEMBERSHIP_RATE, MEMBERSHIP_EPSILON = 4096, 200, 0.1, 0.02**0.5
+# Memberships are a softmax of a linear map of unit features: so much larger, that they can be sharp.
+SHARPNESS = 10.0
+
+
+def memberships_by(head: nn.Module, Z: Tensor) -> Tensor:
+    """Return the shares of the clusters in each row of features, of shape (n, k)."""
+    return torch.softmax(SHARPNESS * head(Z), dim=1)
+
+
+def learned_membership(Z: Tensor, n_clusters: int, n_init: int, seed: int) -> nn.Linear:
+    """Return the memberships that reduce the rate of features, which are held, most: of several random beginnings.
+
+    Parameters
+    ----------
+    Z : tensor of shape (n, d)
+    n_clusters : int
+    n_init : int
+    seed : int
+    """
+    found = []
+    for i in range(n_init):
+        with global_chance_from(seed_of(seed, "membership", i), torch.device("cpu")):
+            head = nn.Linear(Z.shape[1], n_clusters).to(Z)
+        optimizer = torch.optim.Adam(head.parameters(), lr=MEMBERSHIP_RATE)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, MEMBERSHIP_STEPS)
+        for _ in range(MEMBERSHIP_STEPS):
+            loss = mcr2(Z, memberships_by(head, Z), epsilon=MEMBERSHIP_EPSILON)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+        found.append((float(loss.detach()), head))
+    return min(found, key=lambda pair: pair[0])[1]
+
+
+@torch.no_grad()
+def largest_first(head: nn.Linear, labels: np.ndarray) -> None:
+    """Give clusters new numbers, in place: the largest of them is the first."""
+    order = np.argsort(-np.bincount(labels, minlength=head.out_features), kind="stable")
+    head.weight.copy_(head.weight[order].clone())
+    head.bias.copy_(head.bias[order].clone())
+
+
+def learn_together(
+    network: ManifoldNetwork,
+    source: ViewSource,
+    recipe: Recipe,
+    *,
+    epsilon: float,
+    agreement: float,
+    freeze: bool,
+    seed: int,
+    **options: Any,
+) -> Training:
+    """Learn features and memberships to clusters together: R - R_c of the mean view, and views that agree.
+
+    Parameters
+    ----------
+    network : ManifoldNetwork
+        Trained in place; its cluster head maps features to clusters.
+    source : DrawnViews or GivenViews
+    recipe : Recipe
+    epsilon, agreement
+        As in `mercer.losses.nmce`.
+    freeze : bool
+        Whether the backbone stays as it is.
+    seed : int
+    **options
+        As in `mercer.training.train`.
+    """
+
+    def batch_loss(rows: Tensor, generator: torch.Generator) -> Tensor:
+        features = [network.features(view) for view in source.batch(rows.numpy(), generator, network.center)]
+
+        def loss() -> Tensor:
+            shares = [memberships_by(network.cluster_head, Z) for Z in features]
+            return nmce(features, shares, epsilon=epsilon, agreement=agreement)
+
+        return guarded(features, loss)
+
+    with training_mode(network, frozen=(network.backbone,) if freeze else ()):
+        return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
+
+
+class NMCE(ManifoldEstimator):
+    """Cluster samples near manifolds by memberships of points to clusters: neural manifold clustering and embedding.
+
+    Features are learned from views alone, as in `ManifoldClustering`. Then a membership of each sample to each cluster,
+    a softmax of a linear map of its features, begins at random and is trained with the features to maximise R - R_c
+    (Li, Chen, LeCun and Sommer, 2022; equation 2 of manifold-linearizing-clustering). `ManifoldClustering` has
+    memberships of points to points in its place, which need no random beginning.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+    n_components : int or None, default=None
+        d, the dimension of features; as in `ManifoldClustering`.
+    backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
+        What comes before the head.
+    hidden : int, default=512
+        The width of the head.
+    epsilon_start : float, default=0.4472135954999579
+        ε of the coding rate of the start: ε^2 is 0.2.
+    epsilon : float, default=0.4472135954999579
+        ε of the coding rates of features and memberships together: ε^2 is 0.2.
+    agreement : float or "auto", default="auto"
+        λ, how much views must agree, in both stages; as in `ManifoldClustering`.
+    augment : str, None, View or callable of (batch, generator), default="auto"
+        How views are drawn, as in `KernelEmbedding`.
+    n_views : int, default=2
+        Views of each sample in a batch.
+    image_shape : tuple of int or None, default=None
+        (height, width) or (height, width, channels) of images that come as flat rows.
+    standardize : bool, default=True
+        Whether columns, or channels of images, are brought to variance 1 each; else all are scaled alike.
+    freeze : bool, default=True
+        Whether the backbone stays as the start left it.
+    n_init : int, default=10
+        Random memberships that are learned with the features held, of which the one of largest R - R_c is gone on with.
+    start_recipe : Recipe or None, default=None
+        As in `ManifoldClustering`.
+    recipe : Recipe or None, default=None
+        How features and memberships are trained together. None is 100 epochs of Adam at a rate of 0.001.
+    checkpoint : path or None, default=None
+        Files, with ".start" and ".final" added to their name: a fit that was killed goes on where it was.
+    random_state : int, RandomState instance or None, default=None
+    device : str, torch.device or None, default=None
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n,)
+    start_labels_ : ndarray of shape (n,)
+        By the memberships that were learned with the features held.
+    history_ : list of dict
+        Epochs of both stages: stage, epoch, loss, learning_rate.
+    weights_ : dict of ndarray
+        Of the network.
+    sample_shape_ : tuple of int
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mercer import NMCE
+    >>> from mercer.training import Recipe
+    >>> random = np.random.default_rng(0)
+    >>> angle = random.uniform(0, 2 * np.pi, 100)
+    >>> circle = np.stack([np.cos(angle), np.sin(angle), np.zeros(100)], axis=1)
+    >>> X = np.vstack([circle, [0, 0, 1] + 0 * circle]) + 0.05 * random.normal(size=(200, 3))
+    >>> model = NMCE(2, n_components=3, hidden=50, n_init=2, recipe=Recipe(n_epochs=5), random_state=0).fit(X)
+    >>> np.bincount(model.labels_).tolist()
+    [100, 100]
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_components: int | None = None,
+        backbone: Any = None,
+        hidden: int = 512,
+        epsilon_start: float = 0.2**0.5,
+        epsilon: float = 0.2**0.5,
+        agreement: float | str = "auto",
+        augment: Any = "auto",
+        n_views: int = 2,
+        image_shape: Any = None,
+        standardize: bool = True,
+        freeze: bool = True,
+        n_init: int = 10,
+        start_recipe: Recipe | None = None,
+        recipe: Recipe | None = None,
+        checkpoint: Any = None,
+        random_state: Any = None,
+        device: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.backbone = backbone
+        self.hidden = hidden
+        self.epsilon_start = epsilon_start
+        self.epsilon = epsilon
+        self.agreement = agreement
+        self.augment = augment
+        self.n_views = n_views
+        self.image_shape = image_shape
+        self.standardize = standardize
+        self.freeze = freeze
+        self.n_init = n_init
+        self.start_recipe = start_recipe
+        self.recipe = recipe
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.device = device
+
+    def _check_own(self) -> None:
+        check_count("n_init", self.n_init)
+
+    def _fit(self, X: np.ndarray, source: ViewSource) -> "NMCE":
+        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        recipe = TOGETHER if self.recipe is None else self.recipe
+        whole = self._init_callback_context(task_name="fit", max_subtasks=2)
+        whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
+        data = "" if self.checkpoint is None else digest_of(self, X, source)
+
+        start = self._start(network, source, whole, data)
+        some = np.random.RandomState(self.seed_).permutation(len(X))[:MEMBERSHIP_ROWS]
+        Z = by_blocks(network.features, X[np.sort(some)], network.center)
+        head = learned_membership(Z, self.n_clusters, self.n_init, self.seed_)
+        network.cluster_head = head
+        start_labels = self._labels(network, X)
+        with fit_progress(self, recipe.n_epochs, within=whole, task_name="final") as progress:
+            final = learn_together(
+                network,
+                source,
+                recipe,
+                epsilon=self.epsilon,
+                agreement=agreement_of(self, network),
+                freeze=self.freeze,
+                seed=self.seed_,
+                progress=progress,
+                **checkpoint_of(self, "final", data),
+            )
+
+        # A cluster may have lost all its samples: those that have none come last, so that labels are 0, 1, ...
+        largest_first(head, self._labels(network, X))
+        self.start_labels_, self.labels_ = start_labels, self._labels(network, X)
+        self.weights_ = arrays_of(network)
+        stages = (("start", start), ("final", final))
+        self.history_ = [{"stage": name, **record} for name, training in stages for record in training.history]
+        whole.call_on_fit_task_end(estimator=self, X=X, y=None, reconstruction_attributes=None)
+        return self
+
+    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
+        network = super()._network(center_and_scale)
+        head = nn.Linear(network.n_components, self.n_clusters)
+        network.cluster_head = head.to(device=self.device, dtype=torch.float32)
+        return network
+
+    def _labels(self, network: ManifoldNetwork, X: np.ndarray) -> np.ndarray:
+        return _shares(network, X).argmax(axis=1)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters that samples belong to most.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        return self._labels(self._fitted_network(), self._rows(X))
+
+    def membership(self, X: Any) -> np.ndarray:
+        """Return the shares of the clusters in each sample, of shape (n, k).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), or images
+        """
+        check_is_fitted(self)
+        return _shares(self._fitted_network(), self._rows(X))
+
+
+def _shares(network: ManifoldNetwork, X: np.ndarray) -> np.ndarray:
+    network.eval()
+    shares = by_blocks(lambda x: memberships_by(network.cluster_head, network.features(x)), X, network.center)
+    return shares.cpu().numpy()
