@@ -6,7 +6,7 @@ import torch
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score
 
-from mercer.clustering.affinity import modularity, symmetric_affinity, truncated, unit_columns, without_small
+from mercer.clustering.affinity import modularity, truncated, without_small
 from mercer.clustering.spectral import assign, cluster_qr, eigengap, laplacian_spectrum
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
 from tests.examples_of import numbers
@@ -59,15 +59,6 @@ def test_truncation_keeps_the_largest_by_absolute_value():
     np.testing.assert_array_equal(dense(truncated(C, 9)), C)
     assert isinstance(truncated(C, None), np.ndarray)
     assert without_small(C).nnz == 8
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
-def test_affinity_is_symmetric_with_every_point_given_the_same_say(form):
-    C = np.array([[0.0, -2.0, 0.0], [1.0, 0.0, 0.0], [-0.5, 1.0, 0.0]])
-    np.testing.assert_allclose(dense(unit_columns(form(C))), [[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]])
-    np.testing.assert_allclose(dense(symmetric_affinity(form(C))), [[0, 2, 0.5], [2, 0, 0.5], [0.5, 0.5, 0]])
-    scaled = dense(symmetric_affinity(form(C[:2, :2]), doubly_stochastic=True))
-    np.testing.assert_allclose(scaled, [[0, 1], [1, 0]])
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
