@@ -7,7 +7,10 @@ KTRR = {10: (0.3664, 0.2062), 20: (0.4129, 0.2037), 30: (0.4411, 0.1939), 38: (0
 # What is settled -> as the paper has it, as it is here.
 SETTINGS = {
     "bandwidth sigma": ("not said", "the median distance of the images, the same for all iterations"),
-    "lambda of line 3 and of line 6": ("one letter, not said", "0.05 to 0.5, both the same and absolute; 0.2 in `mercer.papers`"),
+    "lambda of line 3 and of line 6": (
+        "one letter, not said",
+        "0.05 to 0.5, both the same and absolute; 0.2 in `mercer.papers`",
+    ),
     "rows": ("line 11: normalised", "of length 1, before the first iteration too"),
     "truncation": ("none, though KTRR is named after it", "none for the paper's rows; 6 coefficients for ours"),
     "affinity": ("|C| + |C|^T", "the same for the paper's rows; for ours the largest of each column scaled to 1 first"),

@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -14,6 +15,7 @@ from experiments.data import drawn
 from mercer import SubspaceClustering, datasets, papers
 from mercer.clustering import subspace
 from mercer.clustering.spectral import assign, laplacian_spectrum
+from mercer.clustering.subspace.features import unit_rows
 from mercer.exceptions import DataWarning
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
 
@@ -33,7 +35,7 @@ def run_yale(settings: dict[str, Any], seed: int) -> Measures:
     model, seconds = fitted(X, k, settings["method"], 0)
     spectrum = laplacian_spectrum(model.affinity_matrix_, k, check_random_state(0))
     labels = [assign(spectrum, k, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
-    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    unit = unit_rows(torch.from_numpy(X.astype(np.float64))).numpy()
     return (
         averaged([scores(y, found) for found in labels])
         | described(model, y)

@@ -106,7 +106,9 @@ def geometry(results: Results) -> Table:
     named += [(yale(k, name), yale(k, name)) for k in SUBJECTS for name in (algorithm_1(), DEFAULT)]
     rows = [[name, *(or_empty(shown, results, case, measure) for measure in measures)] for name, case in named]
     return Table(
-        "Section 5.1: mean angle (degrees) and distance between clusters", ("case", *measures), [r for r in rows if r[1]]
+        "Section 5.1: mean angle (degrees) and distance between clusters",
+        ("case", *measures),
+        [r for r in rows if r[1]],
     )
 
 

@@ -17,21 +17,20 @@ def precision_clustering(
 ) -> SubspaceClustering:
     """Return Algorithm 1 with the settings of section 5.2, as an estimator that is ready to be fitted.
 
-    | the paper | here |
-    |---|---|
-    | line 1: L = 10 iterations (5.2), the last one is used | `n_iter=10, iterate="last"` |
-    | line 2: Gaussian kernel, exp(-\\|x - y\\|^2 / (2 sigma^2)) | `kernel=Gaussian("median")` |
-    | line 3: c_i by equation (3), a ridge lambda | `self_expression=RidgeExpression(lambda_, relative=False)` |
-    | line 4: mean local covariance, each point left out | `Precision(space="latent")`, in closed form |
-    | lines 5 to 9: D / (D + lambda)^2, largest 1, the root | `Precision(lambda_, inversion="algorithm", relative=False)` |
-    | lines 10, 11: project, normalize the data | always: rows of length 1 |
-    | line 13: coefficients by equation (3), none left out | `truncate=None` |
-    | line 14: W = \\|C\\|^T + \\|C\\| | `affinity="plain"` |
-    | line 15: spectral clustering (Ng, Jordan and Weiss 2001) | `assign_labels="kmeans"`: unit rows, k-means |
+        the paper                                              here
+        line 1: L = 10 iterations (5.2), of which the last     n_iter=10, iterate="last"
+        line 2: Gaussian kernel, exp(-|x - y|^2 / (2 s^2))     kernel=Gaussian("median")
+        line 3: c_i by equation (3), with a ridge lambda       RidgeExpression(lambda_, relative=False)
+        line 4: the mean local covariance                      Precision(space="latent"), in closed form
+        lines 5 to 9: root of D / (D + lambda)^2, largest 1    Precision(lambda_, inversion="algorithm", relative=False)
+        lines 10, 11: project, and normalize the data          always: rows of length 1
+        line 13: coefficients by equation (3), all of them     truncate=None
+        line 14: W = |C|^T + |C|                               affinity="plain"
+        line 15: spectral clustering (Ng et al. 2001)          assign_labels="kmeans": unit rows, k-means
 
-    What the paper leaves open is settled thus. lambda is one letter in lines 3 and 6, and one number here. sigma is the
-    median distance between the rows at the start, and stays. "Normalize" is to length 1, for each image, before the first
-    iteration too. k-means has ten starts.
+    What the paper leaves open is settled thus. lambda is one letter in lines 3 and 6, and one number here. The
+    bandwidth is the median distance between the rows at the start (of 1000 of them, where there are more), and stays.
+    To normalize is to divide each image by its length, before the first iteration too. k-means has ten starts.
 
     Parameters
     ----------
@@ -66,10 +65,9 @@ def precision_clustering(
 def ktrr(n_clusters: int, lambda_: float = LAMBDA, *, random_state: Any = None) -> SubspaceClustering:
     """Return the method that the paper compares with, kernel regression representation, as the paper runs it.
 
-    | the paper | here |
-    |---|---|
-    | the Gaussian kernel of the images themselves (5.2) | `feature_learning="none"` |
-    | the same affinity construction and spectral clustering | as `precision_clustering`, lines 13 to 15 |
+        the paper                                              here
+        the Gaussian kernel of the images themselves (5.2)     feature_learning="none"
+        the same affinity and the same spectral clustering     as precision_clustering, lines 13 to 15
 
     KTRR (Zhen et al. 2020) is named after the truncation of coefficients, which this paper's comparison leaves out. So
     does this; `.set_params(truncate=6)` puts it back, and more than doubles the NMI on faces.

@@ -16,7 +16,7 @@ from mercer.clustering.expression import (
 )
 from mercer.clustering.subspace import Precision, subspace_clustering
 from mercer.exceptions import DataWarning
-from mercer.kernels import Gaussian, Polynomial
+from mercer.kernels import Polynomial
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
 from tests.examples_of import numbers
 

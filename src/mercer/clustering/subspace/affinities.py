@@ -33,7 +33,7 @@ class PlainAffinity(Affinity):
 
 
 class ScaledAffinity(Affinity):
-    """W = |C| + |C|^T with the largest coefficient of every column scaled to 1, so that every point has the same say."""
+    """W = |C| + |C|^T with the largest coefficient of every column scaled to 1: every point has the same say."""
 
     def weights(self, C: Matrix) -> Matrix:
         return _both_ways(unit_columns(C))

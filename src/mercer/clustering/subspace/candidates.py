@@ -100,7 +100,7 @@ def highest(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate of the largest modularity or, of its iterate's that are equal to it, of the largest ridge."""
+    """Return the candidate of the largest modularity or, of its iterate's that equal it, that of the largest ridge."""
     top = highest(candidates)
     equals = [c for c in candidates if c.features is top.features and c.modularity >= top.modularity - EQUAL]
     return max(equals, key=lambda candidate: candidate.ridge)

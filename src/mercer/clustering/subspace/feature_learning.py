@@ -53,9 +53,10 @@ class FeatureLearning(BaseEstimator, ABC):
 
 
 class Precision(FeatureLearning):
-    """Project by the inverse of the covariance, which becomes isotropic: self-expression is as sensitive in all directions.
+    """Project by the inverse of the covariance, which becomes isotropic.
 
-    What all points share is shrunk, and what tells subspaces apart comes out.
+    Self-expression is then equally sensitive in all directions: what all points share is shrunk, and what tells
+    subspaces apart comes out.
 
     Parameters
     ----------

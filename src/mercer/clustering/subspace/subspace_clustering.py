@@ -13,7 +13,7 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number, refuse_sparse
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
-from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
+from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import ASSIGNMENTS, assign, eigengap
 from mercer.clustering.subspace.affinities import check_affinity
 from mercer.clustering.subspace.candidates import Candidate, Iterate, best_of, climbed, highest, iterate_of
@@ -34,14 +34,11 @@ from mercer.clustering.subspace.graphs import (
     joined_by,
     joined_through_landmarks,
 )
+from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 from mercer.linalg import one_thread, threads_for
 
-# ridge="auto" climbs on these shares of the largest eigenvalue, from the one at this place.
-RIDGES, FIRST = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3), 3
-# Line 3's where self-expression has no ridge of its own.
-LINE_3_RIDGE = 1e-3
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
 # n_landmarks=None takes all points up to the first number, and the second number of landmarks past it.
@@ -227,12 +224,12 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         n_iter = 0 if learner is None else self.n_iter
 
         iterates = [iterate_of(0, in_their_span(points) if is_rotated else Features(points), kernel)]
-        ridges = self._ridges()
-        place = FIRST if len(ridges) > 1 else 0
+        ridges = ridges_of(self.self_expression, self.ridge)
+        place = ridges.start
         candidates: list[Candidate] = []
         for t in range(n_iter + 1):
             iterate = iterates[0]
-            if self.iterate == "auto" or len(ridges) > 1 or len(iterates) > 1 or t == n_iter:
+            if self.iterate == "auto" or len(ridges.values) > 1 or len(iterates) > 1 or t == n_iter:
                 found = self._candidates(iterates, ridges, place, random)  # lines 13 to 15
                 is_better = not candidates or highest(found).modularity > highest(candidates).modularity
                 candidates += found
@@ -240,9 +237,9 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
                     break
                 best = best_of(found)
                 iterate = next(one for one in iterates if one.features is best.features)
-                place = ridges.index(best.ridge)
+                place = ridges.values.index(best.ridge)
             if learner is not None and t < n_iter:
-                ridge = self._line_3_ridge(iterate, ridges[place])
+                ridge = ridges.absolute(place, iterate.largest)
                 projections = learner.projections(kernel, iterate.features.rows, iterate.K, ridge)  # lines 3 to 9
                 keep_axes = not is_rotation_invariant(kernel)
                 moved = [iterate.features.projected(P, keep_axes=keep_axes) for P in projections]  # lines 10 and 11
@@ -283,28 +280,22 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 
     def _candidates(
-        self, iterates: list[Iterate], ridges: tuple[float, ...], place: int, random: np.random.RandomState
+        self, iterates: list[Iterate], ridges: Ridges, place: int, random: np.random.RandomState
     ) -> list[Candidate]:
         """Return clusterings of the same points under several projections, all at one ridge, the best at others too."""
-        first = [self._judged(iterate, ridges[place], random) for iterate in iterates]
+        first = [self._judged(iterate, ridges, place, random) for iterate in iterates]
         best = max(range(len(first)), key=lambda i: first[i].modularity)
 
         def judge(at: int) -> Candidate:
-            return first[best] if at == place else self._judged(iterates[best], ridges[at], random)
+            return first[best] if at == place else self._judged(iterates[best], ridges, at, random)
 
-        return [*(first[i] for i in range(len(first)) if i != best), *climbed(judge, place, len(ridges))]
+        return [*(first[i] for i in range(len(first)) if i != best), *climbed(judge, place, len(ridges.values))]
 
-    def _judged(self, iterate: Iterate, ridge: float, random: np.random.RandomState) -> Candidate:
+    def _judged(self, iterate: Iterate, ridges: Ridges, place: int, random: np.random.RandomState) -> Candidate:
         """Return the clustering of one iterate at one ridge."""
-        expression = self._expression(ridge)
-        # The largest eigenvalue is known here, and not worked out again for every ridge.
-        scaled = (
-            expression.with_params(ridge=self._line_3_ridge(iterate, ridge), relative=False)
-            if isinstance(expression, RidgeExpression)
-            else expression
-        )
-        graph = joined_by(expressed(scaled, iterate.K, self._truncate()), check_affinity(self.affinity))
-        return Candidate(self._clustered(graph, None, random), iterate.features, expression, ridge, iterate.number)
+        C = expressed(ridges.solved(place, iterate.largest), iterate.K, self._truncate())
+        clustering = self._clustered(joined_by(C, check_affinity(self.affinity)), None, random)
+        return Candidate(clustering, iterate.features, ridges.expression(place), ridges.values[place], iterate.number)
 
     def _clustered(self, graph: Graph, n_clusters: int | None, random: np.random.RandomState) -> Clustering:
         """Return the clusters of a graph; as many as were asked for, unless their number is given."""
@@ -328,28 +319,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             best.expression, kernel, best.features.rows, features, own, self._truncate(), self.working_memory
         )
         return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random)
-
-    def _ridges(self) -> tuple[float, ...]:
-        """Return the ridges to try: those of self-expression, or the one that line 3 takes."""
-        expression = check_expression(self.self_expression)
-        if not isinstance(expression, RidgeExpression):
-            return (LINE_3_RIDGE if self.ridge == "auto" else float(self.ridge),)
-        if not isinstance(self.self_expression, str):
-            return (expression.ridge,)
-        return RIDGES if self.ridge == "auto" else (float(self.ridge),)
-
-    def _expression(self, ridge: float) -> SelfExpression:
-        """Return how points are expressed; by a name, with that ridge."""
-        expression = check_expression(self.self_expression)
-        is_named = isinstance(self.self_expression, str) and isinstance(expression, RidgeExpression)
-        return expression.with_params(ridge=ridge) if is_named else expression
-
-    def _line_3_ridge(self, iterate: Iterate, ridge: float) -> float:
-        """Return the ridge of an iterate as line 3 takes it, which is absolute."""
-        check_number("ridge", ridge, above=0.0)
-        expression = check_expression(self.self_expression)
-        is_absolute = isinstance(expression, RidgeExpression) and not expression.relative
-        return ridge if is_absolute else ridge * max(iterate.largest, float(np.finfo(np.float64).tiny))
 
     def _keep(
         self, best: Candidate, clustering: Clustering, X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None
