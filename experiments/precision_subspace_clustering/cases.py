@@ -35,10 +35,20 @@ def shaped(space: str, target: str) -> str:
     return f"section 4.3, {space} space, {target}"
 
 
+# With Ng's spectral step, which scales the rows of the eigenvectors to length 1, and which the paper cites.
+UNIT_ROWS = {"assign_labels": "kmeans"}
+
+
+def with_unit_rows(name: str) -> str:
+    return f"{name}, eigenvectors with unit rows"
+
+
 # A method is one of `mercer.papers` with its lambda, or options of SubspaceClustering; JSON, as all settings are.
 PRESETS: dict[str, dict[str, Any]] = {
     **{algorithm_1(value): {"paper": "precision_clustering", "lambda_": value} for value in LAMBDAS},
     **{ktrr(value): {"paper": "ktrr", "lambda_": value} for value in LAMBDAS},
+    with_unit_rows(algorithm_1()): {"paper": "precision_clustering", "lambda_": LAMBDA, "settings": UNIT_ROWS},
+    with_unit_rows(ktrr()): {"paper": "ktrr", "lambda_": LAMBDA, "settings": UNIT_ROWS},
 }
 OTHERS = ("least_squares", "elastic_net", "lasso", "omp", "low_rank")
 # Section 4.3's framework: whose covariance is shaped, and into what. One projection, which is kept.

@@ -14,6 +14,10 @@ SETTINGS = {
     "rows": ("line 11: normalised", "of length 1, before the first iteration too"),
     "truncation": ("none, though KTRR is named after it", "none for the paper's rows; 6 coefficients for ours"),
     "affinity": ("|C| + |C|^T", "the same for the paper's rows; for ours the largest of each column scaled to 1 first"),
+    "spectral step": (
+        "Ng et al. (2001), unit rows",
+        "scikit-learn's for the paper's rows, with unit rows beside it; unit rows for ours",
+    ),
     "third basis vector of the toy": (
         "garbled: 5.2, sqrt 5, 1, sqrt 5, 0",
         "as printed, and as (5.2, 1, 0, 0, 0) / sqrt 5",

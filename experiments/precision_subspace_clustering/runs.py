@@ -34,7 +34,8 @@ def run_yale(settings: dict[str, Any], seed: int) -> Measures:
     X, y = data.X[rows].reshape(rows.sum(), -1), data.y[rows]
     model, seconds = fitted(X, k, settings["method"], 0)
     spectrum = laplacian_spectrum(model.affinity_matrix_, k, check_random_state(0))
-    labels = [assign(spectrum, k, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
+    method = model.assign_labels
+    labels = [assign(spectrum, k, method=method, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
     unit = unit_rows(torch.from_numpy(X.astype(np.float64))).numpy()
     return (
         averaged([scores(y, found) for found in labels])
@@ -76,7 +77,8 @@ def rows_of(name: str, count: int | None, seed: int) -> tuple[np.ndarray, np.nda
 def estimator(k: int, method: dict[str, Any], seed: int) -> SubspaceClustering:
     """Return one of `mercer.papers`, or a SubspaceClustering with options, which may name an object of its own."""
     if "paper" in method:
-        return getattr(papers, method["paper"])(k, method["lambda_"], random_state=seed)
+        model = getattr(papers, method["paper"])(k, method["lambda_"], random_state=seed)
+        return model.set_params(**method.get("settings", {}))
     options = dict(method)
     if isinstance(options.get("feature_learning"), dict):
         settings = dict(options["feature_learning"])

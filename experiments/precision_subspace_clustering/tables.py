@@ -101,12 +101,12 @@ def strengths(results: Results) -> Table:
 
 def geometry(results: Results) -> Table:
     """Section 5.1: what lies between clusters before and after ten projections."""
-    measures = ("angle before", "angle after", "distance before", "distance after")
+    measures = tuple(f"{name} {when}" for name in ("angle", "distance", "separation") for when in ("before", "after"))
     named = [(name, toy(name)) for name in TOYS]
     named += [(yale(k, name), yale(k, name)) for k in SUBJECTS for name in (algorithm_1(), DEFAULT)]
     rows = [[name, *(or_empty(shown, results, case, measure) for measure in measures)] for name, case in named]
     return Table(
-        "Section 5.1: mean angle (degrees) and distance between clusters",
+        "Section 5.1: mean angle (degrees) and distance between clusters, and that distance over the one within",
         ("case", *measures),
         [r for r in rows if r[1]],
     )

@@ -92,6 +92,7 @@ def test_angles_and_distances_between_clusters():
     rows, labels = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]]), np.array([0, 0, 1])
     found = geometry.between_clusters(rows, labels)
     np.testing.assert_allclose([found["angle"], found["distance"]], [90.0, 2**0.5])
+    np.testing.assert_allclose(found["separation"], 2**0.5 / 2)
     tilted = np.array([[1.0, 0.0], [-(0.5**0.5), -(0.5**0.5)]])
     np.testing.assert_allclose(geometry.between_clusters(tilted, np.array([0, 1]))["angle"], 45.0)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from mercer.papers import ktrr, precision_clustering
@@ -58,7 +58,11 @@ def algorithm_1(X, L, ridge, sigma):
 
 
 def line_15(W, k):
-    """Ng, Jordan and Weiss: unit rows of the k leading eigenvectors of D^-1/2 W D^-1/2, and k-means."""
+    return SpectralClustering(k, affinity="precomputed", random_state=0).fit(W).labels_
+
+
+def ng_jordan_weiss(W, k):
+    """Unit rows of the k leading eigenvectors of D^-1/2 W D^-1/2, and k-means."""
     root = 1 / np.sqrt(W.sum(axis=1))
     E = np.linalg.eigh(root[:, None] * W * root)[1][:, -k:]
     E = E / np.linalg.norm(E, axis=1, keepdims=True)
@@ -93,6 +97,8 @@ def test_ktrr_is_lines_13_to_15_on_the_points_as_they_are():
     np.testing.assert_allclose(model.affinity_matrix_, W, rtol=1e-8, atol=1e-12)
     assert model.n_iter_ == 0
     assert adjusted_rand_score(model.labels_, line_15(W, 3)) == 1.0
+    unit = model.set_params(assign_labels="kmeans").fit(X)
+    assert adjusted_rand_score(unit.labels_, ng_jordan_weiss(W, 3)) == 1.0
 
 
 def test_parameters_reach_the_lines_that_read_them():

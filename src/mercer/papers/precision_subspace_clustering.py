@@ -26,11 +26,14 @@ def precision_clustering(
         lines 10, 11: project, and normalize the data          always: rows of length 1
         line 13: coefficients by equation (3), all of them     truncate=None
         line 14: W = |C|^T + |C|                               affinity="plain"
-        line 15: spectral clustering (Ng et al. 2001)          assign_labels="kmeans": unit rows, k-means
+        line 15: spectral clustering, k-means                  assign_labels="plain_kmeans"
 
     What the paper leaves open is settled thus. lambda is one letter in lines 3 and 6, and one number here. The
     bandwidth is the median distance between the rows at the start (of 1000 of them, where there are more), and stays.
-    To normalize is to divide each image by its length, before the first iteration too. k-means has ten starts.
+    To normalize is to divide each image by its length, before the first iteration too. Line 15 is scikit-learn's
+    SpectralClustering, with its ten starts of k-means. The paper cites Ng et al. (2001), who scale the rows of the
+    eigenvectors to length 1; `.set_params(assign_labels="kmeans")` does so. On ten faces Algorithm 1 then has an NMI of
+    .633 and KTRR .419, where the paper prints .619 and .366, and scikit-learn's step gives .570 and .388.
 
     Parameters
     ----------
@@ -89,6 +92,7 @@ def _as_printed(n_clusters: int, lambda_: float, random_state: Any, **settings: 
         iterate="last",
         truncate=None,
         affinity="plain",
+        assign_labels="plain_kmeans",
         random_state=random_state,
         **settings,
     )

@@ -92,8 +92,9 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         is, as in the paper; or scaled so that all rows and columns sum to 1.
     normalize : bool, default=True
         Whether rows are scaled to length 1 first: subspaces have no lengths. After a projection they always are.
-    assign_labels : {"kmeans", "cluster_qr"}, default="kmeans"
-        How clusters come from eigenvectors: k-means, or without random choices.
+    assign_labels : {"kmeans", "plain_kmeans", "cluster_qr"}, default="kmeans"
+        How clusters come from eigenvectors: k-means on unit rows, k-means as in scikit-learn's SpectralClustering, or
+        without random choices.
     max_clusters : int, default=20
         The most clusters that n_clusters="auto" takes.
     energy : float, default=0.98
