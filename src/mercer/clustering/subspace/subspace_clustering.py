@@ -37,7 +37,7 @@ from mercer.clustering.subspace.graphs import (
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
-from mercer.linalg import one_thread, threads_for
+from mercer.linalg import one_thread
 
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
@@ -208,10 +208,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         if not X.any():
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
         self._check_parameters(X)
-        with threads_for(len(X) if self.n_landmarks is None else min(len(X), self.n_landmarks)):
-            return self._fit(X)
-
-    def _fit(self, X: np.ndarray) -> "SubspaceClustering":
         random = check_random_state(self.random_state)
         rows = as_tensor(X)
         rows = unit_rows(rows) if self.normalize else rows
@@ -221,12 +217,24 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
         # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
         is_rotated = landmarks is None and self.normalize and is_rotation_invariant(kernel)
+        # Factors by SciPy's BLAS, products by torch's and k-means by scikit-learn take turns, and the threads of the one
+        # spin while the others work: on two cores, two threads each took seven times as long as one.
+        with one_thread():
+            features = in_their_span(points) if is_rotated else Features(points)
+            best, candidates = self._learned(features, kernel, random)
+        clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
+        self._keep(best, clustering, X, kernel, landmarks)
+        self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
+        return self
+
+    def _learned(
+        self, features: Features, kernel: Kernel, random: np.random.RandomState
+    ) -> tuple[Candidate, list[Candidate]]:
+        """Run Algorithm 1, with every iterate a candidate; return the one that is kept, and all."""
         learner = check_feature_learning(self.feature_learning)
         n_iter = 0 if learner is None else self.n_iter
-
-        iterates = [iterate_of(0, in_their_span(points) if is_rotated else Features(points), kernel)]
         ridges = ridges_of(self.self_expression, self.ridge)
-        place = ridges.start
+        iterates, place = [iterate_of(0, features, kernel)], ridges.start
         candidates: list[Candidate] = []
         for t in range(n_iter + 1):
             iterate = iterates[0]
@@ -244,12 +252,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
                 projections = learner.projections(kernel, iterate.features.rows, iterate.K, ridge)  # lines 3 to 9
                 keep_axes = not is_rotation_invariant(kernel)
                 moved = [iterate.features.projected(P, keep_axes=keep_axes) for P in projections]  # lines 10 and 11
-                iterates = [iterate_of(t + 1, features, kernel) for features in moved]  # line 2
-        best = best_of(candidates if self.iterate == "auto" else found)
-        clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
-        self._keep(best, clustering, X, kernel, landmarks)
-        self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
-        return self
+                iterates = [iterate_of(t + 1, one, kernel) for one in moved]  # line 2
+        return best_of(candidates if self.iterate == "auto" else found), candidates
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of new points: that of the points which express them most.
