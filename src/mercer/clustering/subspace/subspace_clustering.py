@@ -217,8 +217,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
         # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
         is_rotated = landmarks is None and self.normalize and is_rotation_invariant(kernel)
-        # Factors by SciPy's BLAS, products by torch's and k-means by scikit-learn take turns, and the threads of the one
-        # spin while the others work: on two cores, two threads each took seven times as long as one.
+        # Factors by SciPy's BLAS, products by torch's and k-means by scikit-learn take turns, and the threads of the
+        # one spin while the others work: on two cores, two threads each took seven times as long as one.
         with one_thread():
             features = in_their_span(points) if is_rotated else Features(points)
             best, candidates = self._learned(features, kernel, random)
