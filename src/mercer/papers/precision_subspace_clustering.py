@@ -33,7 +33,7 @@ def precision_clustering(
     To normalize is to divide each image by its length, before the first iteration too. Line 15 is scikit-learn's
     SpectralClustering, with its ten starts of k-means. The paper cites Ng et al. (2001), who scale the rows of the
     eigenvectors to length 1; `.set_params(assign_labels="kmeans")` does so. On ten faces Algorithm 1 then has an NMI of
-    .633 and KTRR .419, where the paper prints .619 and .366, and scikit-learn's step gives .570 and .388.
+    .633 and KTRR .419, where the paper prints .619 and .366, and scikit-learn's step gives .568 and .389.
 
     Parameters
     ----------
