@@ -46,7 +46,8 @@ def in_the_span(X: Tensor) -> Tensor:
     """The same in the n coordinates of the points' span, and rotated back; the rotation is part of the time."""
     features = in_their_span(X)
     Sigma = latent_covariance(Gaussian(BANDWIDTH), features.rows, RIDGE)
-    return features.L @ Sigma @ features.L.T if features.L is not None else Sigma
+    L = features.map()
+    return Sigma if L is None else L @ Sigma @ L.T
 
 
 def check(outputs: Mapping[str, Any]) -> None:

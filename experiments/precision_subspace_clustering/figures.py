@@ -7,7 +7,7 @@ from experiments.figures import write_figures
 from mercer import SubspaceClustering, datasets
 from mercer.plots import AffinityDisplay, EigengapDisplay, EvolutionDisplay
 
-from .toy import TOYS, toy_iterates
+from .toy import TOYS, toy_iterates, toy_name
 
 # Which iterates a figure shows; the paper's first has eight iterations, its second five.
 SHOWN = {"quadratic": (0, 2, 5, 8), "gaussian": (0, 2, 5, 8)}
@@ -15,7 +15,7 @@ SHOWN = {"quadratic": (0, 2, 5, 8), "gaussian": (0, 2, 5, 8)}
 
 def evolution(name: str) -> Any:
     """Figure 1 (quadratic) or 2 (Gaussian): data, kernel matrix and affinity over the iterations."""
-    settings = TOYS[f"{name}, third vector as printed"]
+    settings = TOYS[toy_name(name, "as printed", "line 6")]
     iterates, labels = toy_iterates(settings, 0)
     shown = [iterates[t] for t in SHOWN[name]]
     parts = [[iterate[part] for iterate in shown] for part in ("points", "kernel", "affinity")]

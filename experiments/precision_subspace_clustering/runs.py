@@ -5,16 +5,21 @@ import warnings
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.utils import check_random_state
 
 from experiments.data import drawn
-from mercer import SubspaceClustering, datasets
+from mercer import SubspaceClustering, datasets, papers
+from mercer.clustering import subspace
 from mercer.clustering.spectral import assign, laplacian_spectrum
+from mercer.clustering.subspace.features import unit_rows
 from mercer.exceptions import DataWarning
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
+
+from .geometry import before_and_after
 
 KMEANS_SEEDS = 5
 
@@ -27,24 +32,31 @@ def run_yale(settings: dict[str, Any], seed: int) -> Measures:
     k, first = settings["subjects"], 2 * seed
     rows = (data.y >= first) & (data.y < first + k)
     X, y = data.X[rows].reshape(rows.sum(), -1), data.y[rows]
-    model, seconds = fitted(X, k, settings["options"], 0)
+    model, seconds = fitted(X, k, settings["method"], 0)
     spectrum = laplacian_spectrum(model.affinity_matrix_, k, check_random_state(0))
-    labels = [assign(spectrum, k, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
-    return averaged([scores(y, found) for found in labels]) | described(model, y) | {"fit seconds": seconds}
+    method = model.assign_labels
+    labels = [assign(spectrum, k, method=method, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
+    unit = unit_rows(torch.from_numpy(X.astype(np.float64))).numpy()
+    return (
+        averaged([scores(y, found) for found in labels])
+        | described(model, y)
+        | before_and_after(unit, model.dictionary_, y)
+        | {"fit seconds": seconds}
+    )
 
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
-    """Another set, as one clustering; 10-NN spectral clustering of scikit-learn where there are no options."""
+    """Another set, as one clustering; 10-NN spectral clustering of scikit-learn where there is no method."""
     X, y = rows_of(settings["data"], settings["rows"], seed)
     k = len(np.unique(y))
-    if settings["options"] is None:
+    if settings["method"] is None:
         start = time.perf_counter()
         peer = SpectralClustering(k, affinity="nearest_neighbors", n_neighbors=10, random_state=seed)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Graph is not fully connected", UserWarning)
             labels = peer.fit_predict(X)
         return scores(y, labels) | {"fit seconds": time.perf_counter() - start}
-    model, seconds = fitted(X, k, settings["options"], seed)
+    model, seconds = fitted(X, k, settings["method"], seed)
     return scores(y, model.labels_) | described(model, y) | {"fit seconds": seconds}
 
 
@@ -62,12 +74,24 @@ def rows_of(name: str, count: int | None, seed: int) -> tuple[np.ndarray, np.nda
     return X, y
 
 
-def fitted(X: np.ndarray, k: int, options: dict[str, Any], seed: int) -> tuple[SubspaceClustering, float]:
+def estimator(k: int, method: dict[str, Any], seed: int) -> SubspaceClustering:
+    """Return one of `mercer.papers`, or a SubspaceClustering with options, which may name an object of its own."""
+    if "paper" in method:
+        model = getattr(papers, method["paper"])(k, method["lambda_"], random_state=seed)
+        return model.set_params(**method.get("settings", {}))
+    options = dict(method)
+    if isinstance(options.get("feature_learning"), dict):
+        settings = dict(options["feature_learning"])
+        options["feature_learning"] = getattr(subspace, settings.pop("class"))(**settings)
+    return SubspaceClustering(k, **options, random_state=seed)
+
+
+def fitted(X: np.ndarray, k: int, method: dict[str, Any], seed: int) -> tuple[SubspaceClustering, float]:
     """Return the fit and its seconds. Graphs that fall apart are part of what is measured, and need no warning."""
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        model = SubspaceClustering(k, **options, random_state=seed).fit(X)
+        model = estimator(k, method, seed).fit(X)
     return model, time.perf_counter() - start
 
 

@@ -1,23 +1,115 @@
 """The experiment's own tables: Table 1 with every method, other sets, the toys, what must be settled."""
 
 from experiments import Results, Table, or_empty
+from experiments.paired import gains, is_above_zero
+from experiments.paired import shown as with_interval
 from experiments.report import mean_and_spread
 
-from .cases import DEFAULT, LARGE, METHODS, SET_METHODS, SETS, SUBJECTS, TWO_TRIALS, on, toy, yale
+from .cases import (
+    DEFAULT,
+    LAMBDAS,
+    LARGE,
+    METHODS,
+    SET_METHODS,
+    SETS,
+    SUBJECTS,
+    TWO_TRIALS,
+    WITHOUT,
+    algorithm_1,
+    ktrr,
+    on,
+    toy,
+    yale,
+)
 from .paper import KTRR, OURS, SETTINGS
 from .toy import TOYS
 
 MEASURES = ("nmi", "ari", "accuracy", "iterate", "outside of the class", "fit seconds")
+SIDE_BY_SIDE = (
+    "subjects",
+    "printed: Algorithm 1",
+    "printed: KTRR",
+    "as printed: Algorithm 1",
+    "as printed: KTRR",
+    "gain (95 %)",
+    "held",
+    "by default",
+    "without feature learning",
+    "gain (95 %)",
+)
 
 
 def tables(results: Results) -> list[Table]:
     """All of them; a cell whose runs are not all there is empty."""
     return [
+        side_by_side(results, "nmi"),
+        side_by_side(results, "ari"),
+        strengths(results),
+        geometry(results),
         *(faces(results, measure) for measure in MEASURES),
         *(other_sets(results, measure) for measure in ("nmi", "ari", "accuracy", "fit seconds")),
         toys(results),
         settled(),
     ]
+
+
+def side_by_side(results: Results, measure: str) -> Table:
+    """The paper's figures, the same methods as printed, and ours by default, with paired intervals."""
+    place = ("nmi", "ari").index(measure)
+    rows = []
+    for k in SUBJECTS:
+        written, plain, ours, without = (yale(k, name) for name in (algorithm_1(), ktrr(), DEFAULT, WITHOUT))
+
+        def mean(results: Results, case: str) -> str:
+            return f"{results.mean(case, measure):.3f}"
+
+        def gain(results: Results, better: str, worse: str) -> str:
+            return with_interval(gains(results, better, worse, measure))
+
+        def held(results: Results, better: str, worse: str) -> str:
+            return "held" if is_above_zero(gains(results, better, worse, measure)) else "not held"
+
+        rows.append(
+            [
+                str(k),
+                f"{OURS[k][place]:.3f}",
+                f"{KTRR[k][place]:.3f}",
+                *(or_empty(mean, results, case) for case in (written, plain)),
+                or_empty(gain, results, written, plain),
+                or_empty(held, results, written, plain),
+                *(or_empty(mean, results, case) for case in (ours, without)),
+                or_empty(gain, results, ours, without),
+            ]
+        )
+    return Table(f"Table 1 side by side: {measure.upper()}", SIDE_BY_SIDE, rows)
+
+
+def strengths(results: Results) -> Table:
+    """Both methods as printed for every lambda, ten subjects."""
+    rows = []
+    for value in sorted(LAMBDAS):
+        written, plain = yale(10, algorithm_1(value)), yale(10, ktrr(value))
+        row = [or_empty(shown, results, case, measure) for measure in ("nmi", "ari") for case in (written, plain)]
+
+        def gain(results: Results, better: str = written, worse: str = plain) -> str:
+            return with_interval(gains(results, better, worse, "nmi"))
+
+        rows.append([f"{value:g}", *row, or_empty(gain, results)])
+    columns = ("lambda", "Algorithm 1, NMI", "KTRR, NMI", "Algorithm 1, ARI", "KTRR, ARI", "gain in NMI (95 %)")
+    return Table("Ten subjects as printed, by lambda", columns, rows)
+
+
+def geometry(results: Results) -> Table:
+    """Section 5.1: what lies between clusters before and after ten projections."""
+    measures = tuple(f"{name} {when}" for name in ("angle", "distance", "separation") for when in ("before", "after"))
+    named = [(name, toy(name)) for name in TOYS]
+    named += [(yale(k, name), yale(k, name)) for k in SUBJECTS for name in (algorithm_1(), DEFAULT)]
+    rows = [[name, *(or_empty(shown, results, case, measure) for measure in measures)] for name, case in named]
+    return Table(
+        "Section 5.1: mean angle (degrees) and distance between clusters, and that distance over the one within",
+        ("case", *measures),
+        [r for r in rows if r[1]],
+    )
 
 
 def settled() -> Table:

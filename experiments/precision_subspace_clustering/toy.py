@@ -6,10 +6,13 @@ import numpy as np
 import torch
 
 from mercer.clustering.expression.ridge import absolute_ridge, left_out_coefficients, regularised_inverse
+from mercer.clustering.subspace import Precision
 from mercer.clustering.subspace.features import Features, unit_rows
-from mercer.clustering.subspace.precision import latent_covariance, shaped_projection
+from mercer.clustering.subspace.precision import latent_covariance
 from mercer.kernels import Gaussian, Kernel, Polynomial
 from mercer.metrics import block_mass
+
+from .geometry import before_and_after
 
 # The third basis vector is garbled in the text: its numbers as printed, and as two fractions.
 THIRD = {"as printed": (5.2, 5**0.5, 1.0, 5**0.5, 0.0), "fractions": (5.2 / 5**0.5, 1 / 5**0.5, 0.0, 0.0, 0.0)}
@@ -18,13 +21,25 @@ SPREADS = (1.0, 0.1, 0.1, 0.1)
 POINTS = 50  # a subspace
 ITERATIONS = 10
 
+# Lambda of lines 3 and 6; the paper gives none. "line 6" has D / (D + lambda)^2 and absolute lambdas, as printed.
+STEPS: dict[str, dict[str, dict[str, Any]]] = {
+    "quadratic": {
+        "line 6": {"ridge": 0.1, "shrinkage": 0.1, "inversion": "algorithm", "relative": False},
+        "lemma": {"ridge": 0.1, "shrinkage": 1.0, "inversion": "lemma", "relative": True},
+    },
+    "gaussian": {"line 6": {"ridge": 1.0, "shrinkage": 1.0, "inversion": "algorithm", "relative": False}},
+}
+
+
+def toy_name(kernel: str, third: str, step: str) -> str:
+    return f"{kernel}, third vector {third}, {step}"
+
+
 TOYS: dict[str, dict[str, Any]] = {
-    f"{kernel}, third vector {third}": {"kernel": kernel, "third": third, **options}
+    toy_name(kernel, third, step): {"kernel": kernel, "third": third, "one_sided": False, **options}
     for third in THIRD
-    for kernel, options in {
-        "quadratic": {"one_sided": False, "ridge": 0.1, "shrinkage": 1.0, "inversion": "lemma", "relative": True},
-        "gaussian": {"one_sided": False, "ridge": 1.0, "shrinkage": 1.0, "inversion": "algorithm", "relative": False},
-    }.items()
+    for kernel, steps in STEPS.items()
+    for step, options in steps.items()
 }
 
 
@@ -50,37 +65,22 @@ def toy_iterates(settings: dict[str, Any], seed: int) -> tuple[list[dict[str, np
     """Return points, kernel matrix and affinity of every iterate of Algorithm 1, and the labels."""
     X, labels = toy_points(settings["third"], settings["one_sided"], seed)
     kernel, relative = toy_kernel(settings["kernel"]), settings["relative"]
+    learner = Precision(settings["shrinkage"], inversion=settings["inversion"], relative=relative)
     features, iterates = Features(unit_rows(torch.from_numpy(X))), []
     for _ in range(ITERATIONS + 1):
         K = kernel.matrix(features.rows)
         ridge = absolute_ridge(K, settings["ridge"], relative=relative)
         C = left_out_coefficients(regularised_inverse(K, ridge)).abs().numpy()
         iterates.append({"points": features.rows.numpy(), "kernel": K.numpy(), "affinity": C + C.T})
-        Sigma = latent_covariance(kernel, features.rows, ridge, K=K)
-        features = features.projected(
-            shaped_projection(Sigma, settings["shrinkage"], inversion=settings["inversion"], relative=relative)
-        )
+        (projection,) = learner.shaped(latent_covariance(kernel, features.rows, ridge, K=K))
+        features = features.projected(projection)
     return iterates, labels
 
 
 def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float]:
-    """Shares of kernel matrix and affinity inside the true blocks, at first and after 8 and 10 iterations."""
+    """Shares of kernel matrix and affinity inside the true blocks, and the geometry before and after ten iterations."""
     iterates, labels = toy_iterates(settings, seed)
-    return {
+    shares = {
         f"{name} {t}": block_mass(iterates[t][name], labels) for name in ("kernel", "affinity") for t in (0, 5, 8, 10)
     }
-
-
-def run_lemma(settings: dict[str, Any], seed: int) -> dict[str, float]:
-    """Lemma 1 in numbers: how far P^1/2 Sigma P^1/2 is from the identity on the range of Sigma, as lambda falls."""
-    X, _ = toy_points("as printed", False, seed)
-    rows = unit_rows(torch.from_numpy(X))
-    Sigma = latent_covariance(toy_kernel("gaussian"), rows, 1.0)
-    mu = torch.linalg.eigvalsh(Sigma)
-    distances = {}
-    for shrinkage in settings["shrinkages"]:
-        P = torch.linalg.inv(Sigma + shrinkage * mu[-1] * torch.eye(len(Sigma), dtype=Sigma.dtype))
-        values, U = torch.linalg.eigh(P)
-        root = (U * values.clamp(min=0).sqrt()) @ U.T
-        distances[f"lambda {shrinkage:g}"] = float((torch.linalg.eigvalsh(root @ Sigma @ root) - 1.0).abs().max())
-    return distances
+    return shares | before_and_after(iterates[0]["points"], iterates[-1]["points"], labels)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import torch
 from scipy import sparse
+from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
-from mercer.clustering.affinity import modularity, symmetric_affinity, truncated, unit_columns, without_small
-from mercer.clustering.spectral import assign, cluster_qr, eigengap, laplacian_spectrum
+from mercer.clustering.affinity import modularity, truncated, without_small
+from mercer.clustering.spectral import ASSIGNMENTS, assign, cluster_qr, eigengap, laplacian_spectrum
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
 from tests.examples_of import numbers
 
@@ -61,15 +62,6 @@ def test_truncation_keeps_the_largest_by_absolute_value():
     assert without_small(C).nnz == 8
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csc_array])
-def test_affinity_is_symmetric_with_every_point_given_the_same_say(form):
-    C = np.array([[0.0, -2.0, 0.0], [1.0, 0.0, 0.0], [-0.5, 1.0, 0.0]])
-    np.testing.assert_allclose(dense(unit_columns(form(C))), [[0, 1, 0], [1, 0, 0], [0.5, 0.5, 0]])
-    np.testing.assert_allclose(dense(symmetric_affinity(form(C))), [[0, 2, 0.5], [2, 0, 0.5], [0.5, 0.5, 0]])
-    scaled = dense(symmetric_affinity(form(C[:2, :2]), doubly_stochastic=True))
-    np.testing.assert_allclose(scaled, [[0, 1], [1, 0]])
-
-
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_modularity_is_what_chance_would_not_put_inside(form):
     W, labels = blocks()
@@ -91,7 +83,7 @@ def test_a_speck_is_no_cluster():
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_spectrum_is_that_of_the_laplacian(form):
     W, _ = blocks()
-    values, vectors, n_parts = laplacian_spectrum(form(W), 5, random_state())
+    values, vectors, n_parts, _ = laplacian_spectrum(form(W), 5, random_state())
     L = naive_laplacian(W)
     np.testing.assert_allclose(values, np.linalg.eigvalsh(L)[:5], atol=1e-10)
     np.testing.assert_allclose(L @ vectors, vectors * values, atol=1e-9)
@@ -146,12 +138,26 @@ def test_eigengap_counts_the_clusters():
     assert eigengap(np.array([0.0, 0.5])) == 2
 
 
-@pytest.mark.parametrize("method", ["kmeans", "cluster_qr"])
+@pytest.mark.parametrize("method", ASSIGNMENTS)
 def test_assignment_finds_blocks(method):
     W, labels = blocks()
     spectrum = laplacian_spectrum(W, 4, random_state())
     found = assign(spectrum, 3, method=method, random=random_state(1))
     assert adjusted_rand_score(labels, found) == 1.0
+
+
+def test_plain_k_means_is_that_of_scikit_learn():
+    """On points of very different degrees, where unit rows give other clusters."""
+    random = np.random.default_rng(3)
+    W = random.uniform(size=(60, 60)) ** 4 * np.outer(np.repeat([0.05, 1.0, 3.0], 20), np.repeat([0.05, 1.0, 3.0], 20))
+    W = W + W.T - np.diag(2 * np.diag(W))
+    peer = SpectralClustering(4, affinity="precomputed", n_init=100, random_state=0).fit(W).labels_
+    spectrum = laplacian_spectrum(W, 4, random_state())
+    found = {
+        name: assign(spectrum, 4, method=name, n_init=100, random=random_state()) for name in ("plain_kmeans", "kmeans")
+    }
+    assert adjusted_rand_score(peer, found["plain_kmeans"]) > 0.95
+    assert adjusted_rand_score(peer, found["kmeans"]) < 0.9
 
 
 def test_cluster_qr_is_deterministic_and_blind_to_signs_and_rotations():

@@ -1,5 +1,7 @@
 """Numbers of threads: one for small work, restored whoever leaves last, and tasks side by side."""
 
+import subprocess
+import sys
 import threading
 import time
 
@@ -34,6 +36,25 @@ def test_small_work_has_one_thread_and_large_work_what_was_set(two_threads):
             assert torch.get_num_threads() == 1
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
+
+
+OPENMP_OF_SCIKIT_LEARN = """
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads as team  # before torch
+from threadpoolctl import threadpool_limits
+from mercer.linalg import one_thread
+
+with threadpool_limits(2, user_api="openmp"):
+    before = team()
+    with one_thread():
+        inside = team()
+    print(before, inside, team())
+"""
+
+
+def test_scikit_learn_has_one_thread_too_and_gets_its_own_back():
+    """Its OpenMP is a library of its own where it was loaded before torch's, whose setting does not reach it then."""
+    done = subprocess.run([sys.executable, "-c", OPENMP_OF_SCIKIT_LEARN], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "1", "2"]
 
 
 def test_an_error_puts_the_setting_back(two_threads):

@@ -1,4 +1,4 @@
-"""From coefficients to a graph: truncation, symmetric affinities, and how cleanly clusters cut them."""
+"""From coefficients to a graph: truncation, columns of one scale, and how cleanly clusters cut it."""
 
 from typing import Any, TypeAlias
 
@@ -6,8 +6,6 @@ import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
-
-from mercer.sinkhorn import balanced
 
 Matrix: TypeAlias = Any  # an ndarray, or a sparse array of SciPy
 
@@ -40,22 +38,6 @@ def unit_columns(C: Matrix) -> Matrix:
     largest = np.asarray(A.max(axis=0).todense()).ravel() if sparse.issparse(A) else A.max(axis=0)
     scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
     return sparse.csc_array(A.multiply(scale[None, :])) if sparse.issparse(A) else A * scale
-
-
-def symmetric_affinity(C: Matrix, *, doubly_stochastic: bool = False) -> Matrix:
-    """Return W = |C| + |C|^T with columns scaled alike first (Alg. 1, line 14).
-
-    Parameters
-    ----------
-    C : ndarray or sparse matrix of shape (n, n)
-        Column i expresses point i.
-    doubly_stochastic : bool, default=False
-        Scale rows and columns of W so that all sum to 1.
-    """
-    A = unit_columns(C)
-    W = A + A.T
-    W = sparse.csr_array(W) if sparse.issparse(W) else W
-    return balanced(W) if doubly_stochastic else W
 
 
 def modularity(W: Matrix, labels: np.ndarray) -> float:

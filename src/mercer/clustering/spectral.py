@@ -16,7 +16,7 @@ from mercer.linalg import lanczos_eigenpairs, top_eigenpairs
 
 # Up to this many points of a component all is decomposed densely; past it, and if the affinity is sparse, by Lanczos.
 FEW_POINTS = 500
-ASSIGNMENTS = ("kmeans", "cluster_qr")
+ASSIGNMENTS = ("kmeans", "plain_kmeans", "cluster_qr")
 
 
 class Spectrum(NamedTuple):
@@ -28,11 +28,14 @@ class Spectrum(NamedTuple):
     vectors : ndarray of shape (n, r)
     n_parts : int
         Connected components with more than one point.
+    degrees : ndarray of shape (n,) or None
+        The sums of the affinity's rows; None where all are 1.
     """
 
     eigenvalues: np.ndarray
     vectors: np.ndarray
     n_parts: int
+    degrees: np.ndarray | None = None
 
 
 def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
@@ -72,8 +75,8 @@ def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) 
         values.append(1.0 - pairs[0])
         vectors.append((points, pairs[1]))
     if not values:
-        return Spectrum(np.ones(min(n, n_values)), np.zeros((n, min(n, n_values))), 0)
-    return _merged(n, values, vectors, n_values, n_large)
+        return Spectrum(np.ones(min(n, n_values)), np.zeros((n, min(n, n_values))), 0, degrees)
+    return _merged(n, values, vectors, n_values, n_large)._replace(degrees=degrees)
 
 
 def _leading(S: Matrix, count: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
@@ -120,23 +123,28 @@ def assign(
     n_init: int = 10,
     random: np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Return the cluster of each point, from the leading eigenvectors with unit rows (Ng, Jordan, Weiss 2001).
+    """Return the cluster of each point, from the leading eigenvectors.
 
     Parameters
     ----------
     spectrum : Spectrum
     n_clusters : int
-    method : {"kmeans", "cluster_qr"}, default="kmeans"
-        "cluster_qr" takes the points that a pivoted QR of the eigenvectors picks as the clusters' corners, without
-        any random choice (Damle, Minden and Ying 2019).
+    method : {"kmeans", "plain_kmeans", "cluster_qr"}, default="kmeans"
+        "kmeans" scales rows of the eigenvectors to length 1 (Ng, Jordan and Weiss 2001). "plain_kmeans" divides them by
+        the root of the point's degree and leaves lengths alone, as scikit-learn's SpectralClustering does: eigenvectors
+        of the random walk (Shi and Malik 2000). "cluster_qr" takes the points that a pivoted QR of the eigenvectors
+        picks as the clusters' corners, without any random choice (Damle, Minden and Ying 2019).
     n_init : int, default=10
         Runs of k-means, of which the best is kept. Clusters without points are left without.
     random : RandomState, optional
     """
     # With more components than clusters all of them have the eigenvalue zero: none is left out.
     E = spectrum.vectors[:, : max(n_clusters, min(spectrum.n_parts, spectrum.vectors.shape[1]))]
-    norms = np.linalg.norm(E, axis=1, keepdims=True)
-    E = np.divide(E, norms, out=np.zeros_like(E), where=norms > 0)
+    if method == "plain_kmeans":
+        norms = np.ones(len(E)) if spectrum.degrees is None else np.sqrt(spectrum.degrees)
+    else:
+        norms = np.linalg.norm(E, axis=1)
+    E = np.divide(E, norms[:, None], out=np.zeros_like(E), where=norms[:, None] > 0)
     if method == "cluster_qr" and E.shape[1] == n_clusters:
         return cluster_qr(E)
     with warnings.catch_warnings():

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 
 import mercer
 import mercer.clustering.expression
+import mercer.clustering.subspace
 import mercer.kernels
 import mercer.views
 from mercer.exceptions import ModelFileError
@@ -65,7 +66,7 @@ def addresses() -> dict[str, str]:
     Files use the public name, so that a class may move from one module to another.
     """
     public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
-    rooms = (mercer.kernels, mercer.views, mercer.clustering.expression)
+    rooms = (mercer.kernels, mercer.views, mercer.clustering.expression, mercer.clustering.subspace)
     values = {f"{room.__name__}.{name}": f"{room.__name__}:{name}" for room in rooms for name in room.__all__}
     return public | values | SCIKIT_LEARN | WORKFLOWS | RESULTS
 

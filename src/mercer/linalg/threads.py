@@ -1,10 +1,12 @@
 """How many threads: one for small matrices, on which two wait for each other longer than they work; several for tasks.
 
 The number of threads of a BLAS belongs to the whole process, that of torch to each Python thread and to those that it
-begins. What is inside `one_thread` may run in several Python threads at once, so the first to enter limits the BLAS and
-the last to leave puts it back.
+begins, that of OpenMP in scikit-learn to each Python thread alone. The latter is a library of its own where it was
+loaded before torch's, whose setting then does not reach k-means. What is inside `one_thread` may run in several Python
+threads at once, so the first to enter limits the BLAS and the last to leave puts it back.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,8 +24,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@lru_cache(maxsize=1)
 def _controller() -> ThreadpoolController:
+    """Return what sets the threads of all pools there are; a module that was imported since may have brought one."""
+    return _controller_after(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller_after(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
@@ -42,17 +49,19 @@ _GUARD = _Guard()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS and torch work with one thread inside the block; the last block to end puts the setting back."""
+    """Let BLAS, OpenMP and torch work with one thread inside the block; the last block to end puts the setting back."""
     before = torch.get_num_threads()
     with _GUARD.lock:
         if _GUARD.depth == 0:
             _GUARD.torch_before = before
             _GUARD.limit = _controller().limit(limits=1, user_api="blas")
         _GUARD.depth += 1
+    openmp = _controller().limit(limits=1, user_api="openmp")
     torch.set_num_threads(1)
     try:
         yield
     finally:
+        openmp.restore_original_limits()
         with _GUARD.lock:
             _GUARD.depth -= 1
             is_last = _GUARD.depth == 0

@@ -6,5 +6,6 @@ the defaults add to the method as printed. The docstring of each function maps t
 
 from mercer.papers.kernel_representations import krepes
 from mercer.papers.manifold_linearizing_clustering import mlc, nmce
+from mercer.papers.precision_subspace_clustering import ktrr, precision_clustering
 
-__all__ = ["krepes", "mlc", "nmce"]
+__all__ = ["krepes", "ktrr", "mlc", "nmce", "precision_clustering"]

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from mercer.agop import agop
+from mercer.clustering.subspace.feature_learning import Precision
 from mercer.clustering.subspace.features import (
     Features,
     in_their_span,
@@ -14,7 +15,7 @@ from mercer.clustering.subspace.features import (
     unit_rows,
 )
 from mercer.clustering.subspace.jacobians import HeldJacobians, WeightedJacobians, jacobians
-from mercer.clustering.subspace.precision import data_covariance, latent_covariance, shaped_projection
+from mercer.clustering.subspace.precision import data_covariance, latent_covariance
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial, ProductLaplace
 from tests.examples_of import DIFFERENTIABLE, KERNELS, METRICS, ONE_PAIR_OF_WEIGHTS, numbers
 from tests.naive import value
@@ -102,37 +103,6 @@ def spectrum_of(matrix):
     return np.linalg.eigvalsh(matrix.numpy())
 
 
-COVARIANCE = torch.diag(torch.tensor([4.0, 1.0, 0.25, 0.0], dtype=torch.float64))
-
-
-@pytest.mark.parametrize(
-    ("inversion", "weight"),
-    [
-        ("lemma", lambda D, shrinkage: 1 / (D + shrinkage)),
-        ("algorithm", lambda D, shrinkage: D / (D + shrinkage) ** 2),
-        (None, lambda D, shrinkage: D),
-    ],
-)
-@pytest.mark.parametrize("relative", [True, False])
-def test_projection_follows_lines_5_to_9(inversion, weight, relative):
-    rotation = torch.linalg.qr(torch.from_numpy(numbers(4, 4)))[0]
-    projection = shaped_projection(rotation @ COVARIANCE @ rotation.T, 0.1, inversion=inversion, relative=relative)
-    weights = weight(COVARIANCE.diagonal(), 0.1 * 4.0 if relative else 0.1)
-    expected = rotation @ torch.diag((weights / weights.max()).sqrt()) @ rotation.T
-    # The root of an eigenvalue of zero has half of the digits.
-    torch.testing.assert_close(projection.matrix(), expected, rtol=1e-7, atol=1e-7)
-    assert float(projection.weights.max()) == 1.0
-
-
-def test_rank_keeps_the_directions_of_the_largest_weights():
-    kept = shaped_projection(COVARIANCE, 0.1, inversion="lemma", rank=2).matrix()
-    assert np.allclose(np.diag(kept)[:2], 0.0)
-    assert np.all(np.diag(kept)[2:] > 0)
-    kept = shaped_projection(COVARIANCE, 0.1, inversion=None, rank=2).matrix()
-    assert np.all(np.diag(kept)[:2] > 0)
-    assert np.allclose(np.diag(kept)[2:], 0.0)
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(1.0), Polynomial(2, offset=1.0)])
 def test_lemma_1_output_covariance_tends_to_the_identity(kernel):
     """P^1/2 Sigma P^1/2 has the eigenvalues mu / (mu + lambda): to 1, or to a projection where Sigma is singular."""
@@ -141,7 +111,7 @@ def test_lemma_1_output_covariance_tends_to_the_identity(kernel):
         Sigma = latent_covariance(kernel, rows, RIDGE)
         distances = []
         for shrinkage in (1e-2, 1e-4, 1e-6):
-            P = shaped_projection(Sigma, shrinkage, inversion="lemma")
+            (P,) = Precision(shrinkage, inversion="lemma").shaped(Sigma)
             scale = (
                 1.0 / torch.linalg.eigvalsh(Sigma).clamp(min=0).add(shrinkage * torch.linalg.eigvalsh(Sigma)[-1]).min()
             )
@@ -162,11 +132,22 @@ def test_the_span_changes_no_inner_product_and_new_rows_follow():
     features = in_their_span(rows)
     assert features.rows.shape == (5, 5)
     torch.testing.assert_close(features.rows @ features.rows.T, rows @ rows.T)
-    projection = shaped_projection(torch.diag(torch.arange(1.0, 6.0, dtype=torch.float64)), 0.1, inversion="lemma")
-    twice = features.projected(projection).projected(projection)
-    torch.testing.assert_close(new_rows(3.0 * rows, twice.metric(), normalize=True), twice.rows)
-    assert in_their_span(rows_of(9, 3)).L is None
+    for projection in Precision(0.1).shaped(torch.diag(torch.arange(1.0, 6.0, dtype=torch.float64))):
+        twice = features.projected(projection).projected(projection)
+        torch.testing.assert_close(new_rows(3.0 * rows, twice.metric(), normalize=True), twice.rows)
+        turned = features.projected(projection, keep_axes=False)
+        torch.testing.assert_close(new_rows(3.0 * rows, turned.metric(), normalize=True), turned.rows)
+        kept = features.projected(projection).rows
+        torch.testing.assert_close(turned.rows @ turned.rows.T, kept @ kept.T)
+    assert in_their_span(rows_of(9, 3)).map() is None
     assert Features(rows).metric().factor is None
+
+
+def test_rows_that_depend_on_each_other_have_a_smaller_span():
+    rows = unit_rows(torch.cat([rows_of(4, 12), rows_of(4, 12)[:2], rows_of(4, 12)[:1] + rows_of(4, 12)[1:2]]))
+    features = in_their_span(rows)
+    assert features.rows.shape == (7, 4)
+    torch.testing.assert_close(features.rows @ features.rows.T, rows @ rows.T)
 
 
 def test_algorithm_1_in_the_span_is_algorithm_1():
@@ -176,7 +157,7 @@ def test_algorithm_1_in_the_span_is_algorithm_1():
         for features in (Features(rows), in_their_span(rows)):
             for _ in range(2):
                 Sigma = latent_covariance(kernel, features.rows, 0.1)
-                features = features.projected(shaped_projection(Sigma, 0.1, inversion="lemma"))
+                features = features.projected(Precision(0.1, inversion="lemma").shaped(Sigma)[0])
             results.append(features.rows @ features.rows.T)
         torch.testing.assert_close(results[1], results[0], rtol=1e-7, atol=1e-9)
 

@@ -14,9 +14,9 @@ from mercer.clustering.expression import (
     RidgeExpression,
     check_expression,
 )
-from mercer.clustering.subspace import subspace_clustering
+from mercer.clustering.subspace import Precision, subspace_clustering
 from mercer.exceptions import DataWarning
-from mercer.kernels import Gaussian, Polynomial
+from mercer.kernels import Polynomial
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
 from tests.examples_of import numbers
 
@@ -121,7 +121,7 @@ def test_the_largest_modularity_is_kept_and_iterate_0_is_a_candidate():
 def test_iterate_0_is_picked_where_projections_only_hurt():
     # Points of many random directions: whitening makes nothing clearer than what is there.
     X, _ = subspaces(noise=0.05)
-    assert fitted(X, shrinkage=1e-9, inversion="algorithm", n_iter=3).n_iter_ == 0
+    assert fitted(X, feature_learning=Precision(1e-9, inversion="algorithm"), n_iter=3).n_iter_ == 0
 
 
 def test_feature_learning_is_picked_where_it_helps():
@@ -139,7 +139,7 @@ def test_last_keeps_the_last_iterate():
     X, _ = subspaces(noise=0.3)
     model = fitted(X, iterate="last", n_iter=3, ridge=0.01)
     assert model.n_iter_ == 3
-    assert [record["iteration"] for record in model.history_] == [3]
+    assert model.history_[-1]["iteration"] == 3
     assert fitted(X, iterate="last", n_iter=2).n_iter_ == 2
 
 
@@ -154,51 +154,38 @@ def test_the_number_of_clusters_is_found():
 # ---- settings of the paper ------------------------------------------------------------------------------------------
 
 
-def test_algorithm_1_as_written():
-    """Ten iterations with absolute lambdas and no truncation, against the loop of the paper on the whole matrix."""
-    from test_precision import naive_latent_covariance
-
-    X, _ = subspaces((5, 5, 5), (1, 1, 1), d=4, noise=0.1)
-    X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    model = fitted(
-        X,
-        kernel=Gaussian(0.8),
-        inversion="algorithm",
-        relative=False,
-        ridge=0.1,
-        shrinkage=0.05,
-        n_iter=3,
-        iterate="last",
-        truncate=None,
-    )
-    import torch
-
-    rows = torch.from_numpy(X)
-    kernel = Gaussian(0.8)
-    for _ in range(3):
-        U, D, Vt = torch.linalg.svd(naive_latent_covariance(kernel, rows, 0.1))
-        inverse = D / (D + 0.05) ** 2
-        inverse = inverse / inverse.max()
-        rows = rows @ (U @ torch.diag(inverse.sqrt()) @ Vt)
-        rows = rows / rows.norm(dim=1, keepdim=True)
-    K = kernel.matrix(rows)
-    C = np.zeros((15, 15))
-    for i in range(15):
-        others = [j for j in range(15) if j != i]
-        C[others, i] = torch.linalg.solve(K[others][:, others] + 0.1 * torch.eye(14), K[others, i])
-    np.testing.assert_allclose(model.coef_, C, atol=1e-6)
-    np.testing.assert_allclose(model.dictionary_, rows, atol=1e-6)
-    scaled = np.abs(C) / np.abs(C).max(axis=0)
-    np.testing.assert_allclose(model.affinity_matrix_, scaled + scaled.T, atol=1e-5)
-
-
-def test_ridges_and_shrinkages_are_relative_unless_asked():
+def test_ridges_are_relative_unless_an_object_says_otherwise():
     X, _ = subspaces(noise=0.1)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     largest = np.linalg.eigvalsh(unit @ unit.T)[-1]
-    relative = fitted(X, ridge=0.01, n_iter=0)
-    absolute = fitted(X, ridge=0.01 * largest, n_iter=0, relative=False)
-    np.testing.assert_allclose(relative.coef_.toarray(), absolute.coef_.toarray(), rtol=1e-7, atol=1e-12)
+    relative = fitted(X, ridge=0.01, n_iter=1, iterate="last")
+    own = RidgeExpression(ridge=0.01 * largest, relative=False)
+    absolute = fitted(X, self_expression=own, n_iter=0)
+    np.testing.assert_allclose(
+        fitted(X, ridge=0.01, n_iter=0).coef_.toarray(), absolute.coef_.toarray(), rtol=1e-7, atol=1e-12
+    )
+    # Line 3 takes the object's ridge too: another one gives other features.
+    alike, other = (fitted(X, self_expression=RidgeExpression(r), n_iter=1, iterate="last") for r in (0.01, 0.3))
+    np.testing.assert_allclose(alike.coef_.toarray(), relative.coef_.toarray(), rtol=1e-7, atol=1e-12)
+    assert not np.allclose(abs(other.metric_.factor), abs(alike.metric_.factor))
+
+
+def test_features_are_not_learned_further_once_they_stop_helping():
+    X, _ = subspaces(noise=0.05)
+    model = fitted(X, feature_learning=Precision(1e-9, inversion="algorithm"), n_iter=5)
+    assert model.n_iter_ == 0
+    assert {record["iteration"] for record in model.history_} == {0, 1}
+
+
+def test_both_inversions_compete_and_the_better_one_is_kept():
+    X, _ = subspaces(noise=0.3)
+    options = {"iterate": "last", "n_iter": 1, "ridge": 0.01}
+    single = {
+        name: fitted(X, feature_learning=Precision(inversion=name), **options).modularity_
+        for name in ("algorithm", "lemma")
+    }
+    assert abs(single["algorithm"] - single["lemma"]) > 1e-3
+    np.testing.assert_allclose(fitted(X, **options).modularity_, max(single.values()), rtol=1e-6)
 
 
 def test_an_object_brings_its_own_settings():
@@ -291,17 +278,13 @@ BAD = {
     "iterate": ({"iterate": "best"}, "iterate='best'"),
     "ridge": ({"ridge": 0.0}, "ridge=0.0 .*above 0"),
     "ridge by a word": ({"ridge": "small"}, "ridge='small'"),
-    "shrinkage": ({"shrinkage": -1.0}, "shrinkage=-1.0"),
-    "inversion": ({"inversion": "inverse"}, "inversion='inverse'"),
-    "directions": ({"n_directions": 0}, "n_directions=0"),
     "truncate": ({"truncate": 0}, "truncate=0"),
     "truncate by a word": ({"truncate": "all"}, "truncate='all'"),
     "assignment": ({"assign_labels": "discretize"}, "assign_labels='discretize'"),
-    "n_init": ({"n_init": 0}, "n_init=0"),
     "max_clusters": ({"max_clusters": 1}, "max_clusters=1"),
     "energy": ({"energy": 1.5}, "energy=1.5"),
     "n_landmarks": ({"n_landmarks": 0}, "n_landmarks=0"),
-    "landmarks": ({"landmarks": "leverage"}, "landmarks='leverage'"),
+    "affinity": ({"affinity": "sparse"}, "affinity='sparse'.*'scaled', 'plain', 'doubly_stochastic'"),
     "memory": ({"working_memory": 0.0}, "working_memory=0.0"),
 }
 

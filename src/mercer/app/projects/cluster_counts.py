@@ -12,6 +12,7 @@ from mercer.blocks import as_tensor
 from mercer.clustering.affinity import indicator
 from mercer.clustering.expression import RidgeExpression
 from mercer.clustering.spectral import assign
+from mercer.clustering.subspace.affinities import ScaledAffinity
 from mercer.clustering.subspace.graphs import Graph, expressed, joined_by
 from mercer.kernels import Kernel
 
@@ -103,7 +104,7 @@ def separation(X: np.ndarray, labels: np.ndarray) -> float:
 
 def _graph(X: np.ndarray, kernel: Kernel) -> Graph:
     expression = RidgeExpression(ridge=RIDGE, relative=True)
-    return joined_by(expressed(expression, kernel, as_tensor(X), NEIGHBOURS), doubly_stochastic=False)
+    return joined_by(expressed(expression, kernel.matrix(as_tensor(X)), NEIGHBOURS), ScaledAffinity())
 
 
 def _clusterings(graph: Graph, numbers: Sequence[int], seed: int) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from mercer.checks import check_number
 from mercer.clustering.expression.base import SelfExpression, Solver, without_own
-from mercer.linalg import cholesky, lanczos_eigenpairs
+from mercer.linalg import cholesky, inverted, lanczos_eigenpairs
 
 # Up to this size all eigenvalues are found as quickly as one.
 FEW_POINTS = 200
@@ -97,4 +97,5 @@ def regularised_inverse(K: Tensor, ridge: float) -> Tensor:
     """Return (K + ridge I)^-1."""
     A = K.clone()
     A.diagonal().add_(ridge)
-    return cholesky(A).inverse()
+    found = inverted(A)
+    return cholesky(K, shift=ridge).inverse() if found is None else found[0]

@@ -9,17 +9,18 @@ from scipy import sparse
 from torch import Tensor
 
 from mercer.blocks import walk
-from mercer.clustering.affinity import Matrix, modularity, symmetric_affinity, truncated, without_small
+from mercer.clustering.affinity import Matrix, modularity, truncated, without_small
 from mercer.clustering.expression import SelfExpression
 from mercer.clustering.expression.base import without_own
 from mercer.clustering.spectral import Spectrum, laplacian_spectrum
+from mercer.clustering.subspace.affinities import Affinity
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
 from mercer.exceptions import DataWarning
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 
 
-def expressed(expression: SelfExpression, kernel: Kernel, rows: Tensor, truncate: int | None) -> Matrix:
+def expressed(expression: SelfExpression, K: Tensor, truncate: int | None) -> Matrix:
     """Return the coefficients of points in each other, of shape (n, n), those of a point in itself set to zero.
 
     Least squares and low rank allow a point in its own expression, where it says nothing of its neighbours.
@@ -27,12 +28,12 @@ def expressed(expression: SelfExpression, kernel: Kernel, rows: Tensor, truncate
     Parameters
     ----------
     expression : SelfExpression
-    kernel : Kernel
-    rows : tensor of shape (n, r)
+    K : tensor of shape (n, n)
+        The kernel matrix of the points.
     truncate : int or None
         How many coefficients of a point are kept.
     """
-    return _kept(expression.within(kernel.matrix(rows)).fill_diagonal_(0.0), expression, truncate)
+    return _kept(expression.within(K).fill_diagonal_(0.0), expression, truncate)
 
 
 def expressed_in(
@@ -77,9 +78,9 @@ class Graph:
         return (landmark_modularity if self.through_landmarks else modularity)(self.weights, labels)
 
 
-def joined_by(C: Matrix, *, doubly_stochastic: bool) -> Graph:
+def joined_by(C: Matrix, affinity: Affinity) -> Graph:
     """Return the graph of points that express each other."""
-    return Graph(C, symmetric_affinity(C, doubly_stochastic=doubly_stochastic), through_landmarks=False)
+    return Graph(C, affinity.weights(C), through_landmarks=False)
 
 
 def joined_through_landmarks(C: Matrix) -> Graph:

@@ -7,12 +7,12 @@ from torch import Tensor
 
 from mercer.clustering.expression.ridge import regularised_inverse
 from mercer.clustering.subspace.jacobians import jacobians
-from mercer.kernels import Kernel
+from mercer.kernels import Kernel, Linear
 
-# How line 6 turns a variance D into the weight of its direction.
+# How a variance D becomes the weight of its direction: as in line 6 of Algorithm 1, and as in Lemma 1.
 INVERSIONS = {
-    "lemma": lambda D, shrinkage: 1.0 / (D + shrinkage),
     "algorithm": lambda D, shrinkage: D / (D + shrinkage).square(),
+    "lemma": lambda D, shrinkage: 1.0 / (D + shrinkage),
 }
 
 
@@ -43,14 +43,30 @@ def latent_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | No
     -----
     O(n^3 + n^2 d + n d^2) for kernels with one pair of gradient weights; O(n^3 d) for others.
     """
-    G = jacobians(kernel, X)
     Q = regularised_inverse(kernel.matrix(X) if K is None else K, ridge)
+    if isinstance(kernel, Linear) and kernel.metric is None:
+        return _linear_latent_covariance(X, Q, ridge)
+    G = jacobians(kernel, X)
     Q2 = Q @ Q
     U, V = G.along(Q), G.along(Q2)  # rows u_i = G_i^T q and v_i = G_i^T Q q
     d, e = Q.diagonal()[:, None], Q2.diagonal()[:, None]
     crossed = (ridge * V / d).T @ U
     rank_two = crossed + crossed.T - (U * (1.0 / d + ridge * e / d.square())).T @ U
     return (G.outer_products(Q - ridge * Q2) + rank_two) / len(X)
+
+
+def _linear_latent_covariance(X: Tensor, Q: Tensor, ridge: float) -> Tensor:
+    """Return `latent_covariance` for k(x, z) = x^T z, where G_i = X for all points, in three products and not nine.
+
+    Then u_i and v_i are the rows of U = Q X and V = Q U, and sum_i G_i^T A G_i = n (X^T U - ridge U^T U). All terms
+    are products with U, and the whole is B^T U + U^T B for the B below.
+    """
+    U = Q @ X
+    V = Q @ U
+    d, e = Q.diagonal()[:, None], Q.square().sum(dim=1)[:, None]
+    B = 0.5 * len(X) * X + (ridge / d) * V - 0.5 * (1.0 / d + ridge * e / d.square() + len(X) * ridge) * U
+    half = B.T @ U
+    return (half + half.T) / len(X)
 
 
 def data_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | None = None) -> Tensor:
@@ -86,33 +102,26 @@ class Projection(NamedTuple):
 
     def matrix(self) -> Tensor:
         """Return the projection itself, symmetric of shape (d, d)."""
-        return (self.U * self.weights) @ self.U.T
+        return self.along_directions() @ self.U.T
+
+    def along_directions(self) -> Tensor:
+        """Return U diag(weights), of shape (d, r): the same inner products of projected rows, for half the work."""
+        return self.U * self.weights
 
 
-def shaped_projection(
-    covariance: Tensor, shrinkage: float, *, inversion: str | None, relative: bool = True, rank: int | None = None
-) -> Projection:
-    """Return the projection that gives a local covariance the wanted shape (Alg. 1, lines 5 to 9).
+def projection_by(U: Tensor, weights: Tensor, rank: int | None = None) -> Projection:
+    """Return the projection with the root of a weight, the largest made 1, for each direction (Alg. 1, lines 7 to 9).
 
     Parameters
     ----------
-    covariance : tensor of shape (d, d)
-    shrinkage : float
-        The lambda of line 6.
-    inversion : {"lemma", "algorithm"} or None
-        1 / (D + lambda) as in Lemma 1 and section 4.2, D / (D + lambda)^2 as in line 6: both make the covariance
-        isotropic, and the second also takes out directions in which it is small. None keeps D: elliptical, section 4.3.
-    relative : bool, default=True
-        Whether `shrinkage` is a share of the largest eigenvalue.
+    U : tensor of shape (d, d)
+        Orthonormal directions in the columns.
+    weights : tensor of shape (d,)
     rank : int, optional
         Keep only the directions of so many of the largest weights.
     """
-    D, U = torch.linalg.eigh(covariance)
-    D.clamp_(min=0.0)
-    if inversion is not None:
-        D = INVERSIONS[inversion](D, shrinkage * (D[-1] if relative else 1.0))
-    D = D / D.max()
+    weights = weights / weights.max()
     if rank is not None:
-        kept = torch.topk(D, min(rank, len(D))).indices
-        D, U = D[kept], U[:, kept]
-    return Projection(U, D.sqrt())
+        kept = torch.topk(weights, min(rank, len(weights))).indices
+        weights, U = weights[kept], U[:, kept]
+    return Projection(U, weights.sqrt())

@@ -13,10 +13,11 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number, refuse_sparse
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
-from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
-from mercer.clustering.expression.ridge import absolute_ridge
+from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import ASSIGNMENTS, assign, eigengap
-from mercer.clustering.subspace.candidates import Candidate, best_of
+from mercer.clustering.subspace.affinities import check_affinity
+from mercer.clustering.subspace.candidates import Candidate, Iterate, best_of, climbed, highest, iterate_of
+from mercer.clustering.subspace.feature_learning import check_feature_learning
 from mercer.clustering.subspace.features import (
     Features,
     in_their_span,
@@ -33,21 +34,11 @@ from mercer.clustering.subspace.graphs import (
     joined_by,
     joined_through_landmarks,
 )
-from mercer.clustering.subspace.precision import (
-    INVERSIONS,
-    Projection,
-    data_covariance,
-    latent_covariance,
-    shaped_projection,
-)
+from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
+from mercer.linalg import one_thread
 
-FEATURE_LEARNING = ("precision", "covariance", "none")
-# ridge="auto" tries these shares of the largest eigenvalue.
-RIDGES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3)
-# Line 3's where self-expression has no ridge of its own.
-LINE_3_RIDGE = 1e-3
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
 # n_landmarks=None takes all points up to the first number, and the second number of landmarks past it.
@@ -65,10 +56,10 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     local covariance shrinks what all points share and brings out what tells subspaces apart (Algorithm 1 of
     precision-subspace-clustering). ALGORITHMS has the formulas.
 
-    Nothing is chosen by labels. Every iterate t = 0 ... n_iter, the points as they came included, and every ridge is a
-    candidate, and the one whose clusters have the largest modularity is kept: how much more of the affinity lies inside
-    clusters than chance would put there. All candidates have graphs with as many neighbours a point, which makes them
-    comparable.
+    Nothing is chosen by labels. Every iterate t = 0 ... n_iter is a candidate, the points as they came included, each
+    with the ridges on the way to its best, and the one whose clusters have the largest modularity is kept: how much
+    more of the affinity lies inside clusters than chance would put there. All candidates have graphs with as many
+    neighbours a point, which makes them comparable. `mercer.papers` has the paper's own settings.
 
     Parameters
     ----------
@@ -80,35 +71,30 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         or an object of `mercer.clustering.expression`, with settings of its own.
     kernel : str, Kernel or callable, default="linear"
         In whose space points are expressed.
-    feature_learning : {"precision", "covariance", "none"}, default="precision"
+    feature_learning : {"precision", "covariance", "none"} or FeatureLearning, default="precision"
         "precision" makes the covariance of self-expression isotropic in the kernel's space. "covariance" projects by
-        the covariance itself, of self-expression mapped back to the data (section 4.3). "none" keeps the points.
+        the covariance itself, of self-expression mapped back to the data (section 4.3). "none" keeps the points. An
+        object of `mercer.clustering.subspace`, `Precision` or `Covariance`, has settings of its own.
     n_iter : int, default=2
         Projections at most.
     iterate : {"auto", "last"}, default="auto"
-        "auto" keeps the iterate of the largest modularity, "last" the last one, as the paper does.
+        "auto" keeps the iterate of the largest modularity, and ends with the first that does not raise it; "last" keeps
+        the last one, as the paper does.
     ridge : float or "auto", default="auto"
-        Of self-expression by "ridge" and "least_squares", and of line 3 of Algorithm 1. "auto" tries several, and is
-        0.001 of the largest eigenvalue for other kinds of self-expression.
-    shrinkage : float, default=0.1
-        The lambda of line 6: variances far below it are not told apart.
-    inversion : {"lemma", "algorithm"}, default="lemma"
-        How "precision" inverts a variance D: 1 / (D + lambda) as in Lemma 1, or D / (D + lambda)^2 as in line 6.
-    relative : bool, default=True
-        Whether `ridge` and `shrinkage` are shares of the largest eigenvalue, of the kernel matrix and the covariance.
-    n_directions : int or None, default=None
-        Keep so many directions of each projection; None keeps all.
+        Of self-expression by "ridge" and "least_squares", and of line 3 of Algorithm 1: a share of the kernel matrix's
+        largest eigenvalue. "auto" tries several, and is 0.001 for other kinds of self-expression. A `RidgeExpression`
+        brings its own.
     truncate : int, None or "auto", default="auto"
         How many coefficients of a point count, the largest; None counts all. "auto" is 6 for "ridge", "least_squares"
         and "low_rank", and None for those that are sparse by themselves.
-    doubly_stochastic : bool, default=False
-        Whether the affinity is scaled so that all its rows and columns sum to 1.
+    affinity : {"scaled", "plain", "doubly_stochastic"} or Affinity, default="scaled"
+        How coefficients become a graph: |C| + |C|^T, with every point's largest coefficient scaled to 1 first, or as it
+        is, as in the paper; or scaled so that all rows and columns sum to 1.
     normalize : bool, default=True
         Whether rows are scaled to length 1 first: subspaces have no lengths. After a projection they always are.
-    assign_labels : {"kmeans", "cluster_qr"}, default="kmeans"
-        How clusters come from eigenvectors: k-means, or without random choices.
-    n_init : int, default=10
-        Runs of k-means.
+    assign_labels : {"kmeans", "plain_kmeans", "cluster_qr"}, default="kmeans"
+        How clusters come from eigenvectors: k-means on unit rows, k-means as in scikit-learn's SpectralClustering, or
+        without random choices.
     max_clusters : int, default=20
         The most clusters that n_clusters="auto" takes.
     energy : float, default=0.98
@@ -117,8 +103,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     n_landmarks : int or None, default=None
         How many points, at most, others are expressed in. None takes all points up to 5000, and 2000 landmarks past it.
         Features are then learned, and choices made, on the landmarks alone.
-    landmarks : {"uniform", "kmeans++"}, default="kmeans++"
-        How landmarks are drawn.
     random_state : int, RandomState instance or None, default=None
         Draws landmarks, and starts Lanczos steps and k-means.
     working_memory : float, default=64.0
@@ -176,23 +160,17 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         *,
         self_expression: Any = "ridge",
         kernel: Any = "linear",
-        feature_learning: str = "precision",
+        feature_learning: Any = "precision",
         n_iter: int = 2,
         iterate: str = "auto",
         ridge: float | str = "auto",
-        shrinkage: float = 0.1,
-        inversion: str = "lemma",
-        relative: bool = True,
-        n_directions: int | None = None,
         truncate: int | str | None = "auto",
-        doubly_stochastic: bool = False,
+        affinity: Any = "scaled",
         normalize: bool = True,
         assign_labels: str = "kmeans",
-        n_init: int = 10,
         max_clusters: int = 20,
         energy: float = 0.98,
         n_landmarks: int | None = None,
-        landmarks: str = "kmeans++",
         random_state: Any = None,
         working_memory: float = WORKING_MEMORY,
     ) -> None:
@@ -203,19 +181,13 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.n_iter = n_iter
         self.iterate = iterate
         self.ridge = ridge
-        self.shrinkage = shrinkage
-        self.inversion = inversion
-        self.relative = relative
-        self.n_directions = n_directions
         self.truncate = truncate
-        self.doubly_stochastic = doubly_stochastic
+        self.affinity = affinity
         self.normalize = normalize
         self.assign_labels = assign_labels
-        self.n_init = n_init
         self.max_clusters = max_clusters
         self.energy = energy
         self.n_landmarks = n_landmarks
-        self.landmarks = landmarks
         self.random_state = random_state
         self.working_memory = working_memory
 
@@ -245,21 +217,43 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
         # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
         is_rotated = landmarks is None and self.normalize and is_rotation_invariant(kernel)
-        features = in_their_span(points) if is_rotated else Features(points)
-        n_iter = 0 if self.feature_learning == "none" else self.n_iter
-
-        candidates: list[Candidate] = []
-        for t in range(n_iter + 1):
-            if self.iterate == "auto" or self.ridge == "auto" or t == n_iter:
-                candidates += self._candidates(t, features, kernel, random)  # lines 13 to 15
-            if t < n_iter:
-                ridge = best_of(candidates, t).ridge if self.ridge == "auto" else float(self.ridge)
-                features = features.projected(self._projection(features.rows, kernel, ridge))  # lines 2 to 11
-        best = best_of(candidates, None if self.iterate == "auto" else n_iter)
+        # Factors by SciPy's BLAS, products by torch's and k-means by scikit-learn take turns, and the threads of the
+        # one spin while the others work: on two cores, two threads each took seven times as long as one.
+        with one_thread():
+            features = in_their_span(points) if is_rotated else Features(points)
+            best, candidates = self._learned(features, kernel, random)
         clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
         self._keep(best, clustering, X, kernel, landmarks)
         self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         return self
+
+    def _learned(
+        self, features: Features, kernel: Kernel, random: np.random.RandomState
+    ) -> tuple[Candidate, list[Candidate]]:
+        """Run Algorithm 1, with every iterate a candidate; return the one that is kept, and all."""
+        learner = check_feature_learning(self.feature_learning)
+        n_iter = 0 if learner is None else self.n_iter
+        ridges = ridges_of(self.self_expression, self.ridge)
+        iterates, place = [iterate_of(0, features, kernel)], ridges.start
+        candidates: list[Candidate] = []
+        for t in range(n_iter + 1):
+            iterate = iterates[0]
+            if self.iterate == "auto" or len(ridges.values) > 1 or len(iterates) > 1 or t == n_iter:
+                found = self._candidates(iterates, ridges, place, random)  # lines 13 to 15
+                is_better = not candidates or highest(found).modularity > highest(candidates).modularity
+                candidates += found
+                if self.iterate == "auto" and not is_better:
+                    break
+                best = best_of(found)
+                iterate = next(one for one in iterates if one.features is best.features)
+                place = ridges.values.index(best.ridge)
+            if learner is not None and t < n_iter:
+                ridge = ridges.absolute(place, iterate.largest)
+                projections = learner.projections(kernel, iterate.features.rows, iterate.K, ridge)  # lines 3 to 9
+                keep_axes = not is_rotation_invariant(kernel)
+                moved = [iterate.features.projected(P, keep_axes=keep_axes) for P in projections]  # lines 10 and 11
+                iterates = [iterate_of(t + 1, one, kernel) for one in moved]  # line 2
+        return best_of(candidates if self.iterate == "auto" else found), candidates
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of new points: that of the points which express them most.
@@ -290,23 +284,33 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         largest = np.bincount(self.labels_).argmax()
         return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 
-    def _candidates(self, t: int, features: Features, kernel: Kernel, random: np.random.RandomState) -> list[Candidate]:
-        """Return the clusterings of one iterate, one a ridge."""
-        found = []
-        for ridge, expression in self._expressions():
-            C = expressed(expression, kernel, features.rows, self._truncate())
-            clustering = self._clustered(joined_by(C, doubly_stochastic=self.doubly_stochastic), None, random)
-            found.append(Candidate(clustering, features, expression, ridge, t))
-        return found
+    def _candidates(
+        self, iterates: list[Iterate], ridges: Ridges, place: int, random: np.random.RandomState
+    ) -> list[Candidate]:
+        """Return clusterings of the same points under several projections, all at one ridge, the best at others too."""
+        first = [self._judged(iterate, ridges, place, random) for iterate in iterates]
+        best = max(range(len(first)), key=lambda i: first[i].modularity)
+
+        def judge(at: int) -> Candidate:
+            return first[best] if at == place else self._judged(iterates[best], ridges, at, random)
+
+        return [*(first[i] for i in range(len(first)) if i != best), *climbed(judge, place, len(ridges.values))]
+
+    def _judged(self, iterate: Iterate, ridges: Ridges, place: int, random: np.random.RandomState) -> Candidate:
+        """Return the clustering of one iterate at one ridge."""
+        C = expressed(ridges.solved(place, iterate.largest), iterate.K, self._truncate())
+        clustering = self._clustered(joined_by(C, check_affinity(self.affinity)), None, random)
+        return Candidate(clustering, iterate.features, ridges.expression(place), ridges.values[place], iterate.number)
 
     def _clustered(self, graph: Graph, n_clusters: int | None, random: np.random.RandomState) -> Clustering:
         """Return the clusters of a graph; as many as were asked for, unless their number is given."""
         if n_clusters is None and self.n_clusters != "auto":
             n_clusters = int(self.n_clusters)
         most = self.max_clusters if n_clusters is None else n_clusters
-        spectrum = graph.spectrum(most + FURTHER_VALUES, random)
-        k = eigengap(spectrum.eigenvalues[: most + 1]) if n_clusters is None else n_clusters
-        labels = assign(spectrum, k, method=self.assign_labels, n_init=self.n_init, random=random)
+        with one_thread():  # sparse products and k-means on few columns: more threads would wait for each other
+            spectrum = graph.spectrum(most + FURTHER_VALUES, random)
+            k = eigengap(spectrum.eigenvalues[: most + 1]) if n_clusters is None else n_clusters
+            labels = assign(spectrum, k, method=self.assign_labels, random=random)
         return Clustering(graph, spectrum, labels, k, graph.modularity(labels))
 
     def _extended(
@@ -320,25 +324,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             best.expression, kernel, best.features.rows, features, own, self._truncate(), self.working_memory
         )
         return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random)
-
-    def _expressions(self) -> list[tuple[float, SelfExpression]]:
-        """Return the kinds of self-expression to try, each with the ridge that it has, or that line 3 takes."""
-        expression = check_expression(self.self_expression)
-        if not isinstance(self.self_expression, str) or not isinstance(expression, RidgeExpression):
-            return [(LINE_3_RIDGE if self.ridge == "auto" else float(self.ridge), expression)]
-        ridges = RIDGES if self.ridge == "auto" else (float(self.ridge),)
-        return [(ridge, expression.with_params(ridge=ridge, relative=self.relative)) for ridge in ridges]
-
-    def _projection(self, X: Tensor, kernel: Kernel, ridge: float) -> Projection:
-        """Return the projection of one iteration of Algorithm 1."""
-        K = kernel.matrix(X)  # line 2
-        ridge = absolute_ridge(K, ridge, relative=self.relative)
-        covariance = latent_covariance if self.feature_learning == "precision" else data_covariance
-        Sigma = covariance(kernel, X, ridge, K=K)  # lines 3 and 4
-        inversion = self.inversion if self.feature_learning == "precision" else None
-        return shaped_projection(
-            Sigma, self.shrinkage, inversion=inversion, relative=self.relative, rank=self.n_directions
-        )  # lines 5 to 9
 
     def _keep(
         self, best: Candidate, clustering: Clustering, X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None
@@ -368,7 +353,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         if wanted >= n:
             return None
         return choose_landmarks(
-            rows.numpy(), wanted, self.landmarks, random_state=random, working_memory=self.working_memory
+            rows.numpy(), wanted, "kmeans++", random_state=random, working_memory=self.working_memory
         )
 
     def _truncate(self) -> int | None:
@@ -379,23 +364,19 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     def _check_parameters(self, X: np.ndarray) -> None:
         if self.n_clusters != "auto":
             check_n_clusters(self.n_clusters, X)
-        check_choice("feature_learning", self.feature_learning, FEATURE_LEARNING)
+        check_feature_learning(self.feature_learning)
+        check_affinity(self.affinity)
+        check_expression(self.self_expression)
         check_choice("iterate", self.iterate, ("auto", "last"))
-        check_choice("inversion", self.inversion, tuple(INVERSIONS))
         check_choice("assign_labels", self.assign_labels, ASSIGNMENTS)
-        check_choice("landmarks", self.landmarks, ("uniform", "kmeans++"))
         check_count("n_iter", self.n_iter, at_least=0)
-        check_count("n_init", self.n_init)
         check_count("max_clusters", self.max_clusters, at_least=2)
-        check_number("shrinkage", self.shrinkage, above=0.0)
         check_number("energy", self.energy, above=0.0, at_most=1.0)
         check_number("working_memory", self.working_memory, above=0.0)
-        check_expression(self.self_expression)
         if self.ridge != "auto":
             check_number("ridge", self.ridge, above=0.0)
-        for name in ("n_directions", "n_landmarks"):
-            if getattr(self, name) is not None:
-                check_count(name, getattr(self, name))
+        if self.n_landmarks is not None:
+            check_count("n_landmarks", self.n_landmarks)
         if self.truncate is not None and self.truncate != "auto":
             check_count("truncate", self.truncate)
 

@@ -1,0 +1,143 @@
+"""Feature learning by shaping the local covariance of self-expression (Alg. 1 and section 4.3), one object a target."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from mercer.checks import check_choice, check_count, check_number
+from mercer.clustering.subspace.precision import (
+    INVERSIONS,
+    Projection,
+    data_covariance,
+    latent_covariance,
+    projection_by,
+)
+from mercer.exceptions import invalid_parameter
+from mercer.kernels import Kernel
+
+# Whose local covariance is shaped: that of self-expression in the kernel's space, or mapped back to the data.
+COVARIANCES = {"latent": latent_covariance, "data": data_covariance}
+
+
+class FeatureLearning(BaseEstimator, ABC):
+    """How points are projected so that their self-expression has a local covariance of the wanted shape.
+
+    A subclass says with `shaped` which shape; its `space` says whose covariance. It is a value: its methods never
+    change it.
+    """
+
+    space: str
+
+    @abstractmethod
+    def shaped(self, covariance: Tensor) -> list[Projection]:
+        """Return the projections to try, one at least, that give a covariance the shape (Alg. 1, lines 5 to 9)."""
+
+    def projections(self, kernel: Kernel, X: Tensor, K: Tensor, ridge: float) -> list[Projection]:
+        """Return the projections of points to try next (Alg. 1, lines 3 to 9).
+
+        Parameters
+        ----------
+        kernel : Kernel
+            With numbers for its bandwidths.
+        X : tensor of shape (n, d)
+        K : tensor of shape (n, n)
+            The kernel matrix of X.
+        ridge : float
+            The lambda of line 3, absolute.
+        """
+        check_choice("space", self.space, tuple(COVARIANCES))
+        return self.shaped(COVARIANCES[self.space](kernel, X, ridge, K=K))
+
+
+class Precision(FeatureLearning):
+    """Project by the inverse of the covariance, which becomes isotropic.
+
+    Self-expression is then equally sensitive in all directions: what all points share is shrunk, and what tells
+    subspaces apart comes out.
+
+    Parameters
+    ----------
+    shrinkage : float, default=0.3
+        The lambda of line 6: variances far below it are not told apart.
+    inversion : {"auto", "algorithm", "lemma"}, default="auto"
+        How a variance D is inverted: D / (D + lambda)^2 as in line 6, which also takes out directions in which it is
+        small, or 1 / (D + lambda) as in Lemma 1. "auto" offers both, for the clusters to decide: line 6 suits faces,
+        the lemma digits and objects.
+    relative : bool, default=True
+        Whether `shrinkage` is a share of the largest variance.
+    n_directions : int or None, default=None
+        Keep so many directions, those of the largest weights (a target of low rank, section 4.3); None keeps all.
+    space : {"latent", "data"}, default="latent"
+        Whether the covariance is that in the kernel's space, or mapped back to the data.
+    """
+
+    def __init__(
+        self,
+        shrinkage: float = 0.3,
+        *,
+        inversion: str = "auto",
+        relative: bool = True,
+        n_directions: int | None = None,
+        space: str = "latent",
+    ) -> None:
+        self.shrinkage = shrinkage
+        self.inversion = inversion
+        self.relative = relative
+        self.n_directions = n_directions
+        self.space = space
+
+    def shaped(self, covariance: Tensor) -> list[Projection]:
+        check_choice("inversion", self.inversion, ("auto", *INVERSIONS))
+        shrinkage = check_number("shrinkage", self.shrinkage, above=0.0)
+        D, U = _variances(covariance)
+        strength = shrinkage * float(D[-1]) if self.relative else shrinkage
+        tried = INVERSIONS if self.inversion == "auto" else (self.inversion,)
+        return [projection_by(U, INVERSIONS[name](D, strength), _checked_rank(self.n_directions)) for name in tried]
+
+
+class Covariance(FeatureLearning):
+    """Project by the covariance itself: an elliptical target, long within subspaces and short across (section 4.3).
+
+    Parameters
+    ----------
+    n_directions : int or None, default=None
+        Keep so many directions, those of the largest variance; None keeps all.
+    space : {"data", "latent"}, default="data"
+        Whether the covariance is that of self-expression mapped back to the data, or in the kernel's space.
+    """
+
+    def __init__(self, *, n_directions: int | None = None, space: str = "data") -> None:
+        self.n_directions = n_directions
+        self.space = space
+
+    def shaped(self, covariance: Tensor) -> list[Projection]:
+        D, U = _variances(covariance)
+        return [projection_by(U, D, _checked_rank(self.n_directions))]
+
+
+def _variances(covariance: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the variances, ascending and not negative, and their directions (Alg. 1, line 5)."""
+    D, U = torch.linalg.eigh(covariance)
+    return D.clamp_(min=0.0), U
+
+
+def _checked_rank(n_directions: int | None) -> int | None:
+    return None if n_directions is None else check_count("n_directions", n_directions)
+
+
+SHORTHANDS: dict[str, type[FeatureLearning]] = {"precision": Precision, "covariance": Covariance}
+
+
+def check_feature_learning(feature_learning: Any) -> FeatureLearning | None:
+    """Return a FeatureLearning: a short-hand such as "precision" becomes one with its defaults, "none" becomes None."""
+    if isinstance(feature_learning, str) and feature_learning in SHORTHANDS:
+        return SHORTHANDS[feature_learning]()
+    if isinstance(feature_learning, str) and feature_learning == "none":
+        return None
+    if not isinstance(feature_learning, FeatureLearning):
+        allowed = [*SHORTHANDS, "none"]
+        raise invalid_parameter("feature_learning", feature_learning, allowed, "A FeatureLearning will do too.")
+    return feature_learning
