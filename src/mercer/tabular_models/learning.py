@@ -151,8 +151,11 @@ def learn(
     # Distinct rows come in an order of their own; in random order the first few are a sample of all.
     order = random.permutation(len(table))
     place = order[: max(JUDGE_ROWS, METRIC_ROWS)]
-    rows = Rows(table, table.take(place), table.take(place[:JUDGE_ROWS]), place)
-    few = table.take(order[:SCREEN_ROWS])
+    # Of few rows these are one table, with one copy of every warp.
+    some = table.take(place)
+    judged = some if len(some) <= JUDGE_ROWS else table.take(place[:JUDGE_ROWS])
+    few = judged if len(judged) <= SCREEN_ROWS else table.take(order[:SCREEN_ROWS])
+    rows = Rows(table, some, judged, place)
     identities = [Setting(kernel, warp) for warp in warps_of(space.warp, table, WARPS) for kernel in space.kernels]
     in_leaves = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS
     metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]

@@ -68,6 +68,7 @@ class Table:
         self.X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
         self.standardize, self.device = standardize, device
         self._whole = whole
+        self._taken: tuple[Table, Tensor] | None = None
         self._fitted: dict[Any, ColumnWarp] = {}
         self._warped: dict[Any, Tensor] = {}
 
@@ -120,8 +121,12 @@ class Table:
         """Return the columns under a warp, as a tensor."""
         key = warp if isinstance(warp, str) else tuple(warp)
         if key not in self._warped:
-            transformed = self.columns(warp).transform(self.X.astype(np.float64, copy=False))
-            self._warped[key] = as_tensor(transformed, dtype=self.y.dtype, device=self.device)
+            source, rows = self._taken if self._taken is not None else (None, None)
+            if source is not None and key in source._warped:
+                self._warped[key] = source._warped[key][rows]
+            else:
+                transformed = self.columns(warp).transform(self.X.astype(np.float64, copy=False))
+                self._warped[key] = as_tensor(transformed, dtype=self.y.dtype, device=self.device)
         return self._warped[key]
 
     def take(self, index: np.ndarray) -> "Table":
@@ -146,7 +151,8 @@ class Table:
             standardize=self.standardize,
             device=self.device,
         )
-        taken._warped = {key: Z[rows] for key, Z in self._warped.items()}
+        # Warps that nobody asks for are not copied: of a wide table each is as large as the table.
+        taken._taken = (self, rows)
         return taken
 
 
