@@ -16,7 +16,7 @@ from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
 from mercer.tables.frames import as_frame, column_names, listed, optional, positions
 from mercer.tables.kinds import KINDS
 from mercer.tables.level_means import LevelMeans, Target
-from mercer.tables.readers import Numbers, Reading, without_null_strings
+from mercer.tables.readers import Numbers, Reading, infinity_in, without_null_strings
 from mercer.tables.target import check_target
 
 TARGETS = ("auto", "numbers", "classes")
@@ -280,7 +280,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input."
             )
-        return {name: frame.iloc[:, place].rename(name) for name, place in zip(self._names(), places, strict=True)}
+        read_as_numbers = self._read_as_numbers(reset)
+        columns: dict[str, Any] = {}
+        for name, place, dtype in zip(self._names(), places, frame.dtypes.iloc[places], strict=True):
+            # A Series takes a hundred times the memory of the few numbers in a column of a wide table.
+            if name in read_as_numbers and isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                columns[name] = frame.iloc[:, place].to_numpy()
+                if np.isinf(columns[name]).any():
+                    raise infinity_in(name)
+            else:
+                columns[name] = frame.iloc[:, place].rename(name)
+        return columns
+
+    def _read_as_numbers(self, reset: bool) -> set[str]:
+        """Return the columns of which nothing but their numbers is asked, if their dtype has them."""
+        if reset:
+            return set(self._names()) - set(self.kinds if isinstance(self.kinds, Mapping) else ())
+        others = {encoded.name for encoded in self.columns_ if not isinstance(encoded.reader, Numbers)}
+        return set(self._names()) - others
 
     def _names(self) -> list[str]:
         known = getattr(self, "feature_names_in_", None)

@@ -71,6 +71,11 @@ def level_codes(texts: np.ndarray, levels: list[str], missing: bool) -> np.ndarr
     return np.array([place.get(text, -1) for text in texts], dtype=int)
 
 
+def infinity_in(name: str) -> ValueError:
+    """Build the error for a column with infinite numbers."""
+    return ValueError(f"column {name!r} of X contains infinity: numbers must be finite, or missing.")
+
+
 # ---- the readers -----------------------------------------------------------------------------------------------
 
 
@@ -101,7 +106,7 @@ class Numbers:
             numbers = converted.to_numpy(dtype=np.float64, na_value=np.nan)
             unreadable = np.isnan(numbers) & values.notna().to_numpy(dtype=bool)
         if np.isinf(numbers).any():
-            raise ValueError(f"column {column.name!r} of X contains infinity: numbers must be finite, or missing.")
+            raise infinity_in(column.name)
         return Reading(numbers[:, None], unreadable)
 
     def names(self, column: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ class Table:
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        Distinct rows.
+        Distinct rows; None for a part of a table, which `take` makes.
     y : tensor of shape (n, c)
         Centered targets; of identical rows their mean.
     weights : tensor of shape (n,) or None
@@ -55,7 +55,7 @@ class Table:
 
     def __init__(
         self,
-        X: np.ndarray,
+        X: np.ndarray | None,
         y: Tensor,
         weights: Tensor | None,
         center: np.ndarray,
@@ -65,7 +65,7 @@ class Table:
         standardize: bool = True,
         device: Any = None,
     ) -> None:
-        self.X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
+        self._X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
         self.standardize, self.device = standardize, device
         self._whole = whole
         self._taken: tuple[Table, Tensor] | None = None
@@ -99,7 +99,20 @@ class Table:
         )
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.y)
+
+    @property
+    def X(self) -> np.ndarray:
+        """The rows as they came, of shape (n, d); those of a part of a table are copied when they are asked for."""
+        if self._X is None:
+            source, rows = cast("tuple[Table, Tensor]", self._taken)
+            self._X = source.X[rows.cpu().numpy()]
+        return self._X
+
+    @property
+    def n_columns(self) -> int:
+        """The number d of columns."""
+        return self.X.shape[1] if self._taken is None else self._taken[0].n_columns
 
     @property
     def mass(self) -> Tensor:
@@ -142,7 +155,7 @@ class Table:
             scatter = self.repeats.scatter * (further / self.repeats.further)
             repeats = Repeats(further, scatter) if further else None
         taken = Table(
-            self.X[index],
+            None,
             self.y[rows],
             None if self.weights is None else self.weights[rows],
             self.center,
@@ -151,7 +164,7 @@ class Table:
             standardize=self.standardize,
             device=self.device,
         )
-        # Warps that nobody asks for are not copied: of a wide table each is as large as the table.
+        # Neither rows nor warps are copied before they are asked for: of a wide table each is as large as the table.
         taken._taken = (self, rows)
         return taken
 
