@@ -24,6 +24,10 @@ class InvalidParameterError(ValueError):
     """A parameter has a value that is not allowed."""
 
 
+class TooLargeError(ValueError):
+    """A finite number in the data is so large that its square is not one."""
+
+
 class NumericalError(ArithmeticError):
     """A computation cannot go on: a matrix that must be positive definite is not, or a first step is not finite."""
 

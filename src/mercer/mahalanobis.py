@@ -251,10 +251,12 @@ class Mahalanobis(BaseEstimator):
 def _worthwhile_origin(X: Tensor) -> Tensor | None:
     """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy).
 
-    Column by column: the metric may look at a column whose offset a wider one would hide.
+    Column by column: the metric may look at a column whose offset a wider one would hide. A column whose mean is that of
+    one far number stays where it is, or all the others would lose their digits.
     """
     origin = X.mean(dim=0)
-    return origin if bool((origin.square() > 0.9 * X.square().mean(dim=0)).any()) else None
+    worthwhile = origin.square() > 0.9 * X.square().mean(dim=0)
+    return torch.where(worthwhile, origin, 0.0) if bool(worthwhile.any()) else None
 
 
 def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:

@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.checks import all_or_nothing, check_choice, check_count, check_flag, refuse_sparse
+from mercer.checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    refuse_sparse,
+    refuse_too_large,
+    validated,
+)
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tables.choice import find_readers
 from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
@@ -255,7 +263,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if frame is not None:
             return self._columns_of_frame(frame, reset)
         refuse_sparse(self, X)
-        array = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        array = validated(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
         names = [f"x{i}" for i in range(array.shape[1])] if reset else self._names()
         plain = array.dtype.kind in "biuf"
         if plain and (not self.kinds if reset else all(isinstance(c.reader, Numbers) for c in self.columns_)):
@@ -288,6 +296,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 columns[name] = frame.iloc[:, place].to_numpy()
                 if np.isinf(columns[name]).any():
                     raise infinity_in(name)
+                refuse_too_large(columns[name][:, None], "X", [name])
             else:
                 columns[name] = frame.iloc[:, place].rename(name)
         return columns

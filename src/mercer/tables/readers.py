@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mercer.checks import refuse_too_large
 from mercer.tables.frames import optional
 
 # What people write for "missing": the strings that skrub and pandas take for it. Case counts: Nat may be a name.
@@ -107,6 +108,7 @@ class Numbers:
             unreadable = np.isnan(numbers) & values.notna().to_numpy(dtype=bool)
         if np.isinf(numbers).any():
             raise infinity_in(column.name)
+        refuse_too_large(numbers[:, None], "X", [column.name])
         return Reading(numbers[:, None], unreadable)
 
     def names(self, column: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
@@ -18,6 +18,7 @@ from mercer.checks import (
     check_number,
     check_probability,
     refuse_sparse,
+    validated,
 )
 from mercer.exceptions import DataWarning, MercerWarning, invalid_parameter
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
@@ -211,7 +212,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self
         """
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         targets = y.reshape(len(y), -1).astype(np.float64)
         weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)

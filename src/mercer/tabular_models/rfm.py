@@ -5,10 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
+from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse, validated
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learning import Learned
@@ -206,7 +205,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         self
         """
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         table, rows = self._table(X, y, sample_weight)
         learned = self._learn_ridge(table, RidgeFitter())
