@@ -20,7 +20,7 @@ from mercer.checks import (
     refuse_sparse,
     validated,
 )
-from mercer.exceptions import DataWarning, MercerWarning, invalid_parameter
+from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
@@ -248,9 +248,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         for k in range(fold.max() + 1):
             inside, outside = used[fold == k], used[fold != k]
             model = clone(self).set_params(interval_folds=None, random_state=int(random.randint(2**31 - 1)))
-            with warnings.catch_warnings():
-                # What there is to warn about, the fit of all rows has said.
-                warnings.simplefilter("ignore", MercerWarning)
+            # What there is to warn about, the fit of all rows has said.
+            with ignored(MercerWarning):
                 model.fit(X[outside], y[outside], None if weights is None else weights[outside])
             mean, std = (part.reshape(len(inside), -1) for part in model.predict(X[inside], return_std=True))
             score[fold == k] = np.abs(targets[inside] - mean) / std
