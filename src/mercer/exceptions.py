@@ -64,7 +64,7 @@ _FILTERS = _Filters()
 
 @contextmanager
 def ignored(category: type[Warning], message: str = "") -> Iterator[None]:
-    """Ignore warnings of a kind inside the block, those that begin with `message` (a regular expression) if it is given.
+    """Ignore warnings of a kind inside the block; only those that begin with `message`, a regular expression.
 
     Filters belong to the whole process. Where two threads overlap, `warnings.catch_warnings` lets the second to enter
     keep the filters of the first, and put them back for good when it leaves. Here the first to enter keeps the filters

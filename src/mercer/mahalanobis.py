@@ -251,8 +251,8 @@ class Mahalanobis(BaseEstimator):
 def _worthwhile_origin(X: Tensor) -> Tensor | None:
     """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy).
 
-    Column by column: the metric may look at a column whose offset a wider one would hide. A column whose mean is made by
-    one far number stays where it is, or all other numbers in it would lose their digits.
+    Column by column: the metric may look at a column whose offset a wider one would hide. A column whose mean is that
+    of one far number stays where it is, or all other numbers in it would lose their digits.
     """
     origin = X.mean(dim=0)
     worthwhile = origin.square() > 0.9 * X.square().mean(dim=0)

@@ -31,6 +31,7 @@ from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.support import seen_variances, support_of
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.target_outliers import without_outliers
 from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
 from mercer.tabular_models.target_warp_choice import chosen_warps
 
@@ -215,9 +216,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         targets = y.reshape(len(y), -1).astype(np.float64)
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
+        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
-        table, rows = self._table(X, forward_of(warps, targets), sample_weight)
+        bent = forward_of(warps, targets)
+        table, rows = self._table(X, bent, without_outliers(bent, weights, targets))
         given = None if self.noise == "auto" else self.noise / self.output_scale
         learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
