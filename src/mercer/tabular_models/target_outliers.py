@@ -6,8 +6,8 @@ import numpy as np
 
 from mercer.exceptions import DataWarning
 
-# A single target this many times as far from the middle as every other is no part of their distribution: of 300 draws of
-# a lognormal it happens in one sample of 200, of a Cauchy in one of 5, and on none of 23 tables is it twice as far.
+# A single target this many times as far from the middle as every other is no part of their distribution: among 300
+# draws of a lognormal it happens in one sample of 200, of a Cauchy in one of 5; on none of 23 tables is it twice as far.
 ALONE = 5.0
 # A few of them, up to this share, must be so many times as far: a rare group may be far away and right.
 TOGETHER, SHARE_OF_FEW = 1000.0, 0.01
@@ -56,8 +56,8 @@ def without_outliers(targets: np.ndarray, weights: np.ndarray, as_given: np.ndar
     places = np.argwhere(beyond)
     shown = ", ".join(f"{named[row, c]:.4g} in row {row}" for row, c in places[:5])
     warnings.warn(
-        f"y has {shown}{' and others' if len(places) > 5 else ''} (counted from 0), at least {ALONE:g} times as far from "
-        "the middle as every other target: left out of the fit. Correct the number; if it is right, predict the "
+        f"y has {shown}{' and others' if len(places) > 5 else ''} (counted from 0), at least {ALONE:g} times as far "
+        "from the middle as every other target: left out of the fit. Correct the number; if it is right, predict the "
         "logarithm of y.",
         DataWarning,
         stacklevel=5,
