@@ -7,8 +7,8 @@ import numpy as np
 from mercer.exceptions import DataWarning
 
 # A single target this many times as far from the middle as every other is no part of their distribution: among 300
-# draws of a lognormal it happens in one sample of 200, of a Cauchy in one of 5; on none of 23 tables is it twice as far.
-ALONE = 5.0
+# draws of a Cauchy it happens in one sample of 20, of a lognormal in none of 2000; on none of 23 tables is it twice as far.
+ALONE = 20.0
 # A few of them, up to this share, must be so many times as far: a rare group may be far away and right.
 TOGETHER, SHARE_OF_FEW = 1000.0, 0.01
 # Of fewer different values nobody can say which is the wrong one.
