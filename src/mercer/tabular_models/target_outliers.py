@@ -7,7 +7,7 @@ import numpy as np
 from mercer.exceptions import DataWarning
 
 # A single target this many times as far from the middle as every other is no part of their distribution: among 300
-# draws of a Cauchy it happens in one sample of 20, of a lognormal in none of 2000; on none of 23 tables is it twice as far.
+# draws of a Cauchy it happens in one sample of 20, of a lognormal in none of 2000, and on none of 23 tables is it 2.
 ALONE = 20.0
 # A few of them, up to this share, must be so many times as far: a rare group may be far away and right.
 TOGETHER, SHARE_OF_FEW = 1000.0, 0.01
