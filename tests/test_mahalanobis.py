@@ -142,12 +142,13 @@ def test_importances_are_the_diagonal(make):
 def test_directions_are_unit_eigenvectors_in_order_of_their_share(make):
     M = metric_matrix(make(4), 4)
     rows, shares = make(4).directions(n_features=4)
-    assert_allclose(rows @ rows.T, np.eye(4), atol=1e-12)
+    assert len(rows) == np.linalg.matrix_rank(M)
+    assert_allclose(rows @ rows.T, np.eye(len(rows)), atol=1e-12)
     assert_allclose(M @ rows.T, rows.T * (shares * np.trace(M)), atol=1e-12)
     assert (np.diff(shares) <= 1e-15).all()
     assert_allclose(shares.sum(), 1.0)
     assert (shares >= 0).all()
-    assert (rows[np.arange(4), np.abs(rows).argmax(axis=1)] > 0).all()
+    assert (rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)] > 0).all()
     few, few_shares = make(4).directions(2, n_features=4)
     assert_array_equal(few, rows[:2])
     assert_array_equal(few_shares, shares[:2])
@@ -241,3 +242,19 @@ def test_matrices_that_are_no_metric_are_named(matrix):
         ValueError, match=r"(?s)matrix=.* is not allowed: matrix must be (symmetric|positive semi-definite)"
     ):
         Mahalanobis.from_matrix(matrix)
+
+
+def test_the_metric_of_fewer_outer_products_than_columns_is_that_of_their_sum():
+    G = numbers(6, 40, seed=5)
+    G[3] = G[2]
+    narrow = Mahalanobis.from_outer_products(torch.from_numpy(G))
+    assert narrow.factor.shape == (40, 5)
+    assert_allclose(narrow.matrix(), G.T @ G, atol=1e-12)
+    columns = narrow.factor.T @ narrow.factor
+    assert_allclose(columns, np.diag(np.diag(columns)), atol=1e-12)
+
+
+def test_directions_of_a_wide_metric_need_no_square_matrix():
+    rows, shares = Mahalanobis(numbers(50_000, 2, seed=6)).directions(10)  # M would take 20 GB
+    assert rows.shape == (2, 50_000)
+    assert_allclose(shares.sum(), 1.0)

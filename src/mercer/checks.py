@@ -8,14 +8,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.validation import validate_data
 
-from mercer.exceptions import invalid_parameter
+from mercer.exceptions import TooLargeError, invalid_parameter
 
 Choice = TypeVar("Choice", bound=str)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # The kinds of numbers that estimators compute in; arrays of others become the first.
 PRECISIONS = [np.float64, np.float32]
+# Beyond these, squared distances, or the squares of kernel values that are sums over landmarks, are no numbers any more
+# (the fourth root of the largest float64; of float32, where few would be left, nearly the square root).
+LARGEST_NUMBERS = {np.dtype(np.float64): 1e75, np.dtype(np.float32): 1e17}
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -43,6 +47,40 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
             f"dense columns of it before {name} in a pipeline: sklearn.decomposition.TruncatedSVD(100), or the "
             "landmarks of sklearn.kernel_approximation.Nystroem. X.toarray() will do where the columns are few."
         )
+
+
+def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """Return X, or X and y, checked by scikit-learn's `validate_data`, all numbers small enough to compute with."""
+    found = validate_data(estimator, X, y, **options)
+    has_target = not (isinstance(y, str) and y == "no_validation") and y is not None
+    rows, target = found if has_target else (found, None)
+    names = getattr(estimator, "feature_names_in_", None)
+    refuse_too_large(rows, "X", names)
+    if target is not None:
+        refuse_too_large(target, "y")
+    return found
+
+
+def refuse_too_large(values: np.ndarray, name: str, columns: Any = None) -> None:
+    """Raise if a number is too large for its square to be one, with the row, the column and what to do.
+
+    One such number would make a distance infinite, and differences of infinite distances are NaN. NaN itself passes.
+    """
+    largest = LARGEST_NUMBERS.get(np.asarray(values).dtype)
+    if largest is None or values.size == 0:
+        return
+    if (np.fmax.reduce(values, axis=None) <= largest) and (np.fmin.reduce(values, axis=None) >= -largest):
+        return
+    place = np.argwhere(np.abs(values) > largest)
+    if not len(place):
+        return
+    row, column = int(place[0][0]), int(place[0][1]) if values.ndim > 1 else None
+    where = "" if column is None else f" in column {column if columns is None else repr(str(columns[column]))}"
+    raise TooLargeError(
+        f"{name} has the number {values[tuple(place[0])]:.3g}{where} of row {row} (counted from 0), and "
+        f"{len(place)} beyond {largest:g} in all: in {values.dtype} they are too large to be squared and added. "
+        "Correct them, mark them as missing, or take the logarithm of the column."
+    )
 
 
 def check_number(

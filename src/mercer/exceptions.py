@@ -1,6 +1,9 @@
 """Warnings and errors that name what was received and what is allowed."""
 
-from collections.abc import Iterable
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -24,6 +27,10 @@ class InvalidParameterError(ValueError):
     """A parameter has a value that is not allowed."""
 
 
+class TooLargeError(ValueError):
+    """A finite number in the data is so large that its square is not one."""
+
+
 class NumericalError(ArithmeticError):
     """A computation cannot go on: a matrix that must be positive definite is not, or a first step is not finite."""
 
@@ -41,3 +48,39 @@ def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint:
     if not isinstance(allowed, str):
         allowed = "one of " + ", ".join(repr(choice) for choice in allowed)
     return InvalidParameterError(f"{name}={value!r} is not allowed: {name} must be {allowed}. {hint}".rstrip())
+
+
+class _Filters:
+    """How many blocks of `ignored` are entered at the moment, and the filters before the first of them."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self.before: list[Any] = []
+
+
+_FILTERS = _Filters()
+
+
+@contextmanager
+def ignored(category: type[Warning], message: str = "") -> Iterator[None]:
+    """Ignore warnings of a kind inside the block; only those that begin with `message`, a regular expression.
+
+    Filters belong to the whole process. Where two threads overlap, `warnings.catch_warnings` lets the second to enter
+    keep the filters of the first, and put them back for good when it leaves. Here the first to enter keeps the filters
+    and the last to leave puts them back.
+    """
+    with _FILTERS.lock:
+        if _FILTERS.depth == 0:
+            _FILTERS.before = list(warnings.filters)
+        _FILTERS.depth += 1
+        warnings.filterwarnings("ignore", message=message, category=category)
+    try:
+        yield
+    finally:
+        with _FILTERS.lock:
+            _FILTERS.depth -= 1
+            if _FILTERS.depth == 0:
+                # In place, by the module's own functions: copies of the list and of its version stay right.
+                warnings.filters[:] = _FILTERS.before  # type: ignore[index]
+                warnings._filters_mutated()  # type: ignore[attr-defined]

@@ -74,6 +74,19 @@ class Mahalanobis(BaseEstimator):
             kept[check_count("rank", rank, at_least=0) :] = False
         return cls(np.ascontiguousarray(vectors[:, kept] * np.sqrt(values[kept])))
 
+    @classmethod
+    def from_outer_products(cls, rows: Tensor) -> "Mahalanobis":
+        """Build the metric M = sum_i g_i g_i^T of fewer rows g_i than columns, in their span: M itself is never formed.
+
+        The eigenvectors of M that count are combinations of the rows, G^T u with u an eigenvector of the small matrix
+        G G^T of the same eigenvalue. O(n^2 d) time and O(nd) memory, where M would take O(d^3) and O(d^2).
+        """
+        G = rows.detach().to("cpu", torch.float64)
+        values, vectors = torch.linalg.eigh(G @ G.T)
+        values, vectors = values.flip(0), vectors.flip(1)
+        kept = values > G.shape[1] * torch.finfo(G.dtype).eps * values[0].clamp(min=0.0)
+        return cls((G.T @ vectors[:, kept]).contiguous().numpy())
+
     @property
     def kind(self) -> str:
         """'identity', 'diagonal' or 'full' (of any rank)."""
@@ -172,7 +185,7 @@ class Mahalanobis(BaseEstimator):
         """Return the principal directions of M: unit vectors in rows, and the share of trace(M) of each.
 
         A direction is a combination of inputs that the model looks at; its sign is such that the largest entry is
-        positive.
+        positive. A full metric has as many as L has columns, at most: the others count for nothing.
         """
         if self.kind != "full":
             # The columns are the directions, and no matrix is needed, however many there are.
@@ -182,8 +195,8 @@ class Mahalanobis(BaseEstimator):
             rows = np.zeros((len(order), d))
             rows[np.arange(len(order)), order] = 1.0
             return rows, weights[order] / weights.sum() if weights.sum() > 0 else weights[order]
-        values, vectors = np.linalg.eigh(self.matrix(n_features))
-        values, rows = np.maximum(values[::-1], 0.0), vectors.T[::-1]
+        rows, singular, _ = np.linalg.svd(self._numpy_factor(), full_matrices=False)
+        values, rows = singular**2, rows.T
         rows = rows * np.sign(rows[np.arange(len(rows)), np.abs(rows).argmax(axis=1)])[:, None]
         shares = values / values.sum() if values.sum() > 0 else values
         return rows[:n_directions], shares[:n_directions]
@@ -238,10 +251,12 @@ class Mahalanobis(BaseEstimator):
 def _worthwhile_origin(X: Tensor) -> Tensor | None:
     """Return the mean of the rows, or None where moving them there would not save a digit (and costs a copy).
 
-    Column by column: the metric may look at a column whose offset a wider one would hide.
+    Column by column: the metric may look at a column whose offset a wider one would hide. A column whose mean is that
+    of one far number stays where it is, or all other numbers in it would lose their digits.
     """
     origin = X.mean(dim=0)
-    return origin if bool((origin.square() > 0.9 * X.square().mean(dim=0)).any()) else None
+    worthwhile = origin.square() > 0.9 * X.square().mean(dim=0)
+    return torch.where(worthwhile, origin, 0.0) if bool(worthwhile.any()) else None
 
 
 def check_metric(metric: Any, name: str = "metric") -> Mahalanobis:

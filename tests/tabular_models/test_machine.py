@@ -5,11 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
 from mercer import ColumnWarp, Mahalanobis
-from mercer.kernels import Gaussian, Laplace, ProductMatern32
+from mercer.kernels import Custom, Gaussian, Laplace, ProductMatern32
+from mercer.linalg.threads import FEW_ROWS
 from mercer.tabular_models.machine import Machine, packed_triangle, unpacked_triangle
 from mercer.tabular_models.partition import Partition
 from tests import naive
@@ -205,3 +207,23 @@ def test_no_question_changes_the_rows_or_what_is_asked():
         assert_array_equal(ask(AT), before)
     assert_array_equal(fitted.rows, rows)
     assert_array_equal(at, AT)
+
+
+@pytest.mark.parametrize(("n", "m", "threads"), [(5, 40, 1), (1000, 1000, 1), (FEW_ROWS, FEW_ROWS, 2), (30_000, 50, 2)])
+def test_few_rows_are_predicted_with_one_thread(n, m, threads):
+    seen, before = [], torch.get_num_threads()
+
+    def counted(X, Z):
+        seen.append(torch.get_num_threads())
+        return X[:, :1] @ Z[:, :1].T
+
+    rows = numbers(m, 1)
+    columns = ColumnWarp(standardize=False).fit(rows)
+    machine = Machine(Custom(counted), columns, rows, np.ones((m, 1)), 0.1, 1.0, np.ones(1))
+    torch.set_num_threads(2)
+    try:
+        machine.mean(numbers(n, 1))
+        assert set(seen) == {threads}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

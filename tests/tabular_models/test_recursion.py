@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from mercer.kernels import Laplace
+from mercer.agop import agop
+from mercer.kernels import Gaussian, Laplace
 from mercer.selection import best, evaluate
 from mercer.tabular_models import recursive_features
 from mercer.tabular_models.recursion import next_metric
 from tests import naive
+from tests.examples_of import numbers
 
 
 def toy(n=40, d=4, seed=0):
@@ -86,3 +88,20 @@ def test_a_constant_target_leaves_the_metric_as_it_was_and_finite_scores():
     assert len(iterates) == 3
     assert all(np.isfinite(c.score) for c in iterates)
     np.testing.assert_allclose(iterates[-1].kernel.single_metric().matrix(4), np.diag([1.0, 4.0, 9.0, 16.0]))
+
+
+@pytest.mark.parametrize("outputs", [(), (2,)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fewer_gradients_than_columns_stay_in_their_span(outputs, weighted):
+    X, alpha = torch.from_numpy(numbers(5, 30, seed=0)), torch.from_numpy(numbers(5, *outputs, seed=1))
+    weights = torch.linspace(0.5, 2.0, 5, dtype=torch.float64) if weighted else None
+    kernel = Gaussian(4.0)
+    learned = next_metric(kernel, X, X, alpha, "full", weights)
+    M = agop(kernel, X, X, alpha, weights=weights).numpy()
+    assert learned.factor.shape[1] <= 5 * (2 if outputs else 1)
+    np.testing.assert_allclose(learned.matrix(), M * 30 / np.trace(M), rtol=1e-9, atol=1e-12)
+
+
+def test_a_constant_fit_of_few_rows_keeps_the_metric():
+    X = torch.from_numpy(numbers(5, 30, seed=0))
+    assert next_metric(Gaussian(4.0), X, X, torch.zeros(5, dtype=torch.float64), "full").kind == "identity"

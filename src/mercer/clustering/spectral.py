@@ -1,6 +1,5 @@
 """The spectral step: eigenvectors of the normalised affinity, the eigengap, and the assignment to clusters."""
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 
 from mercer.clustering.affinity import Matrix
-from mercer.linalg import lanczos_eigenpairs, top_eigenpairs
+from mercer.exceptions import ignored
+from mercer.linalg import lanczos_eigenpairs, one_thread, top_eigenpairs
 
 # Up to this many points of a component all is decomposed densely; past it, and if the affinity is sparse, by Lanczos.
 FEW_POINTS = 500
@@ -147,8 +147,8 @@ def assign(
     E = np.divide(E, norms[:, None], out=np.zeros_like(E), where=norms[:, None] > 0)
     if method == "cluster_qr" and E.shape[1] == n_clusters:
         return cluster_qr(E)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DistinctPointsWarning)
+    # scikit-learn limits the BLAS and puts back what it found, which threads that overlap confuse: here all find one.
+    with ignored(DistinctPointsWarning), one_thread():
         return KMeans(n_clusters, n_init=n_init, random_state=random).fit(E).labels_
 
 

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
@@ -21,6 +21,7 @@ from mercer.checks import (
     check_count,
     check_number,
     refuse_sparse,
+    validated,
 )
 from mercer.discriminant import choice
 from mercer.discriminant.choice import (
@@ -190,7 +191,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self
         """
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        X, y = validated(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self.classes_, index = np.unique(y, return_inverse=True)
         groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))

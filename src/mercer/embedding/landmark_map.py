@@ -1,13 +1,12 @@
 """What embeddings on landmarks share: how landmarks are chosen, and the checks of the parameters that say so."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
 
 from mercer.checks import check_count, check_number
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, ignored, invalid_parameter
 from mercer.kernels import Kernel
 from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
@@ -30,9 +29,8 @@ class LandmarkMap(KernelMap):
             return self._given_landmarks(X, kernel)
         wanted = min(len(X), DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
         if self.n_landmarks is None:
-            with warnings.catch_warnings():
-                # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
-                warnings.simplefilter("ignore", DataWarning)
+            # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
+            with ignored(DataWarning):
                 indices = self._choose(X, kernel, wanted, random)
         else:
             indices = self._choose(X, kernel, wanted, random)

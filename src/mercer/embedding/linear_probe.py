@@ -1,6 +1,5 @@
 """How good is an embedding? The linear probe of krepes, appendix B, as a score and as a scorer for searches."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
@@ -15,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.multiclass import type_of_target
 
 from mercer.checks import check_choice, check_count, check_number
-from mercer.exceptions import invalid_parameter
+from mercer.exceptions import ignored, invalid_parameter
 from mercer.losses import barlow_twins, simclr, vicreg
 
 # The ridges a labelled row, 1 / (C n), that cross-validation chooses from, the largest first, for features of mean
@@ -310,9 +309,8 @@ def fit_classifier(
             use_legacy_attributes=False,
             **options,
         )
-    with warnings.catch_warnings():
-        # A class with fewer rows than folds is missing in some, which the choice of C survives.
-        warnings.filterwarnings("ignore", message="The least populated class")
+    # A class with fewer rows than folds is missing in some, which the choice of C survives.
+    with ignored(UserWarning, "The least populated class"):
         center, scale = features.mean(axis=0), np.sqrt(features.var(axis=0).mean())
         scale = scale if scale > 0 else 1.0
         model.fit((features - center) / scale, y)

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, check_count, refuse_sparse
+from mercer.checks import PRECISIONS, check_count, refuse_sparse, validated
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.kernels import Kernel, Precomputed, check_kernel
@@ -108,7 +108,7 @@ class Nystrom(LandmarkMap):
         self
         """
         refuse_sparse(self, X)
-        X = validate_data(self, X, dtype=PRECISIONS)
+        X = validated(self, X, dtype=PRECISIONS)
         self._check_parameters(X)
         random = check_random_state(self.random_state)
         kernel = self._asked_kernel(X)

@@ -35,7 +35,8 @@ class Matern52(RadialKernel):
     """
 
     def profile(self, r2: Tensor) -> Tensor:
-        u = root(r2) * (5**0.5 / self.scale())
+        # Where exp(-u) is 0, the square of u must not be infinite: their product would be NaN.
+        u = (root(r2) * (5**0.5 / self.scale())).clamp(max=1e4)
         return (1.0 + u + u.square() / 3.0) * (-u).exp_()
 
     def slope(self, r2: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, rows_per_block, walk
-from mercer.exceptions import invalid_parameter
+from mercer.exceptions import NumericalError, invalid_parameter
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.linalg import top_eigenpairs
@@ -66,6 +66,12 @@ def landmark_features(
         torch.mm(K, coefficients, out=out[rows])
         if bias is not None:
             out[rows] += bias
+    finite = torch.isfinite(out).all(dim=1)
+    if not finite.all():
+        raise NumericalError(
+            f"the result is not a finite number for {int((~finite).sum())} of the {len(out)} rows: the kernel's values "
+            "are too large there. Scale the columns down."
+        )
     return out
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.blocks import as_tensor
-from mercer.checks import PRECISIONS
+from mercer.checks import PRECISIONS, validated
 from mercer.exceptions import invalid_parameter
 from mercer.landmarks.features import landmark_features
 
@@ -29,7 +29,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _evaluate(self, X: Any, basis: np.ndarray | None, columns: Any = slice(None), bias: Any = None) -> np.ndarray:
         """Return A^T k_x + bias for each row, k_x with the rows of `basis`; or with the `columns` of a given matrix."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=PRECISIONS, reset=False)
+        X = validated(self, X, dtype=PRECISIONS, reset=False)
         if self.kernel_ is None:
             values = X[:, columns] @ self.coefficients_
             return values if bias is None else values + bias

@@ -52,9 +52,25 @@ def squared_distances(
     # The sum of the norms is written first, for the product to be added onto: one pass less than adding them to it.
     r2 = torch.add(x_norms[:, None], z_norms, out=out)
     r2 = r2.addmm_(X, Z.T, alpha=-2.0).clamp_(min=0.0)
+    is_large = not bool(torch.isfinite(x_norms.detach().sum() + z_norms.detach().sum()))
     if differences is not None and r2.numel():
         _mend_small(r2, x_norms, z_norms, differences, width=X.shape[1])
+    if is_large:
+        _mend_large(r2, X, Z)
     return r2
+
+
+def _mend_large(r2: Tensor, X: Tensor, Z: Tensor) -> None:
+    """Put the largest number, in place, where squares were too large: equal rows are 0 apart, all others far away.
+
+    Infinite norms less an infinite product are NaN; with the largest number in their place kernels are 0, not NaN.
+    """
+    rows, columns = torch.nonzero(~torch.isfinite(r2.detach()), as_tuple=True)
+    far = torch.finfo(r2.dtype).max
+    step = max(1, CHUNK_NUMBERS // max(1, X.shape[1]))
+    for start in range(0, len(rows), step):
+        i, j = rows[start : start + step], columns[start : start + step]
+        r2[i, j] = torch.full_like(r2[i, j], far).masked_fill((X[i] == Z[j]).all(dim=1), 0.0)
 
 
 def _mend_small(

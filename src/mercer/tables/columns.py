@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.checks import LARGEST_NUMBERS
 from mercer.tables.level_means import LevelMeans
 from mercer.tables.readers import Categories, Dates, Numbers
 from mercer.tables.text import Texts
@@ -14,6 +15,7 @@ ROUNDING = 100 * np.finfo(np.float64).eps
 # Missing values get a column that marks them if there are this many, or if this share of a small table has them: of
 # fewer rows nothing can be learned.
 FEWEST_MARKED, SHARE_MARKED = 5, 0.1
+LARGEST = LARGEST_NUMBERS[np.dtype(np.float64)]
 
 Reader = Numbers | Dates | Categories | LevelMeans | Texts
 
@@ -70,7 +72,10 @@ class EncodedColumn:
     def encode(self, raw: np.ndarray) -> np.ndarray:
         """Return the columns that the estimator sees, from the reader's raw numbers."""
         missing = np.isnan(raw[:, :1])
-        columns = (np.where(missing, self.fill, raw[:, self.kept]) - self.center) * self.factor
+        with np.errstate(over="ignore"):
+            columns = (np.where(missing, self.fill, raw[:, self.kept]) - self.center) * self.factor
+        # In units of a tiny deviation a number may be too large to be squared: it is as far away as a number can be.
+        np.clip(columns, -LARGEST, LARGEST, out=columns)
         return np.hstack([columns, missing]) if self.marked else columns
 
     def names(self) -> list[str]:

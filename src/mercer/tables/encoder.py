@@ -7,16 +7,24 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from mercer.checks import all_or_nothing, check_choice, check_count, check_flag, refuse_sparse
+from mercer.checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_flag,
+    refuse_sparse,
+    refuse_too_large,
+    validated,
+)
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tables.choice import find_readers
 from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
 from mercer.tables.frames import as_frame, column_names, listed, optional, positions
 from mercer.tables.kinds import KINDS
 from mercer.tables.level_means import LevelMeans, Target
-from mercer.tables.readers import Numbers, Reading, without_null_strings
+from mercer.tables.readers import Numbers, Reading, infinity_in, without_null_strings
 from mercer.tables.target import check_target
 
 TARGETS = ("auto", "numbers", "classes")
@@ -255,7 +263,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if frame is not None:
             return self._columns_of_frame(frame, reset)
         refuse_sparse(self, X)
-        array = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        array = validated(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
         names = [f"x{i}" for i in range(array.shape[1])] if reset else self._names()
         plain = array.dtype.kind in "biuf"
         if plain and (not self.kinds if reset else all(isinstance(c.reader, Numbers) for c in self.columns_)):
@@ -280,7 +288,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {len(names)} features, but {type(self).__name__} is expecting {self.n_features_in_} features "
                 "as input."
             )
-        return {name: frame.iloc[:, place].rename(name) for name, place in zip(self._names(), places, strict=True)}
+        read_as_numbers = self._read_as_numbers(reset)
+        columns: dict[str, Any] = {}
+        for name, place, dtype in zip(self._names(), places, frame.dtypes.iloc[places], strict=True):
+            # A Series takes a hundred times the memory of the few numbers in a column of a wide table.
+            if name in read_as_numbers and isinstance(dtype, np.dtype) and dtype.kind in "biuf":
+                columns[name] = frame.iloc[:, place].to_numpy()
+                if np.isinf(columns[name]).any():
+                    raise infinity_in(name)
+                refuse_too_large(columns[name][:, None], "X", [name])
+            else:
+                columns[name] = frame.iloc[:, place].rename(name)
+        return columns
+
+    def _read_as_numbers(self, reset: bool) -> set[str]:
+        """Return the columns of which nothing but their numbers is asked, if their dtype has them."""
+        if reset:
+            return set(self._names()) - set(self.kinds if isinstance(self.kinds, Mapping) else ())
+        others = {encoded.name for encoded in self.columns_ if not isinstance(encoded.reader, Numbers)}
+        return set(self._names()) - others
 
     def _names(self) -> list[str]:
         known = getattr(self, "feature_names_in_", None)

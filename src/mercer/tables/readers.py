@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mercer.checks import refuse_too_large
 from mercer.tables.frames import optional
 
 # What people write for "missing": the strings that skrub and pandas take for it. Case counts: Nat may be a name.
@@ -71,6 +72,11 @@ def level_codes(texts: np.ndarray, levels: list[str], missing: bool) -> np.ndarr
     return np.array([place.get(text, -1) for text in texts], dtype=int)
 
 
+def infinity_in(name: str) -> ValueError:
+    """Build the error for a column with infinite numbers."""
+    return ValueError(f"column {name!r} of X contains infinity: numbers must be finite, or missing.")
+
+
 # ---- the readers -----------------------------------------------------------------------------------------------
 
 
@@ -101,7 +107,8 @@ class Numbers:
             numbers = converted.to_numpy(dtype=np.float64, na_value=np.nan)
             unreadable = np.isnan(numbers) & values.notna().to_numpy(dtype=bool)
         if np.isinf(numbers).any():
-            raise ValueError(f"column {column.name!r} of X contains infinity: numbers must be finite, or missing.")
+            raise infinity_in(column.name)
+        refuse_too_large(numbers[:, None], "X", [column.name])
         return Reading(numbers[:, None], unreadable)
 
     def names(self, column: str) -> list[str]:

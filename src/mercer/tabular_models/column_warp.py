@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.checks import check_choice, refuse_sparse
+from mercer.checks import LARGEST_NUMBERS, check_choice, refuse_sparse, validated
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
@@ -107,7 +107,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         refuse_sparse(self, X)
-        X = validate_data(self, X, dtype=(np.float64, np.float32))
+        X = validated(self, X, dtype=(np.float64, np.float32))
         asked = [self.warp] * X.shape[1] if isinstance(self.warp, str) else list(self.warp)
         if len(asked) != X.shape[1]:
             raise invalid_parameter("warp", self.warp, f"one of {list(WARPS)}, or {X.shape[1]} of them, one a column")
@@ -134,8 +134,12 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the warped and standardised columns, in the precision of X."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        return ((self._warp(X) - self.mean_) / self.scale_).astype(X.dtype, copy=False)
+        X = validated(self, X, dtype=(np.float64, np.float32), reset=False)
+        with np.errstate(over="ignore"):
+            warped = (self._warp(X) - self.mean_) / self.scale_
+        # In units of a tiny deviation a number may be too large to be squared: it is as far away as a number can be.
+        largest = LARGEST_NUMBERS[X.dtype]
+        return np.clip(warped, -largest, largest, out=warped).astype(X.dtype, copy=False)
 
     def slopes(self, X: Any) -> np.ndarray:
         """Return the derivative of each transformed column in its own column, at each row.
@@ -143,7 +147,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         A gradient with respect to the warped columns times this is the gradient in the units that the user knows.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = validated(self, X, dtype=(np.float64, np.float32), reset=False)
         result = np.ones(X.shape, dtype=np.float64)
         for k, (name, parameters) in enumerate(zip(self.warps_, self.parameters_, strict=True)):
             if name == "log":

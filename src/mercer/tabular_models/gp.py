@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
@@ -18,8 +18,9 @@ from mercer.checks import (
     check_number,
     check_probability,
     refuse_sparse,
+    validated,
 )
-from mercer.exceptions import DataWarning, MercerWarning, invalid_parameter
+from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
@@ -30,6 +31,7 @@ from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.support import seen_variances, support_of
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.target_outliers import without_outliers
 from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
 from mercer.tabular_models.target_warp_choice import chosen_warps
 
@@ -211,12 +213,13 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self
         """
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
         targets = y.reshape(len(y), -1).astype(np.float64)
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
+        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
-        table, rows = self._table(X, forward_of(warps, targets), sample_weight)
+        bent = forward_of(warps, targets)
+        table, rows = self._table(X, bent, without_outliers(bent, weights, targets))
         given = None if self.noise == "auto" else self.noise / self.output_scale
         learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
@@ -247,9 +250,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         for k in range(fold.max() + 1):
             inside, outside = used[fold == k], used[fold != k]
             model = clone(self).set_params(interval_folds=None, random_state=int(random.randint(2**31 - 1)))
-            with warnings.catch_warnings():
-                # What there is to warn about, the fit of all rows has said.
-                warnings.simplefilter("ignore", MercerWarning)
+            # What there is to warn about, the fit of all rows has said.
+            with ignored(MercerWarning):
                 model.fit(X[outside], y[outside], None if weights is None else weights[outside])
             mean, std = (part.reshape(len(inside), -1) for part in model.predict(X[inside], return_std=True))
             score[fold == k] = np.abs(targets[inside] - mean) / std

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mercer.blocks import WORKING_MEMORY
+from mercer.blocks import WORKING_MEMORY, row_slices, rows_per_block
 from mercer.linalg import threads_for
 from mercer.tabular_models.machine import Machine
 
@@ -13,6 +13,8 @@ from mercer.tabular_models.machine import Machine
 MOST_ROWS, FEWEST_ROWS, MOST_VALUES = 500, 50, 2e7
 # Of tables with more columns than this the effects are those of the prediction's linear part at each row.
 MOST_COLUMNS = 200
+# Arrays of the size of these slopes that are there at the same time.
+COPIES_OF_SLOPES = 12
 
 
 def total_effects(
@@ -57,8 +59,7 @@ def total_effects(
     # Many predictions of few rows: with two threads, waiting for each other took most of the time.
     with threads_for(n_rows):
         if d > MOST_COLUMNS:
-            slopes = np.sum([machine.share * machine.gradients(x, working_memory) for machine in machines], axis=0)
-            return (slopes**2).mean(axis=0).sum(axis=0) * X.var(axis=0, dtype=np.float64)
+            return squared_slopes(machines, x, working_memory) * X.var(axis=0, dtype=np.float64)
 
         def predicted(rows: np.ndarray) -> np.ndarray:
             return np.sum([machine.share * machine.mean(rows, working_memory) for machine in machines], axis=0)
@@ -69,6 +70,19 @@ def total_effects(
             exchanged[:, column] = X[donors, column]
             effects[column] = 0.5 * np.mean((predicted(exchanged) - before) ** 2, axis=0).sum()
         return effects
+
+
+def squared_slopes(machines: Sequence[Machine], x: np.ndarray, working_memory: float) -> np.ndarray:
+    """Return the mean squared slope of the average in every column, summed over the outputs, of shape (d,)."""
+    total = np.zeros(x.shape[1])
+    # A row has a slope for every output and column, and some copies of them on the way.
+    bytes_a_row = COPIES_OF_SLOPES * 8 * machines[0].alpha.shape[1] * x.shape[1]
+    for rows in row_slices(len(x), rows_per_block(len(x), bytes_a_row, working_memory)):
+        slopes = np.zeros((len(x[rows]), machines[0].alpha.shape[1], x.shape[1]))
+        for machine in machines:
+            slopes += machine.share * machine.gradients(x[rows], working_memory)
+        total += np.square(slopes, out=slopes).sum(axis=(0, 1))
+    return total / len(x)
 
 
 def shares_of_effects(effects: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from mercer.tabular_models.laplace import (
     left_out_latents,
     softmax_posterior,
 )
-from mercer.tabular_models.machine import Machine
+from mercer.tabular_models.machine import Machine, with_threads_for_its_rows
 from mercer.tabular_models.race import Judgment
 from mercer.tabular_models.table import Table
 
@@ -52,6 +52,7 @@ class LatentMachine(Machine):
     sharpness: float = 1.0
     spread: float = 1.0
 
+    @with_threads_for_its_rows
     def probabilities(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
         """Return the expected probabilities of the classes at the rows of X, of shape (n, c)."""
         logits = self.sharpness * self.mean(X, working_memory, device) + self.offsets

@@ -146,7 +146,11 @@ class Rows(NamedTuple):
         """Draw the rows that are not all of a table."""
         # Distinct rows come in an order of their own; in random order the first few are a sample of all.
         place = random.permutation(len(table))[: max(JUDGE_ROWS, METRIC_ROWS)]
-        return cls(table, table.take(place), table.take(place[:JUDGE_ROWS]), table.take(place[:SCREEN_ROWS]), place)
+        # Of few rows these are one table, with one copy of every warp.
+        some = table.take(place)
+        judged = some if len(some) <= JUDGE_ROWS else table.take(place[:JUDGE_ROWS])
+        few = judged if len(judged) <= SCREEN_ROWS else table.take(place[:SCREEN_ROWS])
+        return cls(table, some, judged, few, place)
 
     def fresh(self) -> np.ndarray:
         """Return which rows of the table are not among `some`."""

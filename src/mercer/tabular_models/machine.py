@@ -1,9 +1,11 @@
 """A fitted kernel machine on a table: a kernel on warped columns, rows and coefficients; what can be asked of it."""
 
-from collections.abc import Iterator
+import functools
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,9 +16,26 @@ from mercer.blocks import WORKING_MEMORY, as_tensor, walk
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features
-from mercer.linalg import cholesky
+from mercer.linalg import cholesky, threads_for
 from mercer.tabular_models.column_warp import ColumnWarp
 from mercer.tabular_models.partition import Partition
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def with_threads_for_its_rows(method: Method) -> Method:
+    """Let a method that is asked about rows X work with one thread if kernel matrices of these rows are small.
+
+    A matrix of n rows by m of the machine is as much work as a square one of sqrt(n m) rows.
+    """
+
+    @functools.wraps(method)
+    def sized(self: "Machine", X: np.ndarray, *args: Any, **options: Any) -> Any:
+        m = len(self.rows) if self.leaves is None else int(np.bincount(self.leaves).max())
+        with threads_for(math.isqrt(len(X) * m)):
+            return method(self, X, *args, **options)
+
+    return sized  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +93,7 @@ class Machine:
         """Return the machine with some fields replaced."""
         return replace(self, **values)
 
+    @with_threads_for_its_rows
     def mean(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
         """Return f at the rows of X, of shape (n, c)."""
         x, alpha = self._warped(X), as_tensor(self.alpha, dtype=torch.float64, device=device)
@@ -84,6 +104,7 @@ class Machine:
             values[rows] = features.cpu().numpy()
         return values
 
+    @with_threads_for_its_rows
     def unit_variance(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
         """Return the variance of f at the rows of X for an output scale of 1, without the noise of an observation."""
         x, variance = self._warped(X), np.empty(len(X))
@@ -102,6 +123,7 @@ class Machine:
             variance[rows] = torch.cat(parts).clamp_(min=0.0).cpu().numpy()
         return variance
 
+    @with_threads_for_its_rows
     def unit_covariance(self, X: np.ndarray, device: Any = None) -> np.ndarray:
         """Return the covariance of f between the rows of X for an output scale of 1; 0 between leaves."""
         x, covariance = self._warped(X), np.zeros((len(X), len(X)))
@@ -117,6 +139,7 @@ class Machine:
             covariance[np.ix_(index, index)] = block.cpu().numpy()
         return covariance
 
+    @with_threads_for_its_rows
     def gradients(self, X: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
         """Return the gradient of f in the units of the columns, of shape (n, c, d)."""
         x, result = self._warped(X), np.empty((len(X), self.alpha.shape[1], X.shape[1]))
@@ -125,6 +148,7 @@ class Machine:
             result[rows] = predictor_gradients(self.kernel, x[rows], Z, alpha, working_memory=working_memory)
         return result * self.columns.slopes(X)[:, None, :]
 
+    @with_threads_for_its_rows
     def contributions(self, X: np.ndarray) -> np.ndarray:
         """Return what each row x_j adds to f, of shape (n, m, c): 0 for rows of other leaves."""
         x, result = self._warped(X), np.zeros((len(X), *self.alpha.shape))

@@ -5,16 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse
+from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse, validated
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learning import Learned
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier
 from mercer.tabular_models.table_model import TableModel
+from mercer.tabular_models.target_outliers import without_outliers
 
 PARAMETERS = """
     Parameters
@@ -206,9 +207,11 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         self
         """
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
-        table, rows = self._table(X, y, sample_weight)
+        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        targets = y.reshape(len(y), -1).astype(np.float64)
+        table, rows = self._table(X, targets, without_outliers(targets, weights))
         learned = self._learn_ridge(table, RidgeFitter())
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
         spread = np.average(np.mean(targets**2, axis=1), weights=weights)

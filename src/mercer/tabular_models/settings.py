@@ -65,7 +65,7 @@ def metrics_of(metric: str, kernel: Kernel, table: Table) -> list[str]:
     """Return the ways to learn a metric that suit a kernel and a table, beside the identity that all begin with."""
     if metric != "auto":
         return [] if metric == "identity" else [metric]
-    d, is_radial = table.X.shape[1], kernel.has_gradient_weights and kernel.has_closed_form_gradient
+    d, is_radial = table.n_columns, kernel.has_gradient_weights and kernel.has_closed_form_gradient
     if not kernel.has_closed_form_gradient or not any(hasattr(leaf, "bandwidth") for leaf in kernel.leaves()):
         return []
     wanted = ["ard"] if d <= MOST_ARD_COLUMNS else []

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -39,7 +39,7 @@ class Table:
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        Distinct rows.
+        Distinct rows; None for a part of a table, which `take` makes.
     y : tensor of shape (n, c)
         Centered targets; of identical rows their mean.
     weights : tensor of shape (n,) or None
@@ -57,7 +57,7 @@ class Table:
 
     def __init__(
         self,
-        X: np.ndarray,
+        X: np.ndarray | None,
         y: Tensor,
         weights: Tensor | None,
         center: np.ndarray,
@@ -68,9 +68,10 @@ class Table:
         standardize: bool = True,
         device: Any = None,
     ) -> None:
-        self.X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
+        self._X, self.y, self.weights, self.center, self.repeats = X, y, weights, center, repeats
         self.standardize, self.device = standardize, device
         self._trend, self._whole = trend, whole
+        self._taken: tuple[Table, Tensor] | None = None
         self._fitted: dict[Any, ColumnWarp] = {}
         self._warped: dict[Any, Tensor] = {}
 
@@ -101,7 +102,20 @@ class Table:
         )
 
     def __len__(self) -> int:
-        return len(self.X)
+        return len(self.y)
+
+    @property
+    def X(self) -> np.ndarray:
+        """The rows as they came, of shape (n, d); those of a part of a table are copied when they are asked for."""
+        if self._X is None:
+            source, rows = cast("tuple[Table, Tensor]", self._taken)
+            self._X = source.X[rows.cpu().numpy()]
+        return self._X
+
+    @property
+    def n_columns(self) -> int:
+        """The number d of columns."""
+        return self.X.shape[1] if self._taken is None else self._taken[0].n_columns
 
     @property
     def mass(self) -> Tensor:
@@ -133,8 +147,12 @@ class Table:
         """Return the columns under a warp, as a tensor."""
         key = warp if isinstance(warp, str) else tuple(warp)
         if key not in self._warped:
-            transformed = self.columns(warp).transform(self.X.astype(np.float64, copy=False))
-            self._warped[key] = as_tensor(transformed, dtype=self.y.dtype, device=self.device)
+            source, rows = self._taken if self._taken is not None else (None, None)
+            if source is not None and key in source._warped:
+                self._warped[key] = source._warped[key][rows]
+            else:
+                transformed = self.columns(warp).transform(self.X.astype(np.float64, copy=False))
+                self._warped[key] = as_tensor(transformed, dtype=self.y.dtype, device=self.device)
         return self._warped[key]
 
     def take(self, index: np.ndarray) -> "Table":
@@ -150,7 +168,7 @@ class Table:
             scatter = self.repeats.scatter * (further / self.repeats.further)
             repeats = Repeats(further, scatter) if further else None
         taken = Table(
-            self.X[index],
+            None,
             self.y[rows],
             None if self.weights is None else self.weights[rows],
             self.center,
@@ -160,7 +178,8 @@ class Table:
             standardize=self.standardize,
             device=self.device,
         )
-        taken._warped = {key: Z[rows] for key, Z in self._warped.items()}
+        # Neither rows nor warps are copied before they are asked for: of a wide table each is as large as the table.
+        taken._taken = (self, rows)
         return taken
 
     def without(self, values: Tensor) -> "Table":

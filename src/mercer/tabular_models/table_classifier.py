@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
-from mercer.checks import PRECISIONS, refuse_sparse
+from mercer.checks import PRECISIONS, refuse_sparse, validated
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
@@ -32,7 +31,7 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
     def _labelled_table(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
         """Return what a fit learns from, once input and parameters are checked."""
         refuse_sparse(self, X)
-        X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        X, y = validated(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
         self._check_parameters()
         labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))

@@ -6,9 +6,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.checks import PRECISIONS, check_bandwidth, check_choice, check_count, check_flag, check_number
+from mercer.checks import (
+    PRECISIONS,
+    check_bandwidth,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    validated,
+)
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
@@ -176,7 +184,7 @@ class TableModel(BaseEstimator):
 
     def _validated(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=PRECISIONS, reset=False)
+        return validated(self, X, dtype=PRECISIONS, reset=False)
 
     def gradients(self, X: Any) -> np.ndarray:
         """Return how the prediction moves with each column, in the units of the columns, at each row.

@@ -42,7 +42,7 @@ def warp_by_column(iterate: Iterate, warp: str, table: Table, fitter: Fitter) ->
         solution = ridge_leave_one_out(K, table.y, iterate.ridge, table.weights)
         return fitter.row_scores(LeftOut.from_solution(solution, table))
 
-    d, mass = table.X.shape[1], table.mass.cpu().numpy()
+    d, mass = table.n_columns, table.mass.cpu().numpy()
     if d > MANY_COLUMNS:
         return warp
     importances = iterate.kernel.single_metric().importances(d)

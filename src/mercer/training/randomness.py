@@ -1,6 +1,7 @@
 """All chance in a training from one seed and the number of the step, so that no generator's state is ever saved."""
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,14 +23,21 @@ def generator_of(seed: int, purpose: str, number: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed_of(seed, purpose, number))
 
 
+# Dropout, and the layers that draw their own first weights, can draw from torch's global generators alone, and these
+# belong to the whole process: threads that train at the same time take turns. Reentrant, for a network that is built
+# inside another's training.
+_GLOBAL_GENERATORS = threading.RLock()
+
+
 @contextmanager
 def global_chance_from(seed: int, device: torch.device) -> Iterator[None]:
     """Let torch's global generators, which dropout uses, start at `seed` inside the block; put them back after it.
 
-    What is drawn inside does not depend on what was drawn before, and what is drawn after does not depend on it.
+    What is drawn inside does not depend on what was drawn before, nor in another thread, and what is drawn after does
+    not depend on it. Only one thread is inside at a time.
     """
     on_cpu = device.type == "cpu"
-    with torch.random.fork_rng(devices=[] if on_cpu else [device], device_type=device.type):
+    with _GLOBAL_GENERATORS, torch.random.fork_rng(devices=[] if on_cpu else [device], device_type=device.type):
         torch.set_rng_state(torch.Generator().manual_seed(seed).get_state())
         if not on_cpu:
             state = torch.Generator(device).manual_seed(seed).get_state()

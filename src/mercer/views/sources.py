@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 from torch import Tensor
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.checks import PRECISIONS, refuse_sparse
+from mercer.checks import PRECISIONS, refuse_sparse, validated
 from mercer.exceptions import invalid_parameter
 from mercer.views import check_view
 from mercer.views.base import Augmentation
@@ -35,14 +34,14 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.n
     """Return validated flat rows; with `reset`, set the estimator's `sample_shape_` from X and its `image_shape`."""
     if not reset:
         rows = as_rows(X, estimator.sample_shape_)  # type: ignore[attr-defined]
-        return validate_data(estimator, rows, dtype=PRECISIONS, reset=False)
+        return validated(estimator, rows, dtype=PRECISIONS, reset=False)
     refuse_sparse(estimator, X)
     own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
     given = estimator.image_shape  # type: ignore[attr-defined]
     shape = own if given is None else check_image_shape(given)
     if own is not None and shape != own:
         raise invalid_parameter("image_shape", given, f"{own}, the shape of the images, or None")
-    rows = validate_data(
+    rows = validated(
         estimator, X if own is None else np.asarray(X).reshape(len(X), -1), dtype=PRECISIONS, ensure_min_samples=2
     )
     if shape is not None and prod(shape) != rows.shape[1]:

@@ -1,7 +1,6 @@
 """Clusters whose features have the shortest code: R - R_c of clusters, and points that go where they cost the least."""
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,6 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 from torch import Tensor
 
+from mercer.exceptions import ignored
+from mercer.linalg import one_thread
 from mercer.losses import mcr2
 from mercer.losses.coding_rate import over_precision
 from mercer.losses.directions import unit
@@ -150,6 +151,6 @@ def k_means_labels(C: Tensor, n_clusters: int, n_runs: int, seed: int) -> list[n
     """Return the clusters of several runs of k-means, each from a beginning of its own."""
     seeds = np.random.RandomState(seed).randint(2**31 - 1, size=n_runs)
     rows = C.cpu().numpy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DistinctPointsWarning)
+    # scikit-learn limits the BLAS and puts back what it found, which threads that overlap confuse: here all find one.
+    with ignored(DistinctPointsWarning), one_thread():
         return [KMeans(n_clusters, n_init=1, random_state=one).fit(rows).labels_.astype(np.int64) for one in seeds]

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number, refuse_sparse
+from mercer.checks import check_choice, check_count, check_number, refuse_sparse, validated
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import check_expression
@@ -204,7 +204,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self
         """
         refuse_sparse(self, X)
-        X = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         if not X.any():
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
         self._check_parameters(X)
@@ -269,7 +269,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             zeros, goes to the largest cluster.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated(self, X, dtype=np.float64, reset=False)
         rows = new_rows(as_tensor(X), self.metric_, normalize=self.normalize)
         C = expressed_in(
             self.expression_,
