@@ -135,17 +135,10 @@ def test_generators_that_cannot_be_made_again(monkeypatch, tmp_path):
             mercer.save(Mahalanobis(random(np.random.SFC64(0))), tmp_path / "model")
 
 
-def test_too_wide_strings(monkeypatch, tmp_path):
-    monkeypatch.setattr("mercer.io.encoding.MAX_TEXT", 12)
-    mercer.save(Mahalanobis(np.array(["abc"] * 4)), tmp_path / "model")
-    with pytest.raises(TypeError, match="at most 12 characters"):
-        mercer.save(Mahalanobis(np.array(["abcd"] * 4)), tmp_path / "model")
-
-
 def test_too_much_text(monkeypatch, tmp_path):
     monkeypatch.setattr(container, "MAX_HEADER", 1000)
     mercer.save(Mahalanobis([0] * 10), tmp_path / "model")
-    with pytest.raises(ValueError, match="bytes of text .* at most 1000"):
+    with pytest.raises(ValueError, match=r"bytes of text .*at most 1000"):
         mercer.save(Mahalanobis([0] * 1000), tmp_path / "model")
 
 

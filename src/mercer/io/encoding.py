@@ -19,7 +19,7 @@ from mercer.io.container import Stored
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     MAX_DEPTH,
-    MAX_TEXT,
+    MOST_TEXT,
     NAMED_TYPES,
     NUMPY_TYPES,
     SPARSE_TYPES,
@@ -180,11 +180,16 @@ def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSO
 
 
 def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:
-    """Return an array: numbers, booleans and dates as a tensor, strings and objects in JSON."""
+    """Return an array: numbers, booleans and dates as a tensor, strings and objects in JSON.
+
+    Many strings are a tensor of their characters too, padded as NumPy pads them: a file that takes much memory has to
+    be as large itself.
+    """
     if value.dtype.kind == "U":
-        if value.size * value.itemsize > 4 * MAX_TEXT:
-            raise unsavable(path, value, f"An array of strings can hold at most {MAX_TEXT} characters.")
         width = value.itemsize // 4
+        if value.nbytes > MOST_TEXT:
+            characters = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C").reshape(-1, 1).view("<u4")
+            return {"characters": {**parts.store("uint32", characters), "shape": list(value.shape)}}
         return {"text": {"shape": list(value.shape), "width": width, "items": value.ravel().tolist()}}
     if value.dtype.kind == "O":
         items = [encode(item, (*path, str(i)), parts) for i, item in enumerate(value.ravel().tolist())]
