@@ -131,7 +131,8 @@ def answers(model, rows):
             continue
         yield name, (lambda method=method: method()) if options is None else functools.partial(method, rows, **options)
     if hasattr(model, "log_density"):
-        yield "log_density", lambda: model.log_density(rows, Y[:2])
+        y = Y[:2] if getattr(model, "_single", True) is True else np.stack([Y[:2], -Y[:2]], axis=1)
+        yield "log_density", lambda: model.log_density(rows, y)
     if hasattr(model, "fold_models_") and model.fold_models_:
         yield "predict_interval", lambda: model.predict_interval(rows, method="cv+")
 

@@ -240,7 +240,10 @@ DOCUMENTS = {
     "no_format": ({}, "is not a Mercer model file"),
     "a_list": ([], "is not a Mercer model file"),
     "newer": (with_model(metric(), version=99, mercer="9.1"), r"version 99, written by mercer 9\.1.*upgrade"),
-    "older": (with_model(metric(), version=1, mercer="0.1"), r"format version 1, written by mercer 0\.1.*fit the model"),
+    "older": (
+        with_model(metric(), version=1, mercer="0.1"),
+        r"version 1, written by mercer 0\.1.*fit the model",
+    ),
     "version_zero": (with_model(metric(), version=0), "malformed"),
     "version_text": (with_model(metric(), version="1"), "malformed"),
     "version_true": (with_model(metric(), version=True), "malformed"),

@@ -16,6 +16,7 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
+    answers_without_nan,
     check_bandwidth,
     check_choice,
     check_count,
@@ -385,6 +386,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         check_is_fitted(self)
         return self._evaluate(X, self.basis_, bias=self.bias_)
 
+    @answers_without_nan
     def _log_joint(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         values = np.asarray(self.transform(X), dtype=np.float64)
@@ -396,6 +398,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         joint = self._log_joint(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
+    @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`."""
         joint = self._log_joint(X)

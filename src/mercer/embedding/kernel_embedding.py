@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_count
+from mercer.checks import check_count, finite_answers
 from mercer.embedding.choices import Halves, choose_kernel, choose_ridge, halves_of, is_free, no_rows
 from mercer.embedding.coordinates import Coordinates
 from mercer.embedding.gradient import DEFAULT_RECIPES, batched_loss, started, trained, views_needed
@@ -475,6 +475,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         gram = A.double().T @ K_mm @ A.double()
         return -float(kernel_pca(*views, gram=gram, diagonal=float(np.mean(self.kernel_.diagonal(X)))))
 
+    @finite_answers
     def influence(self, X: Any) -> np.ndarray:
         """Return how much each landmark counts in the embedding of each row: k(x, x_l) |A_l| (krepes, section 5.1).
 

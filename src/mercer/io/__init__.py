@@ -20,8 +20,8 @@ from mercer.storage.tensors import allowance, no_constant
 __all__ = ["load", "save"]
 
 FORMAT = "mercer-model"
-# To be raised whenever a file of before cannot be read as it is: a class or an attribute was renamed, or a kind of value
-# is written in another way. 1: until names and modules were ordered; 2: characters of long strings are tensors.
+# To be raised whenever a file of before cannot be read as it is: a class or an attribute was renamed, or a kind of
+# value is written in another way. 1: until names and modules were ordered; 2: characters of long strings are tensors.
 FORMAT_VERSION = 2
 
 
@@ -165,9 +165,12 @@ def errors_naming(path: str | os.PathLike[str], saved_by: Any = None) -> Iterato
     except MemoryError:  # tells of the machine, not of the file
         raise
     except ModelFileError as error:
-        raise ModelFileError(f"{name} {error}.{by}") from error.__cause__
+        raise ModelFileError(f"{name} {_one_line(error)}.{by}") from error.__cause__
     except InvalidParameterError as error:
-        raise ModelFileError(f"{name} is malformed: {escaped(shortened(str(error), 1000))}{by}") from error
+        raise ModelFileError(f"{name} is malformed: {_one_line(error)}{by}") from error
     except Exception as error:
-        what = escaped(shortened(str(error), 1000))
-        raise ModelFileError(f"{name} is malformed ({type(error).__name__}: {what}).{by}") from error
+        raise ModelFileError(f"{name} is malformed ({type(error).__name__}: {_one_line(error)}).{by}") from error
+
+
+def _one_line(error: Exception) -> str:
+    return escaped(shortened(" ".join(str(error).split()), 1000))

@@ -23,7 +23,6 @@ from mercer.io.vocabulary import (
     array_type,
 )
 
-
 # What Python takes for a value at the most, beside what is counted where it is made: a number, a string, an object.
 COST_OF_VALUE, COST_OF_OBJECT, COST_OF_GENERATOR = 104, 1000, 8000
 

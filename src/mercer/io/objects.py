@@ -66,6 +66,8 @@ def check_model(model: Any) -> None:
 
 def check_object(value: Any, place: Place) -> None:
     """Check an estimator if it is fitted, or a result, by the schema of its class; classes without one pass."""
+    if isinstance(value, Kernel):
+        check_unfitted_kernel(value, place)
     schema = SCHEMAS.get(type(value).__name__)
     if schema is None:
         return
@@ -134,16 +136,35 @@ def metric(d: str, r: str = "?") -> Check:
     return check
 
 
+def check_composition(value: Kernel, place: Place) -> None:
+    """Sums, products and multiples are of kernels."""
+    for name in ("left", "right", "kernel"):
+        if hasattr(value, name):
+            if not isinstance(getattr(value, name), Kernel):
+                place.at(name).refuse(getattr(value, name), "a kernel")
+            check_composition(getattr(value, name), place.at(name))
+
+
+def check_unfitted_kernel(value: Kernel, place: Place) -> None:
+    """A kernel by itself has metrics on the same columns; where no bandwidth is open, it is tried on one row."""
+    check_composition(value, place)
+    leaves = value.leaves()
+    for leaf in leaves:
+        if getattr(leaf, "metric", None) is not None:
+            metric("d")(check_metric(leaf.metric), place.at("metric"))
+    if not any(getattr(leaf, "bandwidth", None) == "median" for leaf in leaves):
+        place.sizes.setdefault("d", 1)
+        kernel("d")(value, Place(place.name or "kernel", place.sizes))
+
+
 def kernel(d: str) -> Check:
     """Take a kernel on rows of d columns, with numbers for all that it depends on."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, Kernel):
             place.refuse(value, "a kernel")
-        try:
-            leaves = value.leaves()
-        except AttributeError:  # a sum of what are no kernels
-            place.refuse(value, "a kernel of kernels")
+        check_composition(value, place)
+        leaves = value.leaves()
         for leaf in leaves:
             own = getattr(leaf, "metric", None)
             if own is not None:
@@ -174,8 +195,11 @@ def shape(d: str) -> Check:
     return check
 
 
-def network(d: str, h: str) -> Check:
-    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h."""
+def network(d: str, h: str, others: tuple[str, ...] = (), n_others: int = 0) -> Check:
+    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h.
+
+    `others` are the beginnings of the names of further parts, `n_others` is how many there are.
+    """
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, dict):
@@ -189,6 +213,15 @@ def network(d: str, h: str) -> Check:
             "feature_head.2.bias": numbers(h),
         }
         entries(heads, weight)(value, place)
+        for name, array in value.items():
+            if name not in heads and not name.startswith(("backbone.", *others)):
+                place.at(name).refuse(array, "a part of the network")
+            # Other heads are built as that of the features is.
+            like = "feature_head." + name.partition(".")[2]
+            if like in heads and array.shape != value[like].shape:
+                place.at(name).refuse(array, f"of shape {value[like].shape}")
+        if len(value) < len(heads) + n_others:
+            place.refuse(sorted(value), "all parts of the network")
         if (value["scale"] == 0).any():
             place.at("scale").refuse(value["scale"], "without zeros")
 

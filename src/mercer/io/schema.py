@@ -1,7 +1,7 @@
 """The words in which a class says what its fitted state must be: kinds, and shapes that agree with each other.
 
-A check is a function of a value and its place; it raises a ModelFileError that names the field. Sizes are letters, as in
-docstrings: `numbers("n d")` and `numbers("n c")` in one schema say that two arrays have the same number of rows.
+A check is a function of a value and its place; it raises a ModelFileError that names the field. Sizes are letters, as
+in docstrings: `numbers("n d")` and `numbers("n c")` in one schema say that two arrays have the same number of rows.
 """
 
 import math

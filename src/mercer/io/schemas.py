@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mercer.clustering.manifold.memberships import AFFINITIES
 from mercer.exceptions import ModelFileError
 from mercer.io.objects import (
     SCHEMAS,
@@ -124,6 +125,9 @@ def check_outputs(model: Any, place: Place) -> None:
     outputs = {machine.alpha.shape[1] for machine in model.machines_} | {len(model.center_)}
     if len(outputs) > 1:
         place.at("machines_").refuse(sorted(outputs), "machines of as many outputs each")
+    for i, (machine, rows) in enumerate(zip(model.machines_, model.machine_rows_, strict=True)):
+        if len(rows) != len(machine.rows) or rows.max(initial=-1) >= len(model.row_index_):
+            place.at("machine_rows_").at(i).refuse(rows, f"which of row_index_ each of {len(machine.rows)} rows is")
     n_classes = len(getattr(model, "classes_", [])) or None
     if n_classes is not None and outputs != {n_classes} and (n_classes, outputs) != (2, {1}):
         place.at("classes_").refuse(model.classes_, f"classes for {outputs.pop()} outputs")
@@ -203,7 +207,7 @@ SCHEMAS["GPRegressor"] = Schema(
         "fold_models_": each("?", fitted("GPRegressor", d="d", c="c")),
         "fold_scores_": maybe(fitted("FoldScores", c="c")),
         **{name: either(number(), numbers("c")) for name in ("output_scale_", "noise_")},
-        **{name: any_number for name in ("loo_log_density_", "log_marginal_likelihood_")},
+        **dict.fromkeys(("loo_log_density_", "log_marginal_likelihood_"), any_number),
     },
     together=check_gp,
 )
@@ -350,6 +354,8 @@ def check_network(model: Any, place: Place) -> None:
         place.at("hidden").refuse(model.hidden, f"{place.sizes['hidden']}, as weights_ have it")
     if model.n_components not in (None, h):
         place.at("n_components").refuse(model.n_components, f"None or {h}, as weights_ have it")
+    if model.n_components is None and getattr(model, "n_clusters", 1) > h:
+        place.at("n_clusters").refuse(model.n_clusters, f"at most {h}, by which the network has so many features")
     if model.backbone is None and place.sizes["width"] != place.sizes["d"]:
         place.at("weights_").refuse(model.weights_["feature_head.0.weight"], "of the columns of a sample")
     if model.backbone is not None and not any(name.startswith("backbone.") for name in model.weights_):
@@ -386,7 +392,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         "sample_shape_": shape("d"),
         "seed_": count(),
         "stage_": one_of("start", "final"),
-        "weights_": network("d", "h"),
+        "weights_": network("d", "h", ("cluster_head.", "steps"), n_others=5),
         "eta_": number(above=0.0),
         "eigenvalues_": numbers("?"),
         "codes_": numbers("m h"),
@@ -398,7 +404,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         "candidates_": each("?", mapping(text, plain)),
         **HISTORY,
     },
-    parameters={"affinity": text},
+    parameters={"affinity": one_of(*AFFINITIES), "n_clusters": count(at_least=1)},
     together=check_network,
 )
 SCHEMAS["SubspaceClustering"] = Schema(
@@ -461,6 +467,9 @@ def check_encoder(encoder: Any, place: Place) -> None:
         place.at("origins_").refuse(encoder.origins_, f"of the {made} columns that are made")
     if len(encoder.kinds_) != place.sizes["d"]:
         place.at("kinds_").refuse(encoder.kinds_, f"the kinds of {place.sizes['d']} columns")
+    known = list(getattr(encoder, "feature_names_in_", encoder.kinds_))
+    if list(encoder.kinds_) != known:
+        place.at("kinds_").refuse(list(encoder.kinds_), "the kinds of feature_names_in_")
     for i, column in enumerate(encoder.columns_):
         if column.name not in encoder.kinds_:
             place.at("columns_").at(i).refuse(column.name, "one of the columns of the table")
@@ -553,6 +562,7 @@ def check_prediction(workflow: Any, place: Place) -> None:
 
 def check_order(workflow: Any, place: Place) -> None:
     """The order is one of the clusters that were found."""
+    maybe(count(at_least=1))(workflow.clustering_.truncate, place.at("clustering_").at("truncate"))
     most = int(workflow.clustering_.labels_.max()) + 1
     if workflow.order_.max(initial=0) >= most or len(set(workflow.order_.tolist())) != len(workflow.order_):
         place.at("order_").refuse(workflow.order_, f"an order of {most} clusters")

@@ -58,7 +58,7 @@ def read_checked(
 def _too_much(about: os.stat_result) -> str | None:
     memory = memory_of_machine()
     if memory is not None and about.st_size > memory:
-        return f"has {about.st_size / MIB:.0f} MiB, more than the {memory / MIB:.0f} MiB of memory that this machine has"
+        return f"has {about.st_size / MIB:.0f} MiB, more than the {memory / MIB:.0f} MiB of this machine's memory"
     on_disk = getattr(about, "st_blocks", about.st_size) * 512
     if about.st_size > MIB and on_disk < LEAST_ON_DISK * about.st_size:
         return f"is made of holes: of its {about.st_size} bytes {on_disk} are on the disk"

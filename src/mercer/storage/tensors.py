@@ -16,6 +16,9 @@ from mercer.exceptions import ModelFileError, shown
 MAX_HEADER = 100_000_000
 """Bytes of header that safetensors reads."""
 
+N_FIRST = 9
+"""Bytes that tell a file of this format: the length of the header, and the brace that it begins with."""
+
 TYPES = {
     "BOOL": torch.bool,
     "I8": torch.int8,
@@ -57,12 +60,10 @@ def json_cost(text: str) -> int:
     return sum(cost * text.count(character) for character, cost in COST.items())
 
 
-def wrong_beginning(first: bytes, size: int) -> str | None:
-    """Return what is wrong with the first nine bytes of a file of that size; None if they may be safetensors'."""
+def is_beginning(first: bytes, size: int) -> bool:
+    """Whether the first N_FIRST bytes of a file of that size may be those of safetensors."""
     length = int.from_bytes(first[:8], "little")
-    if len(first) < 9 or first[8:9] != b"{" or length > MAX_HEADER or 8 + length > size:
-        return "is not a safetensors file, or is damaged or incomplete"
-    return None
+    return len(first) == N_FIRST and first[8:] == b"{" and length <= MAX_HEADER and 8 + length <= size
 
 
 def unpacked(data: bytearray) -> tuple[dict[str, str], dict[str, Tensor]]:
@@ -74,7 +75,7 @@ def unpacked(data: bytearray) -> tuple[dict[str, str], dict[str, Tensor]]:
         If a place, a shape or a type does not fit the file.
     """
     length = int.from_bytes(data[:8], "little")
-    if wrong_beginning(bytes(data[:9]), len(data)):
+    if not is_beginning(bytes(data[:N_FIRST]), len(data)):
         raise ModelFileError("is malformed: its header is longer than the file")
     try:
         text = str(memoryview(data)[8 : 8 + length], "ascii")

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mercer.checks import all_or_nothing, check_choice, check_count, check_flag, refuse_sparse
+from mercer.checks import all_or_nothing, check_choice, check_count, check_flag, finite_answers, refuse_sparse
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.tables.choice import find_readers
 from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
@@ -133,6 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
+    @finite_answers
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded rows, of shape (n, n_encoded).
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer.checks import check_choice, refuse_sparse
+from mercer.checks import check_choice, finite_answers, refuse_sparse
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
@@ -131,12 +131,14 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scale_ = np.where(two_valued, np.ptp(X, axis=0), self.scale_)
         return self
 
+    @finite_answers
     def transform(self, X: Any) -> np.ndarray:
         """Return the warped and standardised columns, in the precision of X."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
         return ((self._warp(X) - self.mean_) / self.scale_).astype(X.dtype, copy=False)
 
+    @finite_answers
     def slopes(self, X: Any) -> np.ndarray:
         """Return the derivative of each transformed column in its own column, at each row.
 

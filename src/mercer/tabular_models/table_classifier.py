@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mercer.checks import PRECISIONS, refuse_sparse
+from mercer.checks import PRECISIONS, finite_answers, refuse_sparse
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
@@ -42,10 +42,12 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
 
+    @finite_answers
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
+    @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
         most_probable = self.predict_log_proba(X).argmax(axis=1)

@@ -8,7 +8,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from mercer.checks import PRECISIONS, check_bandwidth, check_choice, check_count, check_flag, check_number
+from mercer.checks import (
+    PRECISIONS,
+    check_bandwidth,
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+    finite_answers,
+)
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
@@ -162,6 +170,7 @@ class TableModel(BaseEstimator):
         check_is_fitted(self)
         return validate_data(self, X, dtype=PRECISIONS, reset=False)
 
+    @finite_answers
     def gradients(self, X: Any) -> np.ndarray:
         """Return how the prediction moves with each column, in the units of the columns, at each row.
 
@@ -177,6 +186,7 @@ class TableModel(BaseEstimator):
         total = np.sum([m.share * m.gradients(X, self.working_memory) for m in self.machines_], axis=0)
         return total[:, 0] if self._is_single_output() else total
 
+    @finite_answers
     def contributions(self, X: Any) -> np.ndarray:
         """Return what each training row (or landmark) adds to the prediction beside the mean, at each row of X.
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
+from mercer.checks import finite_answers
 from mercer.clustering.affinity import indicator
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.memberships import CLUSTERINGS, Clustered, Judge, membership, memberships_of, scales
@@ -444,6 +445,7 @@ class ManifoldClustering(
         best = (votes @ indicator(homes)).argmax(axis=1)
         return clusters[np.where(homes == best[:, None], votes, -1.0).argmax(axis=1)]
 
+    @finite_answers
     def membership(self, X: Any) -> np.ndarray:
         """Return the doubly stochastic membership of samples to each other, of shape (n, n).
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number, refuse_sparse
+from mercer.checks import check_choice, check_count, check_number, finite_answers, refuse_sparse
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
@@ -40,6 +40,7 @@ from mercer.clustering.subspace.precision import (
     latent_covariance,
     shaped_projection,
 )
+from mercer.exceptions import NumericalError
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 
@@ -261,6 +262,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         return self
 
+    @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of new points: that of the points which express them most.
 
@@ -287,6 +289,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             self.working_memory,
         )
         masses = np.asarray(abs(C).T @ indicator(self.labels_)[self.landmark_indices_])
+        if not np.isfinite(masses).all():
+            raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
         largest = np.bincount(self.labels_).argmax()
         return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 
