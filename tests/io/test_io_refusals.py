@@ -42,9 +42,9 @@ def test_bare_function_module_and_lists(tmp_path):
     assert mercer.load(path, {"kernel": rational}).kernel_.function is rational
     mercer.save(Custom(network), path)
     assert mercer.load(path, {"function": network}).function is network
-    mercer.save(Polynomial(degree=[rational, {"b": network}, rational]), path)
-    loaded = mercer.load(path, {"degree__0": rational, "degree__1__b": network})
-    assert loaded.degree == [rational, {"b": network}, rational]
+    mercer.save(Mahalanobis([rational, {"b": network}, rational]), path)
+    loaded = mercer.load(path, {"factor__0": rational, "factor__1__b": network})
+    assert loaded.factor == [rational, {"b": network}, rational]
 
 
 def test_missing_and_unknown_objects_are_listed(tmp_path):
