@@ -15,7 +15,9 @@ from tests.faults.models import ROWS, X, answers, is_right
 
 NAMED = (InvalidParameterError, ModelFileError, NumericalError, DataFileError, NotFittedError)
 # scikit-learn's own words on rows that do not fit a model.
-OF_ROWS = re.compile(r"X has \d+ features, but|feature names should match|has no column|columns, but the metric was learned on")
+OF_ROWS = re.compile(
+    r"X has \d+ features, but|feature names should match|has no column|columns, but the metric was learned on"
+)
 SECONDS = 10
 MIB = 2**20
 # What using a small model may take beside what is there, where a file could ask for any size.

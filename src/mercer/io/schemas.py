@@ -467,8 +467,8 @@ def check_encoder(encoder: Any, place: Place) -> None:
         place.at("origins_").refuse(encoder.origins_, f"of the {made} columns that are made")
     if len(encoder.kinds_) != place.sizes["d"]:
         place.at("kinds_").refuse(encoder.kinds_, f"the kinds of {place.sizes['d']} columns")
-    known = list(getattr(encoder, "feature_names_in_", encoder.kinds_))
-    if list(encoder.kinds_) != known:
+    unnamed = [f"x{i}" for i in range(place.sizes["d"])]
+    if list(encoder.kinds_) != list(getattr(encoder, "feature_names_in_", unnamed)):
         place.at("kinds_").refuse(list(encoder.kinds_), "the kinds of feature_names_in_")
     for i, column in enumerate(encoder.columns_):
         if column.name not in encoder.kinds_:
