@@ -69,7 +69,7 @@ def shown(value: Any, most: int = MOST_SHOWN) -> str:
         text = repr(value)
     except Exception:  # a number of too many digits, or an object that is not what it claims
         text = f"a {type(value).__name__}"
-    return shortened(escaped(text), most)
+    return escaped(shortened(text, most))
 
 
 def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint: str = "") -> InvalidParameterError:

@@ -14,7 +14,7 @@ from mercer import Mahalanobis, Nystrom
 from mercer.exceptions import InvalidParameterError
 from mercer.io import container
 from mercer.io.vocabulary import BIT_GENERATORS, MAX_DEPTH
-from mercer.kernels import Custom, Gaussian, Linear, Polynomial
+from mercer.kernels import Custom, Gaussian, Linear
 from mercer.storage import atomic as files
 from tests.examples_of import numbers, rational
 from tests.model_files import (

@@ -200,8 +200,8 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
     params, state = content["params"], content["state"]
     unknown = sorted(params.keys() - set(kind._get_param_names()))  # type: ignore[attr-defined]
     if unknown:
-        named = ", ".join(map(escaped, unknown))
-        raise ModelFileError(f"has {shortened(named)} for {kind.__name__}, which has no such parameter")
+        named = escaped(shortened(", ".join(unknown)))
+        raise ModelFileError(f"has {named} for {kind.__name__}, which has no such parameter")
     for name in state:
         if not is_attribute(kind, name) or name in kind._get_param_names():  # type: ignore[attr-defined]
             raise ModelFileError(f"has {shown(name)} for {kind.__name__}, which is not allowed as an attribute")

@@ -21,6 +21,7 @@ from mercer.io.vocabulary import (
     MAX_DEPTH,
     MOST_TEXT,
     NAMED_TYPES,
+    NOT_RESTORED,
     NUMPY_TYPES,
     SPARSE_TYPES,
     TENSOR_TYPES,
@@ -154,7 +155,10 @@ def encode_object(value: Any, name: str, path: Path, parts: Parts) -> JSON:
         return {"result": {"class": name, "fields": fields}}
     given = value.get_params(deep=False)
     # Parameters first: a callable that a fitted attribute holds too is then known by the parameter's name.
-    params = {key: encode(item, (*path, key), parts, replaceable=True) for key, item in given.items()}
+    params = {
+        key: None if key in NOT_RESTORED else encode(item, (*path, key), parts, replaceable=True)
+        for key, item in given.items()
+    }
     state = {}
     for key, item in vars(value).items():
         if key in given or key in CALLBACK_INTERNALS:

@@ -74,7 +74,7 @@ class Checkpoint:
         except ModelFileError as error:
             raise self.wrong(str(error)) from None
         except (ValueError, RecursionError) as error:  # what is no JSON
-            raise self.wrong(f"is malformed ({type(error).__name__}: {shortened(escaped(str(error)))})") from error
+            raise self.wrong(f"is malformed ({type(error).__name__}: {escaped(shortened(str(error)))})") from error
         found = differences(document["about"], self.about)
         if found:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
@@ -110,7 +110,7 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
             for sentence in differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
         ]
     was, now_is = (shortened(json.dumps(value)) for value in (before, now))
-    return [] if before == now else [f"{shortened(escaped(name))} was {was} and is {now_is}"]
+    return [] if before == now else [f"{escaped(shortened(name))} was {was} and is {now_is}"]
 
 
 def as_json(name: str, value: Any) -> Any:

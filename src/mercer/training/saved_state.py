@@ -115,7 +115,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _named(name: str) -> str:
-    return shortened(escaped(name))
+    return escaped(shortened(name))
 
 
 def _malformed(what: str) -> ModelFileError:

@@ -30,7 +30,7 @@ def for_people(*, debug: bool = False, as_json: bool = False) -> Iterator[None]:
         if debug or isinstance(error, (typer.Exit, BrokenPipeError)):
             raise
         expected = isinstance(error, EXPECTED)
-        message = shortened(escaped(" ".join(str(error).split())), MOST_OF_MESSAGE) or type(error).__name__
+        message = escaped(shortened(" ".join(str(error).split()), MOST_OF_MESSAGE)) or type(error).__name__
         if not expected:
             message = f"a defect of Mercer's own, {type(error).__name__}: {message} (--debug shows where)"
         print(f"error: {message}", file=sys.stderr)

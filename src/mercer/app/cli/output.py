@@ -30,7 +30,7 @@ class PlainConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
         """Return what is printed for a text, in a line or in a cell of a table."""
-        return super().render_str(shortened(escaped(text), MOST_OF_TEXT), **options)
+        return super().render_str(escaped(shortened(text, MOST_OF_TEXT)), **options)
 
 
 def out_console() -> Console:
@@ -69,7 +69,7 @@ def notes() -> Iterator[None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        line = shortened(escaped(" ".join(str(message).split())), MOST_OF_NOTE)
+        line = escaped(shortened(" ".join(str(message).split()), MOST_OF_NOTE))
         if issubclass(category, MercerWarning) and line not in shown:
             shown.add(line)
             print(f"note: {line}", file=sys.stderr)

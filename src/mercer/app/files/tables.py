@@ -80,7 +80,7 @@ def read_table(path: str | os.PathLike[str], *, max_mb: float | None = None) -> 
         # An OSError with a number is the system's: no permission, no such disk. Others are about the content.
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        reason = shortened(escaped((str(error).strip().splitlines() or [type(error).__name__])[0]))
+        reason = escaped(shortened((str(error).strip().splitlines() or [type(error).__name__])[0]))
         raise DataFileError(f"{str(path)!r} is not a file of the kind {kind.name}, as it is named: {reason}") from error
     return _checked(frame, path)
 
