@@ -80,6 +80,17 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
         )
 
 
+def distinct_classes(y: np.ndarray, **wanted: bool) -> Any:
+    """Return the different classes in y, sorted, as `np.unique` does; an error says so if they do not compare."""
+    try:
+        return np.unique(y, **wanted)  # type: ignore[call-overload]
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.ravel().tolist()}))
+        raise ValueError(
+            f"y has classes of kinds that do not compare ({kinds}): all must be of one, none None."
+        ) from None
+
+
 def check_number(
     name: str,
     value: Any,

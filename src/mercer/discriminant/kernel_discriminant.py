@@ -21,6 +21,7 @@ from mercer.checks import (
     check_choice,
     check_count,
     check_number,
+    distinct_classes,
     refuse_sparse,
 )
 from mercer.discriminant import choice
@@ -193,7 +194,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
         check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
+        self.classes_, index = distinct_classes(y, return_inverse=True)
         groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
         self._check_parameters(X, groups)
         random = check_random_state(self.random_state)
@@ -435,7 +436,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         y = np.asarray(y)
         if y.ndim != 1 or len(y) != len(values):
             raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
-        new, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        new, index, counts = distinct_classes(y, return_inverse=True, return_counts=True)
         if (new.dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
             raise invalid_parameter("y", list(new), f"of the kind of the known classes, {self.classes_.dtype}")
         known = np.intersect1d(new, self.classes_)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, check_flag, check_number
+from mercer.checks import check_count, check_flag, check_number, distinct_classes
 from mercer.losses import mcr2
 from mercer.metrics import numerical_rank
 from mercer.networks.backbones import check_backbone, weights_of
@@ -197,7 +197,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
         check_consistent_length(X, y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_, labels = distinct_classes(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has 1 class ({self.classes_[0]!r}): MCR2 needs at least 2 classes.")
         return labels.astype(np.int64)
