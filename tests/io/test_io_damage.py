@@ -290,7 +290,7 @@ def test_headers_that_do_not_fit_the_file(name, tmp_path):
 def test_module_neither_unpickles_nor_evaluates():
     forbidden_modules = {"pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "skops"}
     forbidden_calls = {"eval", "exec", "compile", "__import__"}
-    files = sorted(Path(mercer.io.__file__).parent.glob("*.py"))
+    files = sorted(Path(mercer.io.__file__).parent.rglob("*.py"))
     assert len(files) > 1
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):

@@ -193,6 +193,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         """
         refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         self.classes_, index = distinct_classes(y, return_inverse=True)
         groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))

@@ -195,6 +195,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("MCR2 requires y to be passed, but the target y is None.")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         check_consistent_length(X, y)
         self.classes_, labels = distinct_classes(y, return_inverse=True)

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from mercer.checks import PRECISIONS, finite_answers, refuse_sparse
+from mercer.checks import PRECISIONS, distinct_classes, finite_answers, refuse_sparse
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
@@ -33,6 +33,7 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
         """Return what a fit learns from, once input and parameters are checked."""
         refuse_sparse(self, X)
         X, y = validate_data(self, X, y, dtype=PRECISIONS)
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         self._check_parameters()
         labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
