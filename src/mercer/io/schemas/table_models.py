@@ -97,6 +97,8 @@ def table_model(*machines: str) -> dict[str, Check]:
 
 def check_outputs(model: Any, place: Place) -> None:
     """All machines have as many outputs, and as many as there are classes, if there are."""
+    if not 0.999 < sum(machine.share for machine in model.machines_) < 1.001:
+        place.at("machines_").refuse([machine.share for machine in model.machines_], "machines whose shares sum to 1")
     outputs = {machine.alpha.shape[1] for machine in model.machines_} | {len(model.center_)}
     if len(outputs) > 1:
         place.at("machines_").refuse(sorted(outputs), "machines of as many outputs each")
@@ -199,7 +201,7 @@ SCHEMAS["Spread"] = Schema(
     {
         "scale": numbers("c", above=0.0),
         "exponent": numbers("c"),
-        "tails": numbers("c", finite=False, above=0.0),
+        "tails": numbers("c", finite=False, at_least=1e-3),
         "reference": numbers("s c", above=0.0),
         "smallest": numbers("s c"),
         "largest": numbers("s c"),
