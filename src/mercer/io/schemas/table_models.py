@@ -201,7 +201,7 @@ SCHEMAS["Spread"] = Schema(
     {
         "scale": numbers("c", above=0.0),
         "exponent": numbers("c"),
-        "tails": numbers("c", finite=False, at_least=1e-3),
+        "tails": numbers("c", finite=False, above=2.0),
         "reference": numbers("s c", above=0.0),
         "smallest": numbers("s c"),
         "largest": numbers("s c"),
