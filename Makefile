@@ -12,12 +12,14 @@ PEERS     := $(VENV)/.installed-peers
 DOCS      := $(VENV)/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install demo test test-slow lint docs bench peers clean help
+.PHONY: install demo test test-slow test-faults fuzz lint docs bench peers clean help
 
 help:
 	@echo "make demo       install into $(VENV) and run the tour"
 	@echo "make test       install into $(VENV), lint, type-check and run the tests"
 	@echo "make test-slow  the tests marked slow"
+	@echo "make test-faults  damaged files, failing writes, kills and bad arrays, some minutes of each"
+	@echo "make fuzz       damaged model files and checkpoints for SECONDS=600"
 	@echo "make docs       the pages, with their figures, into docs/_build/html"
 	@echo "make bench      every benchmark, side by side with its peers (an idle machine, please)"
 
@@ -52,6 +54,15 @@ test: lint
 
 test-slow: $(INSTALLED)
 	$(BIN)/python -m pytest -m slow
+
+test-faults: $(INSTALLED)
+	$(BIN)/python -m pytest tests/faults -m "slow or not slow"
+	$(BIN)/python -m tests.faults.kills --count 50
+	$(BIN)/python -m tests.faults.arrays --count 500
+
+SECONDS ?= 600
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.faults.fuzz --seconds $(SECONDS)
 
 # What is made, then Sphinx with warnings as errors, then the links of the built pages.
 docs: $(DOCS)

@@ -63,8 +63,8 @@ def with_document(document, tensors=None, body=b"", length=None):
 
 
 def with_model(model, **changes):
-    document = {"format": "mercer-model", "version": 1, "mercer": "0.1.0", "objects": {}, "model": model}
-    return {**document, **changes}
+    document = {"format": "mercer-model", "version": mercer.io.FORMAT_VERSION, "mercer": "0.1.0", "objects": {}}
+    return {**document, "model": model, **changes}
 
 
 def metric(factor=None, name="mercer.Mahalanobis", state=None):

@@ -7,13 +7,15 @@ from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
-from mercer.exceptions import TooLargeError, invalid_parameter
+from mercer.exceptions import NumericalError, TooLargeError, invalid_parameter
 
 Choice = TypeVar("Choice", bound=str)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+Answer = TypeVar("Answer", bound=Callable[..., Any])
 
 # The kinds of numbers that estimators compute in; arrays of others become the first.
 PRECISIONS = [np.float64, np.float32]
@@ -34,6 +36,39 @@ def all_or_nothing(fit: Fit) -> Fit:
             vars(self).clear()
             vars(self).update(before)
             raise
+
+    return guarded  # type: ignore[return-value]
+
+
+def finite_answers(method: Answer) -> Answer:
+    """Let a method that would answer with NaN or infinite numbers raise a NumericalError instead.
+
+    Rows and fitted numbers may be finite and so large that what is computed of them is not: nobody is to go on with
+    such an answer unawares.
+    """
+    return _guarded(method, np.isfinite, "NaN or infinite numbers")
+
+
+def answers_without_nan(method: Answer) -> Answer:
+    """As `finite_answers`, where infinite numbers say something: the logarithm of 0, an interval without an end."""
+    return _guarded(method, lambda values: ~np.isnan(values), "NaN")
+
+
+def _guarded(method: Answer, is_right: Callable[[np.ndarray], np.ndarray], what: str) -> Answer:
+    @functools.wraps(method)
+    def guarded(self: Any, *args: Any, **options: Any) -> Any:
+        try:
+            answer = method(self, *args, **options)
+        except (torch.linalg.LinAlgError, np.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:
+            raise NumericalError(f"{type(self).__name__}.{method.__name__} cannot be computed: {error}") from error
+        for part in answer if isinstance(answer, tuple) else (answer,):
+            values = part.select_dtypes("number").to_numpy() if hasattr(part, "select_dtypes") else np.asarray(part)
+            if values.dtype.kind == "f" and not is_right(values).all():
+                raise NumericalError(
+                    f"{type(self).__name__}.{method.__name__} gives {what}: numbers of X, or of the model, are too "
+                    "large or too small to compute with. Bring the columns to a common scale, or leave such rows out."
+                )
+        return answer
 
     return guarded  # type: ignore[return-value]
 
@@ -81,6 +116,17 @@ def refuse_too_large(values: np.ndarray, name: str, columns: Any = None) -> None
         f"{len(place)} beyond {largest:g} in all: in {values.dtype} they are too large to be squared and added. "
         "Correct them, mark them as missing, or take the logarithm of the column."
     )
+
+
+def distinct_classes(y: np.ndarray, **wanted: bool) -> Any:
+    """Return the different classes in y, sorted, as `np.unique` does; an error says so if they do not compare."""
+    try:
+        return np.unique(y, **wanted)  # type: ignore[call-overload]
+    except TypeError:
+        kinds = ", ".join(sorted({type(label).__name__ for label in y.ravel().tolist()}))
+        raise ValueError(
+            f"y has classes of kinds that do not compare ({kinds}): all must be of one, none None."
+        ) from None
 
 
 def check_number(

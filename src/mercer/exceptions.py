@@ -1,6 +1,7 @@
 """Warnings and errors that name what was received and what is allowed."""
 
 import threading
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -43,11 +44,46 @@ class DataFileError(ValueError):
     """A file or folder of data is not what was expected: its kind, its columns, or what is in it."""
 
 
+# Characters of a foreign text that a message shows.
+MOST_SHOWN = 300
+
+
+def escaped(text: str) -> str:
+    """Return a text in which nothing commands a terminal: control characters and turns of direction are spelled out.
+
+    Names of columns, labels and fields of files are others' words: an escape sequence in one could rewrite the screen.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_plain(c) else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() or character == "\n" or unicodedata.category(character) == "Zs"
+
+
+def shortened(text: str, most: int = MOST_SHOWN) -> str:
+    """Return a text with its middle left out where it is longer than `most`."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}... ({len(text) - 2 * half} more characters) ...{text[-half:]}"
+
+
+def shown(value: Any, most: int = MOST_SHOWN) -> str:
+    """Return a value of others as a message shows it: its `repr`, escaped and shortened."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of too many digits, or an object that is not what it claims
+        text = f"a {type(value).__name__}"
+    return escaped(shortened(text, most))
+
+
 def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint: str = "") -> InvalidParameterError:
     """Build the error for a parameter with a wrong value; a function, so that the error pickles."""
     if not isinstance(allowed, str):
         allowed = "one of " + ", ".join(repr(choice) for choice in allowed)
-    return InvalidParameterError(f"{name}={value!r} is not allowed: {name} must be {allowed}. {hint}".rstrip())
+    return InvalidParameterError(f"{name}={shown(value)} is not allowed: {name} must be {allowed}. {hint}".rstrip())
 
 
 class _Filters:

@@ -256,7 +256,7 @@ def test_same_model_makes_the_same_file_and_safetensors_reads_it(tmp_path):
         document = json.loads(file.metadata()["document"])
         assert sorted(file.get_tensor(name).tolist() for name in file.keys()) == [[1, 1], [1, 1, 1], [1, 2]]  # noqa: SIM118
     assert digest == hashlib.sha256(data.replace(digest.encode(), b"0" * 64)).hexdigest()
-    assert (document["format"], document["version"]) == ("mercer-model", 1)
+    assert (document["format"], document["version"]) == ("mercer-model", mercer.io.FORMAT_VERSION)
     assert document["mercer"] == mercer.__version__
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])

@@ -16,10 +16,12 @@ from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
+    answers_without_nan,
     check_bandwidth,
     check_choice,
     check_count,
     check_number,
+    distinct_classes,
     refuse_sparse,
     validated,
 )
@@ -192,8 +194,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         """
         refuse_sparse(self, X)
         X, y = validated(self, X, y, dtype=PRECISIONS)
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
+        self.classes_, index = distinct_classes(y, return_inverse=True)
         groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
         self._check_parameters(X, groups)
         random = check_random_state(self.random_state)
@@ -386,6 +389,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         check_is_fitted(self)
         return self._evaluate(X, self.basis_, bias=self.bias_)
 
+    @answers_without_nan
     def _log_joint(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         values = np.asarray(self.transform(X), dtype=np.float64)
@@ -397,6 +401,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         joint = self._log_joint(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
+    @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`."""
         joint = self._log_joint(X)
@@ -433,7 +438,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         y = np.asarray(y)
         if y.ndim != 1 or len(y) != len(values):
             raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
-        new, index, counts = np.unique(y, return_inverse=True, return_counts=True)
+        new, index, counts = distinct_classes(y, return_inverse=True, return_counts=True)
         if (new.dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
             raise invalid_parameter("y", list(new), f"of the kind of the known classes, {self.classes_.dtype}")
         known = np.intersect1d(new, self.classes_)

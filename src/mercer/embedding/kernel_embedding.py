@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, all_or_nothing, check_count
+from mercer.checks import PRECISIONS, all_or_nothing, check_count, finite_answers
 from mercer.embedding.beginning import Beginning, begin, most_components, views_tell
 from mercer.embedding.centers import Centers
 from mercer.embedding.exact import Exact
@@ -339,6 +339,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         check_is_fitted(self)
         return -loss_of_rows(self, check_samples(self, X))
 
+    @finite_answers
     def influence(self, X: Any) -> np.ndarray:
         """Return how much each landmark counts in the embedding of each row: k(x, x_l) |A_l| (krepes, section 5.1).
 

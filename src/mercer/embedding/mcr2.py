@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, check_flag, check_number
+from mercer.checks import check_count, check_flag, check_number, distinct_classes
 from mercer.losses import mcr2
 from mercer.metrics import numerical_rank
 from mercer.networks.backbones import check_backbone, weights_of
@@ -195,9 +195,10 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             raise ValueError("MCR2 requires y to be passed, but the target y is None.")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         check_consistent_length(X, y)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        self.classes_, labels = distinct_classes(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y has 1 class ({self.classes_[0]!r}): MCR2 needs at least 2 classes.")
         return labels.astype(np.int64)

@@ -10,18 +10,22 @@ from typing import Any
 from torch import nn
 
 import mercer
-from mercer.exceptions import InvalidParameterError, ModelFileError, invalid_parameter
+from mercer.exceptions import InvalidParameterError, ModelFileError, escaped, invalid_parameter, shortened, shown
 from mercer.io.classes import class_name, is_estimator
 from mercer.io.container import pack, read, unpack
 from mercer.io.decoding import Source, decode
 from mercer.io.encoding import Parts, encode, unsavable
 from mercer.io.networks import NetworkMismatch
+from mercer.io.schemas import check_model
 from mercer.storage.atomic import check_target, write_atomically
+from mercer.storage.tensors import allowance, no_constant
 
 __all__ = ["load", "save"]
 
 FORMAT = "mercer-model"
-FORMAT_VERSION = 1
+# To be raised whenever a file of before cannot be read as it is: a class or an attribute was renamed, or a kind of
+# value is written in another way. 1: until names and modules were ordered; 2: characters of long strings are tensors.
+FORMAT_VERSION = 2
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -92,26 +96,29 @@ def load(
     Returns
     -------
     model
-        An object of the class that was saved, its tensors on the CPU.
+        An object of the class that was saved, its tensors on the CPU. Parameters that are of one machine, `checkpoint`
+        and `device`, are None.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ModelFileError
-        If the file is damaged, is not of Mercer, or comes from a newer version.
+        If the file is damaged, is not of Mercer, comes from another version of the format, or holds a model that does
+        not fit together: the message names the field.
     InvalidParameterError
         If `objects` has not exactly the names that the file asks for; the message lists them.
     """
     data = read(path)
     with errors_naming(path):
         text, tensors = unpack(data)
-        document = check_document(json.loads(text, parse_constant=_no_constant))
+        document = check_document(json.loads(text, parse_constant=no_constant))
     given = check_objects(with_network(objects, network, document["objects"]), document["objects"])
     with errors_naming(path, saved_by=document.get("mercer")):
-        model = decode(document["model"], Source(tensors, given))
+        model = decode(document["model"], Source(tensors, given, allowance(len(data))))
         if not is_estimator(type(model)):
             raise ModelFileError(f"holds a {type(model).__name__}, not a model")
+        check_model(model)
     return model
 
 
@@ -138,10 +145,11 @@ def check_document(document: Any) -> dict[str, Any]:
     version, objects = document.get("version"), document.get("objects")
     if type(version) is not int or version < 1 or not isinstance(objects, dict):
         raise ModelFileError("is malformed: its version or its list of objects is missing")
-    if version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
+        what = "upgrade mercer to load it" if version > FORMAT_VERSION else "fit the model again and save it"
         raise ModelFileError(
-            f"has format version {version}, written by mercer {document.get('mercer')}, and mercer "
-            f"{mercer.__version__} reads up to version {FORMAT_VERSION}: upgrade mercer to load it"
+            f"has format version {version}, written by mercer {escaped(shortened(str(document.get('mercer'))))}, and "
+            f"mercer {mercer.__version__} reads version {FORMAT_VERSION}: {what}"
         )
     return document
 
@@ -152,7 +160,7 @@ def check_objects(objects: Mapping[str, Any] | None, needed: Mapping[str, Any]) 
         raise invalid_parameter("objects", objects, "None or a dictionary of names and callables")
     given = dict(objects or {})
     if given.keys() != needed.keys():
-        wanted = ", ".join(f"{name!r} ({what})" for name, what in needed.items())
+        wanted = shortened(", ".join(f"{shown(name)} ({escaped(str(what))})" for name, what in needed.items()), 2000)
         raise InvalidParameterError(
             f"objects has the names {sorted(map(str, given))}, but the file asks for "
             f"{'exactly ' + wanted if wanted else 'none'}. What a user's code computes is not saved: "
@@ -160,7 +168,7 @@ def check_objects(objects: Mapping[str, Any] | None, needed: Mapping[str, Any]) 
         )
     for name, value in given.items():
         if not callable(value):
-            raise invalid_parameter(f"objects[{name!r}]", value, f"a callable; it was a {needed[name]}")
+            raise invalid_parameter(f"objects[{name!r}]", value, f"a callable; it was a {escaped(str(needed[name]))}")
     return given
 
 
@@ -169,7 +177,8 @@ def errors_naming(path: str | os.PathLike[str], saved_by: Any = None) -> Iterato
     """Turn whatever a damaged or crafted file provokes into a ModelFileError that names the file."""
     by = ""
     if saved_by not in (None, mercer.__version__):
-        by = f" It was saved by mercer {saved_by}, this is mercer {mercer.__version__}."
+        by = f" It was saved by mercer {escaped(shortened(str(saved_by)))}, this is mercer {mercer.__version__}."
+    name = escaped(str(Path(path)))
     try:
         yield
     except NetworkMismatch:  # tells of what was handed back
@@ -177,10 +186,12 @@ def errors_naming(path: str | os.PathLike[str], saved_by: Any = None) -> Iterato
     except MemoryError:  # tells of the machine, not of the file
         raise
     except ModelFileError as error:
-        raise ModelFileError(f"{Path(path)} {error}.{by}") from error.__cause__
+        raise ModelFileError(f"{name} {_one_line(error)}.{by}") from error.__cause__
+    except InvalidParameterError as error:
+        raise ModelFileError(f"{name} is malformed: {_one_line(error)}{by}") from error
     except Exception as error:
-        raise ModelFileError(f"{Path(path)} is malformed ({type(error).__name__}: {error}).{by}") from error
+        raise ModelFileError(f"{name} is malformed ({type(error).__name__}: {_one_line(error)}).{by}") from error
 
 
-def _no_constant(name: str) -> None:
-    raise ModelFileError(f"is malformed: {name} is not JSON")
+def _one_line(error: Exception) -> str:
+    return escaped(shortened(" ".join(str(error).split()), 1000))

@@ -12,7 +12,7 @@ import mercer.clustering.expression
 import mercer.clustering.subspace
 import mercer.kernels
 import mercer.views
-from mercer.exceptions import ModelFileError
+from mercer.exceptions import ModelFileError, shown
 
 # Where Mercer's estimators come to hold scikit-learn's, list these here, as in
 # {"sklearn.preprocessing.StandardScaler": "sklearn.preprocessing:StandardScaler"}. They are saved as
@@ -85,10 +85,10 @@ def find_class(name: str) -> type:
     """Return the class of that name in a file; an error if it is not one that may be loaded."""
     address = addresses().get(name)
     if address is None:
-        raise ModelFileError(f"asks for the class {name!r}, which is not one that may be loaded")
+        raise ModelFileError(f"asks for the class {shown(name)}, which is not one that may be loaded")
     kind = resolve(address)
     if not isinstance(kind, type) or not is_allowed(name, kind):
-        raise ModelFileError(f"asks for {name!r}, which is not a class of models")
+        raise ModelFileError(f"asks for {shown(name)}, which is not a class of models")
     return kind
 
 

@@ -7,20 +7,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors.torch
 from torch import Tensor
 
 from mercer.exceptions import ModelFileError
 from mercer.storage.atomic import check_path
+from mercer.storage.reading import naming, read_checked
+from mercer.storage.tensors import MAX_HEADER, allowance, json_cost, unpacked
 
 # The digest has a fixed place, so that it can be checked before anything in the file is parsed.
 BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'
 DIGEST_START = 8 + len(BEFORE_DIGEST)
 DIGEST_END = DIGEST_START + 64
 NO_DIGEST = b"0" * 64
-
-MAX_HEADER = 100_000_000
-"""Bytes of header that safetensors reads."""
 
 
 class Stored(NamedTuple):
@@ -44,43 +42,47 @@ def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
         dtype, shape, memory = tensors[name]
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + memory.nbytes]}
         offset += memory.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    if len(text) > MAX_HEADER:
+    text = json.dumps(header, separators=(",", ":"))
+    text += " " * (-len(text) % 8)
+    if len(text) > MAX_HEADER or json_cost(text) > allowance(8 + len(text) + offset):
         raise ValueError(
-            f"model takes {len(text)} bytes of text (lists, labels, settings), and a file can hold at most "
-            f"{MAX_HEADER}: keep long lists of numbers as arrays."
+            f"model takes {len(text)} bytes of text (lists, labels, settings), more than can be loaded again (at most "
+            f"{MAX_HEADER}, and some hundred thousand entries of lists): keep long lists of numbers as arrays."
         )
-    head = len(text).to_bytes(8, "little") + text
+    head = len(text).to_bytes(8, "little") + text.encode()
     pieces = [tensors[name].memory for name in ordered]
     digest = _digest([head, *pieces])
     return [head[:DIGEST_START] + digest + head[DIGEST_END:], *pieces]
 
 
-def unpack(data: bytes) -> tuple[str, dict[str, Tensor]]:
+def read(path: str | os.PathLike[str]) -> bytearray:
+    """Return the content of a file that begins as ours do; a missing one is a FileNotFoundError that says so."""
+    file = check_path(path)
+    try:
+        return read_checked(file, wrong_beginning, DIGEST_END, naming(file, ModelFileError))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"path={str(file)!r}: there is no such file.") from None
+
+
+def wrong_beginning(first: bytes, size: int) -> str | None:
+    """Return what is wrong with the first bytes of a file of that size, None if they are those of a model file."""
+    if len(first) < DIGEST_END or first[8:DIGEST_START] != BEFORE_DIGEST:
+        return "is not a Mercer model file, or its beginning is damaged"
+    return None
+
+
+def unpack(data: bytearray) -> tuple[str, dict[str, Tensor]]:
     """Return the document and the tensors of a file's content, once its digest is found to be right."""
-    if data[8:DIGEST_START] != BEFORE_DIGEST:
-        raise ModelFileError("is not a Mercer model file, or its beginning is damaged")
     view = memoryview(data)
     if _digest([view[:DIGEST_START], NO_DIGEST, view[DIGEST_END:]]) != data[DIGEST_START:DIGEST_END]:
         raise ModelFileError("is damaged or incomplete: its content does not match its SHA-256")
-    tensors = safetensors.torch.load(data)  # checks that the header and the tensors fit the file
-    length = int.from_bytes(data[:8], "little")
-    document = json.loads(data[8 : 8 + length])["__metadata__"].get("document")
-    if not isinstance(document, str):
+    texts, tensors = unpacked(data)
+    document = texts.get("document")
+    if document is None:
         raise ModelFileError("is not a Mercer model file: it has no document")
+    if not document.isascii():
+        raise ModelFileError("is malformed: its document has characters that are not ASCII")
     return document, tensors
-
-
-def read(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file; a missing one is a FileNotFoundError that says so."""
-    file = check_path(path)
-    if file.is_dir():
-        raise ModelFileError(f"{file} is a folder, not a Mercer model file.")
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        raise FileNotFoundError(f"path={str(file)!r}: there is no such file.") from None
 
 
 def _digest(pieces: Iterable[Any]) -> bytes:

@@ -1,6 +1,8 @@
 """From a JSON document and tensors back to a model: only listed classes are made, no name is trusted."""
 
+import math
 import struct
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,27 +11,41 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.exceptions import ModelFileError
+from mercer.exceptions import ModelFileError, escaped, shortened, shown
 from mercer.io.classes import find_class, is_attribute, result_fields
 from mercer.io.networks import rebuilt, with_weights
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     BUFFER_PLACES,
     MAX_DEPTH,
-    MAX_TEXT,
     NAMED_TYPES,
+    NOT_RESTORED,
     SPARSE_FORMATS,
     array_type,
 )
 
+# What Python takes for a value at the most, beside what is counted where it is made: a number, a string, an object.
+COST_OF_VALUE, COST_OF_OBJECT, COST_OF_GENERATOR = 104, 1000, 8000
 
-@dataclass(frozen=True)
+
+@dataclass
 class Source:
-    """What the document refers to: the tensors of the file, and the objects that the user hands back."""
+    """What the document refers to: the tensors of the file, and the objects that the user hands back.
+
+    `allowance` is how many bytes may yet be taken for what is made, beside the tensors: few bytes of a file can ask for
+    many, by the width of strings or by naming one tensor again and again.
+    """
 
     tensors: dict[str, Tensor]
     given: dict[str, Any]
+    allowance: float = math.inf
     shared: dict[tuple[str, str], Tensor] = field(default_factory=dict)
+
+    def take(self, n_bytes: float) -> None:
+        """Count memory that is about to be taken, and refuse it where a file of this size may not."""
+        self.allowance -= n_bytes
+        if self.allowance < 0:
+            raise ModelFileError("is malformed: it asks for far more memory than a file of its size should")
 
 
 def decode(value: Any, source: Source, depth: int = 0) -> Any:
@@ -40,13 +56,14 @@ def decode(value: Any, source: Source, depth: int = 0) -> Any:
     """
     if depth > MAX_DEPTH:
         raise ModelFileError(f"is nested deeper than {MAX_DEPTH} levels")
+    source.take(COST_OF_VALUE)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, list):
         return [decode(item, source, depth + 1) for item in value]
     ((tag, content),) = value.items()
     if tag not in DECODERS:
-        raise ModelFileError(f"is malformed: it has a value of the unknown kind {tag!r}")
+        raise ModelFileError(f"is malformed: it has a value of the unknown kind {shown(tag)}")
     return DECODERS[tag](content, source, depth)
 
 
@@ -92,6 +109,7 @@ def decode_array(content: dict, source: Source, depth: int) -> np.ndarray:
 
 def decode_sparse(content: dict, source: Source, depth: int) -> Any:
     data, indices, indptr = (decode(content[name], source, depth + 1) for name in ("data", "indices", "indptr"))
+    source.take(3 * (data.nbytes + indices.nbytes + indptr.nbytes))  # the checks make copies
     matrix = SPARSE_FORMATS[content["format"]]((data, indices, indptr), shape=tuple(content["shape"]))
     # SciPy reads memory at the indices, wherever they point.
     matrix.check_format(full_check=True)
@@ -101,9 +119,17 @@ def decode_sparse(content: dict, source: Source, depth: int) -> Any:
 def decode_text(content: dict, source: Source, depth: int) -> np.ndarray:
     width, items = content["width"], content["items"]
     fits = all(isinstance(item, str) and len(item) <= width for item in items)
-    if not fits or width * len(items) > MAX_TEXT:
+    if not fits:
         raise ModelFileError(f"is malformed: an array of strings does not have the width {width}")
+    source.take(4 * width * len(items))
     return np.array(items, dtype=f"U{width:d}").reshape(content["shape"])
+
+
+def decode_characters(content: dict, source: Source, depth: int) -> np.ndarray:
+    codes = np.ascontiguousarray(decode_tensor(content, source, depth).numpy())
+    if codes.ndim != 2 or codes.dtype != np.uint32 or not codes.shape[1] or codes.max(initial=0) > sys.maxunicode:
+        raise ModelFileError("is malformed: an array of strings has no characters, or some that do not exist")
+    return codes.view(f"U{codes.shape[1]}").reshape(content["shape"])
 
 
 def decode_objects(content: dict, source: Source, depth: int) -> np.ndarray:
@@ -132,6 +158,7 @@ def decode_type(content: str, source: Source, depth: int) -> Any:
 
 
 def decode_device(content: str, source: Source, depth: int) -> torch.device:
+    source.take(COST_OF_OBJECT)
     return torch.device(content)
 
 
@@ -140,6 +167,7 @@ def decode_given(content: str, source: Source, depth: int) -> Any:
 
 
 def decode_random_state(content: dict, source: Source, depth: int) -> np.random.RandomState:
+    source.take(COST_OF_GENERATOR)
     state = check_generator_state(decode(content, source, depth))
     random_state = np.random.RandomState(BIT_GENERATORS[state["bit_generator"]](0))
     random_state.set_state(state)
@@ -147,6 +175,7 @@ def decode_random_state(content: dict, source: Source, depth: int) -> np.random.
 
 
 def decode_generator(content: list, source: Source, depth: int) -> np.random.Generator:
+    source.take(COST_OF_GENERATOR)
     state, seeds = (decode(part, source, depth) for part in content)
     check_generator_state(state)
     if not 0 < seeds["pool_size"] <= 1024:
@@ -167,15 +196,23 @@ def check_generator_state(state: dict[str, Any]) -> dict[str, Any]:
 
 def decode_object(content: dict, source: Source, depth: int) -> Any:
     """Make an object of a listed class by its constructor, then put its other attributes in place."""
+    source.take(COST_OF_OBJECT)
     kind = find_class(content["class"])
     params, state = content["params"], content["state"]
     unknown = sorted(params.keys() - set(kind._get_param_names()))  # type: ignore[attr-defined]
     if unknown:
-        raise ModelFileError(f"has {', '.join(unknown)} for {kind.__name__}, which has no such parameter")
+        named = escaped(shortened(", ".join(unknown)))
+        raise ModelFileError(f"has {named} for {kind.__name__}, which has no such parameter")
     for name in state:
         if not is_attribute(kind, name) or name in kind._get_param_names():  # type: ignore[attr-defined]
-            raise ModelFileError(f"has {name!r} for {kind.__name__}, which is not allowed as an attribute")
-    model = kind(**{name: decode(item, source, depth + 1) for name, item in params.items()})
+            raise ModelFileError(f"has {shown(name)} for {kind.__name__}, which is not allowed as an attribute")
+    model = kind(
+        **{
+            # Where a file was written, and on which machine, is nothing that it may decide here.
+            name: None if name in NOT_RESTORED else decode(item, source, depth + 1)
+            for name, item in params.items()
+        }
+    )
     # Not by setattr: the attributes are data, whatever the class makes of an assignment.
     vars(model).update({name: decode(item, source, depth + 1) for name, item in state.items()})
     return model
@@ -183,9 +220,10 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
 
 def decode_result(content: dict, source: Source, depth: int) -> Any:
     """Make a listed named tuple or dataclass from its fields."""
+    source.take(COST_OF_OBJECT)
     kind, values = find_class(content["class"]), content["fields"]
     if set(values) != set(result_fields(kind)):
-        raise ModelFileError(f"has the fields {', '.join(values)} for {kind.__name__}, which has others")
+        raise ModelFileError(f"has the fields {shortened(', '.join(values))} for {kind.__name__}, which has others")
     return kind(**{name: decode(item, source, depth + 1) for name, item in values.items()})
 
 
@@ -202,6 +240,7 @@ DECODERS: dict[str, Callable[[Any, Source, int], Any]] = {
     "RandomState": decode_random_state,
     "Generator": decode_generator,
     "array": decode_array,
+    "characters": decode_characters,
     "device": decode_device,
     "dict": decode_dict,
     "dtype": decode_dtype,

@@ -20,8 +20,9 @@ from mercer.io.networks import modes_of, name_of
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     MAX_DEPTH,
-    MAX_TEXT,
+    MOST_TEXT,
     NAMED_TYPES,
+    NOT_RESTORED,
     NUMPY_TYPES,
     SPARSE_TYPES,
     TENSOR_TYPES,
@@ -157,7 +158,10 @@ def encode_object(value: Any, name: str, path: Path, parts: Parts) -> JSON:
         return {"result": {"class": name, "fields": fields}}
     given = value.get_params(deep=False)
     # Parameters first: a callable that a fitted attribute holds too is then known by the parameter's name.
-    params = {key: encode(item, (*path, key), parts, replaceable=True) for key, item in given.items()}
+    params = {
+        key: None if key in NOT_RESTORED else encode(item, (*path, key), parts, replaceable=True)
+        for key, item in given.items()
+    }
     state = {}
     for key, item in vars(value).items():
         if key in given or key in CALLBACK_INTERNALS:
@@ -199,11 +203,16 @@ def encode_network(value: torch.nn.Module, path: Path, parts: Parts, replaceable
 
 
 def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:
-    """Return an array: numbers, booleans and dates as a tensor, strings and objects in JSON."""
+    """Return an array: numbers, booleans and dates as a tensor, strings and objects in JSON.
+
+    Many strings are a tensor of their characters too, padded as NumPy pads them: a file that takes much memory has to
+    be as large itself.
+    """
     if value.dtype.kind == "U":
-        if value.size * value.itemsize > 4 * MAX_TEXT:
-            raise unsavable(path, value, f"An array of strings can hold at most {MAX_TEXT} characters.")
         width = value.itemsize // 4
+        if value.nbytes > MOST_TEXT:
+            characters = np.array(value, dtype=value.dtype.newbyteorder("<"), order="C").reshape(-1, 1).view("<u4")
+            return {"characters": {**parts.store("uint32", characters), "shape": list(value.shape)}}
         return {"text": {"shape": list(value.shape), "width": width, "items": value.ravel().tolist()}}
     if value.dtype.kind == "O":
         items = [encode(item, (*path, str(i)), parts) for i, item in enumerate(value.ravel().tolist())]

@@ -11,8 +11,12 @@ from mercer.exceptions import ModelFileError
 MAX_DEPTH = 100
 """Levels of nesting that are saved and loaded: far from Python's recursion limit, more than models have."""
 
-MAX_TEXT = 2**28
-"""Characters in one string array, padding included, so that a few bytes cannot ask for all memory."""
+MOST_TEXT = 2**20
+"""Bytes of an array of strings, padding included, that are written as JSON; of more the characters are a tensor."""
+
+NOT_RESTORED = ("checkpoint", "device")
+"""Parameters that are of one machine: a path that a later fit would write to, and where it computes. They come back as
+None."""
 
 # The name that NumPy and torch share -> the name in safetensors.
 TENSOR_TYPES = {

@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.blocks import as_tensor
-from mercer.checks import PRECISIONS, validated
+from mercer.checks import PRECISIONS, finite_answers, validated
 from mercer.exceptions import invalid_parameter
 from mercer.landmarks.features import landmark_features
 
@@ -26,6 +26,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     kernel_: Any
     coefficients_: np.ndarray
 
+    @finite_answers
     def _evaluate(self, X: Any, basis: np.ndarray | None, columns: Any = slice(None), bias: Any = None) -> np.ndarray:
         """Return A^T k_x + bias for each row, k_x with the rows of `basis`; or with the `columns` of a given matrix."""
         check_is_fitted(self)

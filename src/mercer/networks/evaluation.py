@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.exceptions import NumericalError
+from mercer.exceptions import ModelFileError, NumericalError, shortened
 
 ROWS_A_BLOCK = 2048
 Network = TypeVar("Network", bound=nn.Module)
@@ -46,7 +46,11 @@ def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
 
 def with_arrays(network: Network, weights: Mapping[str, np.ndarray]) -> Network:
     """Put such weights into a network of the same build; return it, in evaluation mode."""
-    network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+    try:
+        network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
+    except RuntimeError as error:
+        what = shortened(" ".join(str(error).split()))
+        raise ModelFileError(f"weights_ do not fit the network that the parameters describe: {what}") from error
     return network.eval()
 
 

@@ -21,19 +21,19 @@ def krepes(
     line of the paper                                                 our parameter
     ================================================================  ==================================================
     section 2: f(x) = W φ(x), Tikhonov λ Tr(AᵀK_mm A)                 `ridge`, searched in [1e-5, 100]; 1e-3 here
-    section 3: m tuples of views as landmarks, each for its views     `landmark_tuples="by_view"` (Z_A = K_A A, Z_B = K_B A)
+    section 3: m tuples of views as landmarks, each for its views     `landmark_tuples="by_view"`
     section 3: γ, a learnable bias vector                             `bias="learned"`; none for kernel PCA
     section 3: the correlations of Barlow Twins, not centered         `partial(barlow_twins, center=False)`
-    section 3: AᵀK_mm A = I for the simple contrastive loss           steps on the Stiefel manifold, in white coordinates
+    section 3: AᵀK_mm A = I for the simple contrastive loss           steps on the Stiefel manifold
     section 3.1: A₀ = U_h Λ_h^-1/2                                    `Steps(start="principal")`
     section 3.2: A ← A - η g                                          `Steps(preconditioner=Identity())`
-    section 3.2: P = K_mm + λ I, or Gauss-Newton                      `Steps(preconditioner=KernelMatrix())`, `GaussNewton()`
-    section 3.3: k-means++, leverage scores, uniform                  `landmarks="kmeans++"`, "leverage_hutchinson", "uniform"
+    section 3.2: P = K_mm + λ I, or Gauss-Newton                      `KernelMatrix()`, `GaussNewton()`
+    section 3.3: k-means++, leverage scores, uniform                  "kmeans++", "leverage_hutchinson", "uniform"
     section 4, B.2: 2000 landmarks, h = 150                           `n_landmarks=2000`, `n_components=150`
     B.1: Gaussian noise and dropped features for tables               `augment="tables"`; give `augment` for images
     B.3: Adam, rate from [1e-4, 1e-1], batches of 256                 `Adam(learning_rate)`, `batch_size=256`
     B.3: cosine annealing down to 1e-5, with warm-up                  `Cosine(warmup_epochs=1.0, final=1e-5 / rate)`
-    B.3: 60 to 80 epochs, patience 10 to 20, on rows left out         `epochs=60`, `patience=10`, `validation_fraction=0.1`
+    B.3: 60 to 80 epochs, patience 10 to 20, on rows left out         60, 10, `validation_fraction=0.1`
     ================================================================  ==================================================
 
     Parameters

@@ -14,6 +14,7 @@ from mercer.checks import (
     check_choice,
     check_count,
     check_flag,
+    finite_answers,
     refuse_sparse,
     refuse_too_large,
     validated,
@@ -141,6 +142,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._fit(X, y)
 
+    @finite_answers
     def transform(self, X: Any) -> np.ndarray:
         """Return the encoded rows, of shape (n, n_encoded).
 

@@ -35,9 +35,14 @@ def is_null_string(value: Any) -> bool:
     return isinstance(value, str) and value.strip() in NULL_STRINGS
 
 
+def without_padding(value: Any) -> Any:
+    """Return a string without the NUL characters that fill it up: with one behind it, a number would be a text."""
+    return value.rstrip("\0") if isinstance(value, str) and value.endswith("\0") else value
+
+
 def without_null_strings(column: Any) -> Any:
     """Return a column of objects in which every missing value is None, those written as a string too."""
-    values = column.astype(object)
+    values = column.astype(object).map(without_padding)
     missing = column.isna().to_numpy(dtype=bool)
     missing = missing | np.fromiter(map(is_null_string, values), dtype=bool, count=len(values))
     values = values.copy()

@@ -31,7 +31,10 @@ def check_target(y: Any) -> Any:
 def _missing(y: Any) -> np.ndarray:
     if hasattr(y, "isna"):
         return np.asarray(y.isna(), dtype=bool)
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError as error:
+        raise ValueError(f"y must have one target, or as many, for each row: {error}") from error
     if values.dtype.kind in "fc":
         return np.isnan(values)
     if values.dtype.kind != "O":

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from mercer.checks import distinct_classes
 from mercer.exceptions import invalid_parameter
 
 
@@ -64,7 +65,7 @@ def class_indicators(y: np.ndarray, weights: np.ndarray) -> Labels:
         With a sum above 0.
     """
     used = weights > 0
-    classes, index = np.unique(y[used], return_inverse=True)
+    classes, index = distinct_classes(y[used], return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has one class, {classes[0]!r}: a classifier needs two or more.")
     indicators = np.zeros((len(y), len(classes)))

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.checks import LARGEST_NUMBERS, check_choice, refuse_sparse, validated
+from mercer.checks import LARGEST_NUMBERS, check_choice, finite_answers, refuse_sparse, validated
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
@@ -131,6 +131,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scale_ = np.where(two_valued, np.ptp(X, axis=0), self.scale_)
         return self
 
+    @finite_answers
     def transform(self, X: Any) -> np.ndarray:
         """Return the warped and standardised columns, in the precision of X."""
         check_is_fitted(self)
@@ -141,6 +142,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         largest = LARGEST_NUMBERS[X.dtype]
         return np.clip(warped, -largest, largest, out=warped).astype(X.dtype, copy=False)
 
+    @finite_answers
     def slopes(self, X: Any) -> np.ndarray:
         """Return the derivative of each transformed column in its own column, at each row.
 

@@ -5,18 +5,20 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
+    answers_without_nan,
     check_choice,
     check_count,
     check_flag,
     check_number,
     check_probability,
+    finite_answers,
     refuse_sparse,
     validated,
 )
@@ -317,6 +319,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @finite_answers
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the mean, and the uncertainty of an observation: noise included.
 
@@ -354,6 +357,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             covariance *= own[:, None] * own[None, :]
         return answer, self._like_y(covariance)
 
+    @finite_answers
     def latent_std(self, X: Any) -> np.ndarray:
         """Return the standard deviation of the function, without the noise of an observation.
 
@@ -372,6 +376,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         function = function._replace(means=function.means + self._offset(X))
         return self._like_y(moments_of(function, self.target_warps_)[1])
 
+    @answers_without_nan
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
         """Return quantiles of an observation: where the probability of a smaller one is q.
 
@@ -392,6 +397,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         found = [predictive.quantiles(check_probability("q", each)) for each in q]
         return np.stack([self._like_y(inverse_of(self.target_warps_, each)) for each in found], axis=-1)
 
+    @answers_without_nan
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
         """Return the central interval that holds an observation with a given probability.
 
@@ -425,6 +431,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         found = cv_plus_interval(means, deviations, self.fold_scores_, coverage, self.working_memory)
         return found[:, 0] if self._single else found
 
+    @finite_answers
     def support(self, X: Any) -> np.ndarray:
         """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
 
@@ -455,6 +462,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         return Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
 
+    @finite_answers
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.
 
@@ -475,6 +483,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         drawn = inverse_of(self.target_warps_, self._offset(X)[:, :, None] + drawn)
         return drawn[:, 0] if self._single else drawn
 
+    @answers_without_nan
     def log_density(self, X: Any, y: Any) -> np.ndarray:
         """Return the log density of y at each row under the average of the processes, of shape (n,).
 
@@ -485,7 +494,11 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
             Of several targets the densities are multiplied.
         """
         X = self._validated(X)
-        y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        wanted = (len(X),) if self._single else (len(X), len(self.center_))
+        if y.shape not in (wanted, (*wanted, 1)[:2]):
+            raise ValueError(f"y has shape {y.shape}: it must have a target for each row of X, {wanted}.")
+        y = y.reshape(len(X), -1)
         bent, slopes = forward_of(self.target_warps_, y), log_slopes_of(self.target_warps_, y).sum(axis=1)
         possible = np.isfinite(bent).all(axis=1)
         densities = self._predictive(X).joint_log_densities(np.where(possible[:, None], bent, 0.0))

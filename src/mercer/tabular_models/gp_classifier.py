@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import all_or_nothing, check_number
+from mercer.checks import all_or_nothing, answers_without_nan, check_number, finite_answers
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
     LatentMachine,
@@ -159,15 +159,18 @@ class GPClassifier(TableClassifier):
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
+    @finite_answers
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
         X = self._validated(X)
         return average_probabilities(self.machines_, X, self.working_memory, self.device)
 
+    @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
         return np.log(np.maximum(self.predict_proba(X), SMALLEST_PROBABILITY))
 
+    @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log probabilities of the classes; of two classes the second's over the first's, of shape (n,)."""
         logs = self.predict_log_proba(X)

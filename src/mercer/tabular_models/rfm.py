@@ -8,7 +8,15 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.checks import PRECISIONS, all_or_nothing, check_number, refuse_sparse, validated
+from mercer.checks import (
+    PRECISIONS,
+    all_or_nothing,
+    answers_without_nan,
+    check_number,
+    finite_answers,
+    refuse_sparse,
+    validated,
+)
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learning import Learned
@@ -221,6 +229,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         self._single = y.ndim == 1
         return self
 
+    @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of the rows of X, of shape (n,) or (n, c)."""
         mean = self._mean(self._validated(X))
@@ -328,6 +337,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
+    @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits of the classes, of shape (n, n_classes); of two classes the second's over the first's."""
         outputs = self._mean(self._validated(X)) - self.center_
@@ -335,6 +345,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         logits = calibration.logits(outputs)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
+    @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
         logits = self.decision_function(X)

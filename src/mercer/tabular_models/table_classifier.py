@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.checks import PRECISIONS, refuse_sparse, validated
+from mercer.checks import PRECISIONS, distinct_classes, finite_answers, refuse_sparse, validated
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
@@ -32,6 +32,7 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
         """Return what a fit learns from, once input and parameters are checked."""
         refuse_sparse(self, X)
         X, y = validated(self, X, y, dtype=PRECISIONS)
+        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         self._check_parameters()
         labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
@@ -41,10 +42,12 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
 
+    @finite_answers
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
+    @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
         most_probable = self.predict_log_proba(X).argmax(axis=1)

@@ -15,6 +15,7 @@ from mercer.checks import (
     check_count,
     check_flag,
     check_number,
+    finite_answers,
     validated,
 )
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
@@ -186,6 +187,7 @@ class TableModel(BaseEstimator):
         check_is_fitted(self)
         return validated(self, X, dtype=PRECISIONS, reset=False)
 
+    @finite_answers
     def gradients(self, X: Any) -> np.ndarray:
         """Return how the prediction moves with each column, in the units of the columns, at each row.
 
@@ -201,6 +203,7 @@ class TableModel(BaseEstimator):
         total = np.sum([m.share * m.gradients(X, self.working_memory) for m in self._summed()], axis=0)
         return total[:, 0] if self._is_single_output() else total
 
+    @finite_answers
     def contributions(self, X: Any) -> np.ndarray:
         """Return what each training row (or landmark) adds to the prediction beside the mean, at each row of X.
 

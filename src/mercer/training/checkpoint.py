@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from mercer.blocks import row_slices, rows_per_block
 from mercer.checks import check_number
-from mercer.exceptions import ModelFileError, invalid_parameter
+from mercer.exceptions import ModelFileError, escaped, invalid_parameter, shortened, shown
 from mercer.storage.atomic import check_target, write_atomically
+from mercer.storage.reading import read_checked
+from mercer.storage.tensors import N_FIRST, is_beginning, no_constant, unpacked
 from mercer.training.states import State
 
 FORMAT = "mercer-checkpoint 1"
+FOREIGN = "is not a checkpoint, or is damaged or incomplete"
 # MiB that are hashed at a time.
 PIECE = 16.0
 # Differences that an error names.
@@ -57,16 +59,22 @@ class Checkpoint:
         write_atomically(self.path, [data])
         self._written = time.monotonic()
 
+    def wrong(self, phrase: str) -> ModelFileError:
+        """Return the error that says what is wrong with the file, such as "is damaged"."""
+        return ModelFileError(f"checkpoint={shown(str(self.path))} {phrase}.")
+
     def read(self) -> tuple[dict[str, Any], State] | None:
         """Return the document and the tensors, or None if there is no file."""
         try:
-            data = self.path.read_bytes()
+            data = read_checked(self.path, wrong_beginning, N_FIRST, self.wrong)
         except FileNotFoundError:
             return None
         try:
             document, tensors = _unpack(data)
         except ModelFileError as error:
-            raise ModelFileError(f"checkpoint={str(self.path)!r} {error}.") from None
+            raise self.wrong(str(error)) from None
+        except (ValueError, RecursionError) as error:  # what is no JSON
+            raise self.wrong(f"is malformed ({type(error).__name__}: {escaped(shortened(str(error)))})") from error
         found = differences(document["about"], self.about)
         if found:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
@@ -101,7 +109,8 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
             for key in keys
             for sentence in differences(before.get(key), now.get(key), f"{name}.{key}" if name else key)
         ]
-    return [] if before == now else [f"{name} was {json.dumps(before)} and is {json.dumps(now)}"]
+    was, now_is = (shortened(json.dumps(value)) for value in (before, now))
+    return [] if before == now else [f"{escaped(shortened(name))} was {was} and is {now_is}"]
 
 
 def as_json(name: str, value: Any) -> Any:
@@ -112,19 +121,27 @@ def as_json(name: str, value: Any) -> Any:
         raise invalid_parameter(name, value, "made of dicts, lists, strings and finite numbers", str(error)) from None
 
 
-def _unpack(data: bytes) -> tuple[dict[str, Any], State]:
+def wrong_beginning(first: bytes, size: int) -> str | None:
+    """Return what is wrong with the first bytes of a file of that size, None if nothing is."""
+    return None if is_beginning(first, size) else FOREIGN
+
+
+def _unpack(data: bytearray) -> tuple[dict[str, Any], State]:
     try:
-        tensors = safetensors.torch.load(data)  # checks that the header and the tensors fit the file
-    except (SafetensorError, KeyError):  # a KeyError where torch has no such type
-        raise ModelFileError("is not a checkpoint, or is damaged or incomplete") from None
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__", {})
-    text = header.get("document", "")
-    if header.get("sha256") != _digest(text, tensors):
+        texts, views = unpacked(data)
+    except (ValueError, RecursionError):  # of which the ModelFileError is one
+        raise ModelFileError(FOREIGN) from None
+    text = texts.get("document", "")
+    if texts.get("sha256") != _digest(text, views):
         raise ModelFileError("is not a checkpoint, or is damaged: its content does not match its SHA-256")
-    document = json.loads(text)
-    if document["format"] != FORMAT:
-        raise ModelFileError(f"is of the format {document['format']!r}, and this version reads {FORMAT!r}")
-    return document, tensors
+    document = json.loads(text, parse_constant=no_constant)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else document
+        raise ModelFileError(f"is of the format {shown(found)}, and this version reads {FORMAT!r}")
+    if not isinstance(document.get("about"), dict):
+        raise ModelFileError("is malformed: it does not say what training it is of")
+    # Copies, whose memory is aligned as torch's own: sums then have the same order, to the last bit.
+    return document, {name: view.clone() for name, view in views.items()}
 
 
 def _digest(text: str, tensors: Mapping[str, Tensor]) -> str:

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from mercer.exceptions import ConvergenceWarning, NumericalError
+from mercer.exceptions import ConvergenceWarning, ModelFileError, NumericalError
 from mercer.training.batches import count_batches, epoch_batches
 from mercer.training.checkpoint import Checkpoint
 from mercer.training.optimizers import make_optimizer
 from mercer.training.progress import Progress
 from mercer.training.randomness import generator_of, global_chance_from, seed_of
 from mercer.training.recipe import Recipe
+from mercer.training.saved_state import PROGRESS, check_progress, checked_parts, optimizer_slots
 from mercer.training.states import (
     State,
     are_finite,
@@ -183,7 +184,7 @@ class Run:
     def _save(self, **parts: Mapping[str, Tensor]) -> None:
         if self.checkpoint is None:
             return
-        document = {name: getattr(self, name) for name in ("step", "history", "summed_loss", "stopped", "warning")}
+        document = {name: getattr(self, name) for name in PROGRESS}
         self.checkpoint.write(
             document, {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         )
@@ -193,12 +194,13 @@ class Run:
         if saved is None:
             return
         document, tensors = saved
-        for name in ("step", "history", "summed_loss", "stopped", "warning"):
+        try:
+            parts = checked_parts(tensors, self.module, self.finite, optimizer_slots(self.recipe))
+            check_progress(document, self.n_batches, self.recipe.n_epochs)
+        except ModelFileError as error:
+            raise self.checkpoint.wrong(str(error)) from None  # type: ignore[union-attr]
+        for name in PROGRESS:
             setattr(self, name, document[name])
-        parts: dict[str, State] = {"module": {}, "best": {}, "optimizer": {}}
-        for key, value in tensors.items():
-            part, name = key.split("/", 1)
-            parts[part][name] = value
         restore(self.module, parts["module"])
         restore_optimizer(self.optimizer, self.parameters, parts["optimizer"])
         self.best = parts["best"]

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mercer.app.cli.errors import for_people
+from mercer.app.cli.options import TableOptions
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
@@ -47,6 +48,13 @@ Save = Annotated[Path | None, typer.Option("--save", help="Also save the model, 
 Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out, such as an identifier.")]
 Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+MaxMb = Annotated[
+    float | None,
+    typer.Option("--max-mb", metavar="MIB", min=1, help="MiB that the table may take; 1024, packed ones less."),
+]
+SafeCsv = Annotated[
+    bool, typer.Option("--safe-csv", help="In CSV, an apostrophe before texts that spreadsheets take for formulas.")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
@@ -108,6 +116,7 @@ def fit(
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
     time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
     seed: Seed = 0,
+    max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -126,6 +135,7 @@ def fit(
             time_limit or None,
             seed,
             as_json,
+            TableOptions(max_mb),
         )
 
 
@@ -135,6 +145,8 @@ def predict(
     data: Data,
     out: Out,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
+    max_mb: MaxMb = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -142,7 +154,7 @@ def predict(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.predict import run
 
-        run(model, data, out, level, as_json)
+        run(model, data, out, level, as_json, TableOptions(max_mb, safe_csv))
 
 
 @app.command()
@@ -153,6 +165,8 @@ def embed(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    max_mb: MaxMb = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -164,7 +178,7 @@ def embed(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.embed import run
 
-        run(data, out, n_components, tuple(ignore or ()), save, seed, as_json)
+        run(data, out, n_components, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
 
 
 @app.command()
@@ -175,6 +189,8 @@ def cluster(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    max_mb: MaxMb = None,
+    safe_csv: SafeCsv = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -186,7 +202,7 @@ def cluster(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.cluster import run
 
-        run(data, out, n_clusters, tuple(ignore or ()), save, seed, as_json)
+        run(data, out, n_clusters, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
 
 
 @app.command()
@@ -264,6 +280,7 @@ def report(
     data: Data,
     out: Annotated[Path, typer.Option(help="The page to write; its name ends in .html.")],
     seed: Seed = 0,
+    max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -275,7 +292,7 @@ def report(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.report import run
 
-        run(model, data, out, seed, as_json)
+        run(model, data, out, seed, as_json, TableOptions(max_mb))
 
 
 @app.command()

@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from mercer.app.cli.embed import about_data, check_outputs, show_files, show_settings, write_answers
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.output import new_table, number, out_console, print_json
 from mercer.app.projects.clustering import DataClustering
 
@@ -14,7 +15,14 @@ MOST_COLUMNS, MOST_FILES = 3, 3
 
 
 def run(
-    data: Path, out: Path, n_clusters: str, ignore: tuple[str, ...], save: Path | None, seed: int, as_json: bool
+    data: Path,
+    out: Path,
+    n_clusters: str,
+    ignore: tuple[str, ...],
+    save: Path | None,
+    seed: int,
+    as_json: bool,
+    tables: TableOptions = PLAIN,
 ) -> None:
     """Read, find the groups, write, and print what was found."""
     check_outputs(data, out, save)
@@ -22,7 +30,7 @@ def run(
     wanted = int(n_clusters) if n_clusters.lstrip("+-").isdecimal() else n_clusters
     workflow = DataClustering(wanted, ignore=ignore, random_state=seed)
     workflow.check_parameters()
-    write_answers(workflow, data, out, save)
+    write_answers(workflow, data, out, save, tables)
     if as_json:
         print_json(document(workflow, data, out, save))
         return

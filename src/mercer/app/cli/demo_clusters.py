@@ -9,6 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import normalized_mutual_info_score
 
+from mercer.app.cli.figures import write_figure
 from mercer.app.cli.output import new_table, waiting
 from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
 from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
@@ -44,7 +45,7 @@ def subspaces(console: Console, out: Path, seed: int) -> list[Path]:
     console.print(cluster_table(f"{len(X)} digits in ten clusters, beside their classes", X, y, contestants))
     display = AffinityDisplay.from_estimator(model, y)
     path = out / "affinity-digits.png"
-    display.figure_.savefig(path, dpi=DPI)
+    write_figure(display.figure_, path, DPI)
     return [path]
 
 
@@ -68,5 +69,5 @@ def manifolds(console: Console, out: Path, seed: int) -> list[Path]:
     console.print(cluster_table(f"{len(X)} points of a circle and of a pole", X, y, contestants))
     display = SphereDisplay.from_estimators({"features": model}, X, np.where(y == 0, "circle", "pole"))
     path = out / "manifolds.png"
-    display.figure_.savefig(path, dpi=DPI)
+    write_figure(display.figure_, path, DPI)
     return [path]

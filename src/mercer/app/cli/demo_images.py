@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import FunctionTransformer
 
+from mercer.app.cli.figures import write_figure
 from mercer.app.cli.output import new_table, progress
 from mercer.discriminant.kernel_discriminant import KernelDiscriminant
 from mercer.embedding.kernel_embedding import KernelEmbedding
@@ -86,7 +87,7 @@ def embedding(console: Console, out: Path, seed: int) -> list[Path]:
     display = EmbeddingDisplay.from_features(nystrom.transform(digits.test), digits.y_test, components=(1, 2))
     display.ax_.set_title("digits: second and third Nyström component", fontsize=10)
     path = out / "embedding-digits.png"
-    display.figure_.savefig(path, dpi=DPI)
+    write_figure(display.figure_, path, DPI)
     return [path]
 
 
@@ -113,7 +114,7 @@ def training(console: Console, out: Path, seed: int) -> list[Path]:
         EmbeddingDisplay.from_features(model.transform(digits.test), digits.y_test, ax=ax)
         ax.set_title(f"digits: {title}", fontsize=10)
     path = out / "training-digits.png"
-    figure.savefig(path, dpi=DPI)
+    write_figure(figure, path, DPI)
     return [path]
 
 
@@ -133,5 +134,5 @@ def discriminant(console: Console, out: Path, seed: int) -> list[Path]:
     console.print(table)
     display = DiscriminantDisplay.from_estimator(model, digits.test, digits.y_test)
     path = out / "discriminants-digits.png"
-    display.figure_.savefig(path, dpi=DPI)
+    write_figure(display.figure_, path, DPI)
     return [path]

@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from mercer.app.cli.figures import write_figure
 from mercer.app.cli.output import bar, indented, new_table, progress, waiting
 from mercer.blocks import as_tensor
 from mercer.kernels import Laplace
@@ -96,7 +97,7 @@ def learned_metric(console: Console, out: Path, seed: int) -> list[Path]:
         display = MetricDisplay.from_metric(chosen.kernel_used().single_metric(), feature_names=problem.feature_names)
         display.ax_.set_title(problem.name, fontsize=10)
         paths.append(out / f"metric-{problem.name.split(':')[0]}.png")
-        display.figure_.savefig(paths[-1], dpi=DPI)
+        write_figure(display.figure_, paths[-1], DPI)
     console.print(table)
     for problem, iterates in zip(problems, runs, strict=True):
         metric = best(iterates).kernel_used().single_metric()
@@ -134,7 +135,7 @@ def intervals(console: Console, out: Path, seed: int) -> list[Path]:
             table.add_row(f"{problem.name}, {len(problem.y)} rows", name, *scores)
         display = IntervalDisplay.from_estimator(process, problem.X_test, problem.y_test, name=problem.name)
         paths.append(out / f"intervals-{problem.name}.png")
-        display.figure_.savefig(paths[-1], dpi=DPI)
+        write_figure(display.figure_, paths[-1], DPI)
     console.print(table)
     console.print("friedman: y is a function of x0 to x4; what the process finds", style="bold")
     console.print(indented(share_table(problem.feature_names, process.feature_importances_, console)))

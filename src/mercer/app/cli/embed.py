@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.output import indented, notes, number, out_console, print_json, waiting
 from mercer.app.files.tables import check_model_output, check_writable, write_table
 from mercer.app.projects.embedding import DataEmbedding
@@ -13,12 +14,19 @@ from mercer.io import save as save_model
 
 
 def run(
-    data: Path, out: Path, n_components: int, ignore: tuple[str, ...], save: Path | None, seed: int, as_json: bool
+    data: Path,
+    out: Path,
+    n_components: int,
+    ignore: tuple[str, ...],
+    save: Path | None,
+    seed: int,
+    as_json: bool,
+    tables: TableOptions = PLAIN,
 ) -> None:
     """Read, learn, write, and print what was found."""
     check_outputs(data, out, save)
     workflow = DataEmbedding(n_components, ignore=ignore, random_state=seed)
-    write_answers(workflow, data, out, save)
+    write_answers(workflow, data, out, save, tables)
     if as_json:
         print_json(document(workflow, data, out, save))
         return
@@ -53,16 +61,16 @@ def check_outputs(data: Path, out: Path, save: Path | None) -> None:
         check_model_output(save, read=[data])
 
 
-def write_answers(workflow: Any, data: Path, out: Path, save: Path | None) -> None:
+def write_answers(workflow: Any, data: Path, out: Path, save: Path | None, tables: TableOptions = PLAIN) -> None:
     """Fit a workflow to the table or the images at a path, and write its answers and, if asked to, the model."""
     with notes():
         with waiting(f"reading {data.name}"):
-            given = read_data(data)
+            given = read_data(data, max_mb=tables.max_mb)
         with waiting("learning"):
             answers = workflow.fit(given).predict_frame(given)
     if save is not None:
         save_model(workflow, save)
-    write_table(answers, out)
+    write_table(answers, out, safe_csv=tables.safe_csv)
 
 
 def about_data(workflow: UnlabelledData) -> dict[str, Any]:

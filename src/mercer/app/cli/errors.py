@@ -11,7 +11,11 @@ from contextlib import contextmanager
 
 import typer
 
+from mercer.exceptions import escaped, shortened
+
 FAILED, MISUSED, DEFECT, STOPPED = 1, 2, 70, 130
+# Characters of a message that are shown.
+MOST_OF_MESSAGE = 2000
 # What data, files, options or the machine can bring about. Anything else is a defect.
 EXPECTED = (ValueError, OSError, ImportError, ArithmeticError, MemoryError)
 
@@ -26,7 +30,7 @@ def for_people(*, debug: bool = False, as_json: bool = False) -> Iterator[None]:
         if debug or isinstance(error, (typer.Exit, BrokenPipeError)):
             raise
         expected = isinstance(error, EXPECTED)
-        message = " ".join(str(error).split()) or type(error).__name__
+        message = escaped(shortened(" ".join(str(error).split()), MOST_OF_MESSAGE)) or type(error).__name__
         if not expected:
             message = f"a defect of Mercer's own, {type(error).__name__}: {message} (--debug shows where)"
         print(f"error: {message}", file=sys.stderr)

@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
 from mercer.app.files.tables import check_columns, check_model_output, read_table
 from mercer.app.projects.table_prediction import TablePrediction
@@ -34,6 +35,7 @@ def run(
     time_limit: float | None,
     seed: int,
     as_json: bool,
+    tables: TableOptions = PLAIN,
 ) -> None:
     """Read, fit, save, and print what was found."""
     check_model_output(out, read=[data])
@@ -41,7 +43,7 @@ def run(
         model, task=task, ignore=ignore, test_size=test_size, time_limit=time_limit, random_state=seed
     )
     with notes():
-        frame = read_table(data)
+        frame = read_table(data, max_mb=tables.max_mb)
         check_columns(frame.columns, [target], "target column")
         with waiting(f"fitting {len(frame)} rows"):
             workflow.fit(frame, target)

@@ -14,12 +14,23 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
-from mercer.exceptions import MercerWarning
+from mercer.exceptions import MercerWarning, escaped, shortened
 
 # Where there is no terminal, nothing limits the width, and names are better not cut.
 WIDTH_OF_PIPES = 160
 BAR = 40
+# Characters of a note, and of a name in a table, that are shown.
+MOST_OF_NOTE, MOST_OF_TEXT = 2000, 2000
+
+
+class PlainConsole(Console):
+    """A console on which texts, such as names of columns, are nothing but text: what would steer it is spelled out."""
+
+    def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
+        """Return what is printed for a text, in a line or in a cell of a table."""
+        return super().render_str(escaped(shortened(text, MOST_OF_TEXT)), **options)
 
 
 def out_console() -> Console:
@@ -45,7 +56,7 @@ def waiting(what: str) -> Iterator[None]:
     console = err_console()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        bar.add_task(what, total=None)
+        bar.add_task(escaped(what), total=None)
         yield
 
 
@@ -58,7 +69,7 @@ def notes() -> Iterator[None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        line = " ".join(str(message).split())
+        line = escaped(shortened(" ".join(str(message).split()), MOST_OF_NOTE))
         if issubclass(category, MercerWarning) and line not in shown:
             shown.add(line)
             print(f"note: {line}", file=sys.stderr)
@@ -117,7 +128,7 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, TextIOWrapper):
         stream.reconfigure(errors="replace")  # a terminal that lacks a letter of some name is no reason to stop
-    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    console = PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH_OF_PIPES
     return console

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.output import notes, out_console, print_json, waiting
 from mercer.app.cli.predict import read
 from mercer.app.report import REPORTED, check_page, write_report
@@ -9,7 +10,7 @@ from mercer.exceptions import ModelFileError
 from mercer.io import load
 
 
-def run(model: Path, data: Path, out: Path, seed: int, as_json: bool) -> None:
+def run(model: Path, data: Path, out: Path, seed: int, as_json: bool, tables: TableOptions = PLAIN) -> None:
     """Load the model, read the data as it asks for them, write the page."""
     check_page(out, read=[model, data])
     workflow = load(model)
@@ -19,7 +20,7 @@ def run(model: Path, data: Path, out: Path, seed: int, as_json: bool) -> None:
             "`mercer fit`, `embed` or `cluster` saved."
         )
     with notes():
-        given = read(workflow, data)
+        given = read(workflow, data, tables.max_mb)
         with waiting("writing the report"):
             write_report(workflow, given, out, data_name=data.name or data.resolve().name, random_state=seed)
     size = out.stat().st_size

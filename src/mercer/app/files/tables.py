@@ -8,7 +8,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mercer.exceptions import DataFileError, DataWarning
+from mercer.app.files.limits import check_size
+from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError, escaped, shortened, shown
 from mercer.storage.atomic import check_path, check_target, write_atomically
 from mercer.tables.frames import listed, nearest, optional
 
@@ -34,10 +35,12 @@ FORMATS: dict[str, Format] = {
     ".feather": Format("Feather", "read_feather", "to_feather", {}, "pyarrow"),
     ".xlsx": Format("Excel", "read_excel", "to_excel", {}, "openpyxl"),
 }
+# With these a spreadsheet's formula begins.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
 
 
-def read_table(path: str | os.PathLike[str]) -> "pd.DataFrame":
+def read_table(path: str | os.PathLike[str], *, max_mb: float | None = None) -> "pd.DataFrame":
     """Return the table in a file: CSV (also compressed), tab-separated, Parquet, Feather or Excel, by its ending.
 
     A CSV may have semicolons in place of commas, and decimal commas with them. A first column without a name that only
@@ -46,14 +49,17 @@ def read_table(path: str | os.PathLike[str]) -> "pd.DataFrame":
     Parameters
     ----------
     path : str or path
+    max_mb : float or None, default=None
+        MiB that the table may take, as text and as numbers of eight bytes. None is 1024; of a packed file twenty times
+        its size, or 64.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file; the nearest names in its folder are given.
     DataFileError
-        If the file is not what its ending says, or holds no rows, or two columns of one name, or more fields in its
-        rows than names.
+        If the file is not what its ending says, or is a pipe or a device, or larger than the limit, or has NUL
+        characters, or holds no rows, or two columns of one name, or more fields in its rows than names.
     """
     path = check_path(path)
     if not path.exists():
@@ -64,17 +70,22 @@ def read_table(path: str | os.PathLike[str]) -> "pd.DataFrame":
     read = getattr(optional("pandas", "reading tables", "files"), kind.reader)
     _check_engine(kind)
     try:
+        check_size(path, kind.reader, max_mb)
         frame = _read_separated(read, path, **kind.options) if kind.reader == "read_csv" else read(path)
+        if kind.reader == "read_excel":
+            _check_names(read(path, header=None, nrows=1, dtype=object).iloc[0].tolist(), path)
+    except (DataFileError, InvalidParameterError):
+        raise
     except Exception as error:  # readers raise whatever their engines do
         # An OSError with a number is the system's: no permission, no such disk. Others are about the content.
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
             raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = escaped(shortened((str(error).strip().splitlines() or [type(error).__name__])[0]))
         raise DataFileError(f"{str(path)!r} is not a file of the kind {kind.name}, as it is named: {reason}") from error
     return _checked(frame, path)
 
 
-def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str]) -> None:
+def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv: bool = False) -> None:
     """Write a table into a file of the format that its ending says; it appears whole or not at all.
 
     Parameters
@@ -82,12 +93,17 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str]) -> None:
     frame : DataFrame
         Its index is not written.
     path : str or path
+    safe_csv : bool, default=False
+        Whether texts that a spreadsheet would take for a formula, such as `=1+1`, get an apostrophe before them, in
+        names of columns too. Of separated values only, and what is read again has the apostrophes.
     """
     kind = check_writable(path)
     target = check_target(path)
     buffer = BytesIO()
     # Feather and Parquet keep an index: the plain one is none.
     plain = frame.reset_index(drop=True)
+    if safe_csv and kind.writer == "to_csv":
+        plain = _without_formulas(plain)
     write = getattr(plain, kind.writer)
     if kind.writer == "to_csv":
         # Compressed here, as pandas does it by the name of a file and there is none.
@@ -96,6 +112,17 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str]) -> None:
         write = partial(write, index=False)
     write(buffer)
     write_atomically(target, [buffer.getbuffer()])
+
+
+def _without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    def safe(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+
+    columns = {
+        safe(name): frame[name] if frame[name].dtype.kind in "biufmM" else frame[name].map(safe)
+        for name in frame.columns
+    }
+    return optional("pandas", "a table").DataFrame(columns)
 
 
 def check_writable(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> Format:
@@ -159,14 +186,30 @@ def _check_engine(kind: Format) -> None:
 
 def _read_separated(read: Any, path: Path, sep: str) -> "pd.DataFrame":
     """Return a table of separated values; where semicolons separate, commas may be decimal."""
-    names = [str(name) for name in read(path, sep=sep, nrows=0).columns]
-    if sep != "," or len(names) != 1 or ";" not in names[0]:
+    names = _first_line(read, path, sep)
+    if sep != "," or len(names) != 1 or ";" not in str(names[0]):
+        _check_names(names, path)
         return _read_aligned(read, path, sep=sep)
+    _check_names(_first_line(read, path, ";"), path)
     frame = _read_aligned(read, path, sep=";")
     texts = (frame[name].dropna() for name in frame.columns if frame[name].dtype.kind == "O")
     if any(len(text) and text.astype(str).str.fullmatch(r"\s*[-+]?\d+,\d+\s*").all() for text in texts):
         frame = _read_aligned(read, path, sep=";", decimal=",")
     return frame
+
+
+def _first_line(read: Any, path: Path, sep: str) -> list[Any]:
+    """Return the names as they stand: pandas gives the second of two columns of one name another."""
+    return read(path, sep=sep, nrows=1, header=None, dtype=object, index_col=False).iloc[0].tolist()
+
+
+def _check_names(names: list[Any], path: Path) -> None:
+    """Raise if two columns have one name. Those without any are known by their place."""
+    seen: set[str] = set()
+    for name in (str(name) for name in names if name == name and name is not None):
+        if name in seen:
+            raise DataFileError(f"{str(path)!r} has two columns {shown(name)}: columns need names of their own.")
+        seen.add(name)
 
 
 def _read_aligned(read: Any, path: Path, **options: Any) -> "pd.DataFrame":
@@ -190,7 +233,7 @@ def _checked(frame: "pd.DataFrame", path: Path) -> "pd.DataFrame":
     frame.columns = [str(name) for name in frame.columns]
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
-        raise DataFileError(f"{str(path)!r} has two columns {twice[0]!r}: columns need names of their own.")
+        raise DataFileError(f"{str(path)!r} has two columns {shown(twice[0])}: columns need names of their own.")
     return _without_row_numbers(frame, path)
 
 

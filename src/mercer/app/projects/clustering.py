@@ -13,7 +13,7 @@ from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
 from mercer.app.projects.unlabelled import NOUNS, UnlabelledData
 from mercer.blocks import as_tensor
-from mercer.checks import check_count
+from mercer.checks import check_count, finite_answers
 from mercer.clustering.affinity import indicator
 from mercer.clustering.subspace.graphs import expressed_in
 from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
@@ -140,6 +140,7 @@ class DataClustering(UnlabelledData):
         self._keep(X, int(wanted))
         return self
 
+    @finite_answers
     def predict_frame(self, data: Any) -> "pd.DataFrame":
         """Return the groups of rows or images, in their order.
 

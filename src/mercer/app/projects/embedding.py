@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.projects.unlabelled import UnlabelledData
 from mercer.blocks import row_slices
-from mercer.checks import check_count
+from mercer.checks import check_count, finite_answers
 from mercer.embedding.choices import bandwidth_of
 from mercer.embedding.kernel_embedding import KernelEmbedding
 from mercer.metrics import effective_rank
@@ -172,6 +172,7 @@ class DataEmbedding(UnlabelledData):
         }
         return self
 
+    @finite_answers
     def predict_frame(self, data: Any) -> "pd.DataFrame":
         """Return the places and the coordinates of rows or images, in their order.
 

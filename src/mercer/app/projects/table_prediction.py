@@ -16,7 +16,7 @@ from mercer.app.projects.table_estimators import MODELS, allowed_models, compare
 from mercer.app.projects.table_scores import baseline_scores, classification_scores, regression_scores
 from mercer.app.projects.table_split import split
 from mercer.app.projects.table_target import TASKS, as_classes, as_numbers, find_task
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level, interval_halfwidth
 from mercer.tables import TabularModel, tabular
@@ -236,6 +236,7 @@ class TablePrediction(BaseEstimator):
             warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
             return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
 
+    @finite_answers
     def predict_frame(self, frame: Any, level: float = 0.9) -> Any:
         """Predict for new rows.
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 NOUNS = {"table": "rows", "images": "images"}
 
 
-def read_data(path: str | os.PathLike[str]) -> Any:
-    """Return what is at a path: the images of a folder, or the table in a file."""
-    return read_images(path) if check_path(path).is_dir() else read_table(path)
+def read_data(path: str | os.PathLike[str], *, max_mb: float | None = None) -> Any:
+    """Return what is at a path: the images of a folder, or the table in a file, of at most `max_mb` MiB."""
+    return read_images(path) if check_path(path).is_dir() else read_table(path, max_mb=max_mb)
 
 
 class UnlabelledData(BaseEstimator):

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
+from mercer.checks import finite_answers
 from mercer.clustering.affinity import indicator
 from mercer.clustering.manifold.base import ManifoldEstimator
 from mercer.clustering.manifold.choice import CLUSTERINGS, Clustered, Judge
@@ -350,6 +351,7 @@ class ManifoldClustering(ManifoldEstimator):
         best = (votes @ indicator(homes)).argmax(axis=1)
         return clusters[np.where(homes == best[:, None], votes, -1.0).argmax(axis=1)]
 
+    @finite_answers
     def membership(self, X: Any) -> np.ndarray:
         """Return the doubly stochastic membership of samples to each other, of shape (n, n).
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number, refuse_sparse, validated
+from mercer.checks import check_choice, check_count, check_number, finite_answers, refuse_sparse, validated
 from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import check_expression
@@ -35,6 +35,7 @@ from mercer.clustering.subspace.graphs import (
     joined_through_landmarks,
 )
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
+from mercer.exceptions import NumericalError
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 from mercer.linalg import one_thread
@@ -255,6 +256,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
                 iterates = [iterate_of(t + 1, one, kernel) for one in moved]  # line 2
         return best_of(candidates if self.iterate == "auto" else found), candidates
 
+    @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of new points: that of the points which express them most.
 
@@ -281,6 +283,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             self.working_memory,
         )
         masses = np.asarray(abs(C).T @ indicator(self.labels_)[self.landmark_indices_])
+        if not np.isfinite(masses).all():
+            raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
         largest = np.bincount(self.labels_).argmax()
         return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 

@@ -1,0 +1,257 @@
+"""Objects of a model file against the schemas of their classes, from the outermost inwards."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from mercer.exceptions import ModelFileError
+from mercer.io.schema import Check, Place, anything, count, described, entries, number, numbers, one_of
+from mercer.kernels import Kernel
+from mercer.kernels.custom import Custom
+from mercer.mahalanobis import Mahalanobis, check_metric
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What the fitted state of a class must be.
+
+    Attributes
+    ----------
+    fields : dict
+        A check for each attribute that a fitted object has.
+    optional : dict
+        For those that only some have.
+    parameters : dict
+        For constructor parameters that are used after the fit and that no other check looks at.
+    together : callable or None
+        Gets the object and its place once all its attributes are right, for what one attribute says of others.
+    """
+
+    fields: Mapping[str, Check]
+    optional: Mapping[str, Check] = field(default_factory=dict)
+    parameters: Mapping[str, Check] = field(default_factory=dict)
+    together: Callable[[Any, Place], None] | None = None
+
+
+SCHEMAS: dict[str, Schema] = {}
+"""By the name of the class; `mercer.io.schemas` fills it."""
+
+
+def names(value: Any, place: Place) -> None:
+    """Take the names of columns, as scikit-learn keeps them."""
+    if not isinstance(value, np.ndarray) or value.dtype != object or value.ndim != 1:
+        place.refuse(value, "an array of names")
+    if not all(isinstance(name, str) for name in value):
+        place.refuse(value, "an array of texts")
+    place.agree("d", len(value), value)
+
+
+# What scikit-learn adds to estimators, and parameters of one meaning everywhere.
+OF_ALL: dict[str, Check] = {
+    "feature_names_in_": names,
+    "_sklearn_output_config": entries({}, one_of("default", "pandas", "polars")),
+}
+PARAMETERS_OF_ALL: dict[str, Check] = {"working_memory": number(above=0.0)}
+
+
+def check_model(model: Any) -> None:
+    """Raise a ModelFileError, with the name of the field, if a fitted model does not fit together."""
+    check_object(model, Place(""))
+
+
+def check_object(value: Any, place: Place) -> None:
+    """Check an estimator if it is fitted, or a result, by the schema of its class; classes without one pass."""
+    if isinstance(value, Kernel):
+        check_unfitted_kernel(value, place)
+    schema = SCHEMAS.get(type(value).__name__)
+    if schema is None:
+        return
+    if isinstance(value, BaseEstimator):
+        own = vars(value)
+        if not any(name.endswith("_") or name in schema.fields for name in own if name not in value.get_params(False)):
+            return
+        check_parameters(value, schema, place)
+        optional = {**OF_ALL, **schema.optional}
+    else:
+        own, optional = {name: getattr(value, name) for name in schema.fields}, {}
+    for name, check in schema.fields.items():
+        if name not in own:
+            raise ModelFileError(f"is malformed: {place.at(name).name} is missing in a fitted {type(value).__name__}")
+        check(own[name], place.at(name))
+    for name, check in optional.items():
+        if name in own:
+            check(own[name], place.at(name))
+    if schema.together is not None:
+        schema.together(value, place)
+
+
+def check_parameters(model: Any, schema: Schema, place: Place) -> None:
+    """Check the constructor parameters of a fitted estimator as its own fit does, where that needs no data."""
+    given = model.get_params(deep=False)
+    for name, check in {**PARAMETERS_OF_ALL, **schema.parameters}.items():
+        if name in given:
+            check(given[name], place.at(name))
+    own_check = getattr(model, "_check_parameters", None)
+    if own_check is not None and not inspect.signature(own_check).parameters:
+        own_check()
+
+
+def fitted(*classes: str, **links: str) -> Check:
+    """Take a fitted object of one of these classes; its size `d` is the size `links["d"]` here."""
+
+    def check(value: Any, place: Place) -> None:
+        if type(value).__name__ not in classes or type(value).__name__ not in SCHEMAS:
+            place.refuse(value, f"a {' or a '.join(classes)}")
+        if isinstance(value, BaseEstimator) and not any(name.endswith("_") for name in vars(value)):
+            place.refuse(value, "fitted")
+        known = {own: place.sizes[outer] for own, outer in links.items() if outer in place.sizes}
+        inner = Place(place.name, known)
+        check_object(value, inner)
+        for own, outer in links.items():
+            if own in inner.sizes:
+                place.agree(outer, inner.sizes[own], value)
+
+    return check
+
+
+def metric(d: str, r: str = "?") -> Check:
+    """Take a metric on rows of d columns, whose own coordinates are r."""
+
+    def check(value: Any, place: Place) -> None:
+        if type(value) is not Mahalanobis:
+            place.refuse(value, "a Mahalanobis")
+        if value.factor is None:
+            place.agree(r, place.sizes.get(d, 0), value)
+            return
+        shape = np.shape(value.factor)
+        numbers(d if len(shape) == 1 else f"{d} {r}")(value.factor, place.at("factor"))
+        if len(shape) == 1:
+            place.agree(r, shape[0], value)
+
+    return check
+
+
+def check_composition(value: Kernel, place: Place) -> None:
+    """Sums, products and multiples are of kernels."""
+    for name in ("left", "right", "kernel"):
+        if hasattr(value, name):
+            if not isinstance(getattr(value, name), Kernel):
+                place.at(name).refuse(getattr(value, name), "a kernel")
+            check_composition(getattr(value, name), place.at(name))
+
+
+def check_unfitted_kernel(value: Kernel, place: Place) -> None:
+    """A kernel by itself has metrics on the same columns; where no bandwidth is open, it is tried on one row."""
+    check_composition(value, place)
+    leaves = value.leaves()
+    for leaf in leaves:
+        if getattr(leaf, "metric", None) is not None:
+            metric("d")(check_metric(leaf.metric), place.at("metric"))
+    if not any(getattr(leaf, "bandwidth", None) == "median" for leaf in leaves):
+        place.sizes.setdefault("d", 1)
+        kernel("d")(value, Place(place.name or "kernel", place.sizes))
+
+
+def kernel(d: str) -> Check:
+    """Take a kernel on rows of d columns, with numbers for all that it depends on."""
+
+    def check(value: Any, place: Place) -> None:
+        if not isinstance(value, Kernel):
+            place.refuse(value, "a kernel")
+        check_composition(value, place)
+        leaves = value.leaves()
+        for leaf in leaves:
+            own = getattr(leaf, "metric", None)
+            if own is not None:
+                metric(d)(check_metric(own), place.at("metric"))
+        # One row tells whether all its parameters will do; a user's function is not called before it is needed.
+        if not any(isinstance(leaf, Custom) for leaf in leaves) and d in place.sizes:
+            try:
+                with np.errstate(all="ignore"):
+                    one = value.matrix(np.ones((1, place.sizes[d])))
+            except (ValueError, TypeError, ArithmeticError, RuntimeError, AttributeError) as error:
+                raise ModelFileError(f"is malformed: {place.name} is no kernel that works: {error}") from error
+            if not np.isfinite(one).all():
+                place.refuse(value, "a kernel with finite values")
+
+    return check
+
+
+def shape(d: str) -> Check:
+    """Take the shape of one sample, of d numbers."""
+
+    def check(value: Any, place: Place) -> None:
+        if not isinstance(value, tuple) or not 1 <= len(value) <= 3:
+            place.refuse(value, "a tuple of one to three sizes")
+        for i, size in enumerate(value):
+            count(at_least=1)(size, place.at(i))
+        place.agree(d, prod(int(size) for size in value), value)
+
+    return check
+
+
+def network(d: str, h: str, others: tuple[str, ...] = (), n_others: int = 0) -> Check:
+    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h.
+
+    `others` are the beginnings of the names of further parts, `n_others` is how many there are.
+    """
+
+    def check(value: Any, place: Place) -> None:
+        if not isinstance(value, dict):
+            place.refuse(value, "a dictionary of arrays")
+        heads = {
+            "center": numbers(d),
+            "scale": numbers(d),
+            "feature_head.0.weight": numbers("hidden width"),
+            "feature_head.0.bias": numbers("hidden"),
+            "feature_head.2.weight": numbers(f"{h} hidden"),
+            "feature_head.2.bias": numbers(h),
+        }
+        entries(heads, weight)(value, place)
+        for name, array in value.items():
+            if name not in heads and not name.startswith(("backbone.", *others)):
+                place.at(name).refuse(array, "a part of the network")
+            # Other heads are built as that of the features is.
+            like = "feature_head." + name.partition(".")[2]
+            if like in heads and array.shape != value[like].shape:
+                place.at(name).refuse(array, f"of shape {value[like].shape}")
+        if len(value) < len(heads) + n_others:
+            place.refuse(sorted(value), "all parts of the network")
+        if (value["scale"] == 0).any():
+            place.at("scale").refuse(value["scale"], "without zeros")
+
+    return check
+
+
+def weight(value: Any, place: Place) -> None:
+    """Take an array of finite numbers of any shape."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
+        place.refuse(value, "an array of numbers")
+    if not np.isfinite(value).all():
+        place.refuse(value, "finite: it has NaN or infinite numbers")
+
+
+def plain(value: Any, place: Place) -> None:
+    """Take what is printed and not computed with: texts, numbers, None, and lists and dictionaries of these."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            plain(key, place)
+            plain(item, place.at(str(key)[:40]))
+    elif isinstance(value, (list, tuple)):
+        for i, item in enumerate(value):
+            plain(item, place.at(i))
+    elif value is not None and not isinstance(value, (str, bool, int, float, np.generic, np.ndarray)):
+        raise ModelFileError(f"is malformed: {place.name} is {described(value)}, and must be a text or a number")
+
+
+def loosely(value: Any, place: Place) -> None:
+    """Take an object of any class, and check it by its schema if that has one."""
+    check_object(value, Place(place.name))
+
+
+__all__ = ["SCHEMAS", "Schema", "anything", "check_model", "fitted", "kernel", "metric", "network", "shape"]

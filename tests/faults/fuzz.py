@@ -1,0 +1,67 @@
+"""Damage model files and checkpoints for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
+
+import argparse
+import collections
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from tests.faults.checkpoints import judged_checkpoint, saved_checkpoint
+from tests.faults.models import MAKERS, saved
+from tests.faults.mutations import dice_of, mutate_checkpoint, mutate_model
+from tests.faults.outcomes import judged
+
+NAMES = [*MAKERS, "checkpoint", "checkpoint"]
+
+
+def damaged(seed):
+    """Return the name of a model, and its file with the damage of that seed."""
+    dice, name = dice_of(seed), NAMES[seed % len(NAMES)]
+    if name == "checkpoint":
+        return name, mutate_checkpoint(saved_checkpoint(), dice)
+    return name, mutate_model(saved(name), dice)
+
+
+def outcome_of(seed, folder):
+    """Return the name of a model, and what came of its file with the damage of that seed."""
+    name, data = damaged(seed)
+    judge = judged_checkpoint if name == "checkpoint" else judged
+    return name, judge(name, data, Path(folder) / "damaged")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--count", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=0, help="of the first damage; the next ones follow")
+    parser.add_argument("--only", default="", help="models whose name begins so")
+    options = parser.parse_args()
+    found, bad, slowest = collections.Counter(), 0, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        outcome_of(NAMES.index("checkpoint"), folder)
+        for name in MAKERS:
+            assert judged(name, saved(name), Path(folder) / "whole") == "works", name
+        end, seed = time.monotonic() + options.seconds, options.seed
+        while time.monotonic() < end and (options.count is None or seed < options.seed + options.count):
+            if not NAMES[seed % len(NAMES)].startswith(options.only):
+                seed += 1
+                continue
+            start = time.monotonic()
+            try:
+                name, outcome = outcome_of(seed, folder)
+            except Exception:
+                name, outcome = "?", "bad: " + traceback.format_exc()
+            slowest = max(slowest, time.monotonic() - start)
+            found[outcome.split(":")[0]] += 1
+            if outcome.startswith("bad"):
+                bad += 1
+                print(f"seed {seed}, {name}: {outcome}", flush=True)
+            seed += 1
+    print(f"{sum(found.values())} damaged files: {dict(found)}; the slowest took {slowest:.1f} s")
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    main()

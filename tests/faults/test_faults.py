@@ -1,0 +1,115 @@
+"""Faults of every kind, a few of each; `make test-faults` and `make fuzz` try many more."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+import mercer
+from mercer.io.objects import OF_ALL, SCHEMAS
+from tests.faults.commands import COMMANDS, prepared, run
+from tests.faults.failing_writes import failing_writes
+from tests.faults.fuzz import NAMES, outcome_of
+from tests.faults.models import MAKERS, saved
+from tests.faults.outcomes import judged
+
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR]
+FEW = ["kernel", "ColumnWarp", "RFMRegressor", "KernelDiscriminant", "Nystrom", "TableEncoder", "checkpoint"]
+
+
+def bad_outcomes(seeds, folder):
+    outcomes = {seed: outcome_of(seed, folder) for seed in seeds}
+    return {seed: outcome for seed, outcome in outcomes.items() if outcome[1].startswith("bad")}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_damaged_files_are_refused_or_work(name, tmp_path):
+    first = NAMES.index(name)
+    assert bad_outcomes(range(first, first + 20 * len(NAMES), len(NAMES)), tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_many_damaged_files_are_refused_or_work(part, tmp_path):
+    assert bad_outcomes(range(10_000 + 200 * part, 10_000 + 200 * (part + 1)), tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAKERS)
+def test_whole_files_work(name, tmp_path):
+    assert judged(name, saved(name), tmp_path / "whole") == "works"
+
+
+@pytest.mark.parametrize("name", ["ColumnWarp", "GPRegressor-two", "RFMClassifier", "KernelEmbedding", "TableEncoder"])
+def test_every_fitted_attribute_is_in_the_schema(name, tmp_path):
+    check_attributes(name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MAKERS)
+def test_every_fitted_attribute_of_every_class_is_in_the_schema(name, tmp_path):
+    check_attributes(name, tmp_path)
+
+
+def check_attributes(name, folder):
+    (folder / "model").write_bytes(saved(name))
+    model = mercer.load(folder / "model")
+    if name != "kernel":
+        schema = SCHEMAS[type(model).__name__]
+        own = {key for key in vars(model) if key not in model.get_params(deep=False)}
+        assert own <= {*schema.fields, *schema.optional, *OF_ALL}
+
+
+# ---- writes that fail -----------------------------------------------------------------------------------------------
+
+
+def check_failing_writes(target, write):
+    """Let each call that writes fail once: the old file stays, nothing is left, the error names file and cause."""
+    with failing_writes(0, 0) as calls:
+        assert write() is None
+    for fail_at in range(1, calls.made):  # the last call syncs the folder, when the new file is in its place
+        for number in ERRORS:
+            target.write_bytes(b"old")
+            with failing_writes(fail_at, number) as made:
+                message = write()
+            assert made.made >= fail_at
+            if number == errno.EINTR and message is None:  # Python tries again: all is written
+                assert target.read_bytes() != b"old"
+                continue
+            assert os.strerror(number) in message, (fail_at, message)
+            assert target.name in message
+            assert target.read_bytes() == b"old"
+            assert not [name for name in os.listdir(target.parent) if name.endswith(".tmp")]
+    return calls.made
+
+
+def test_every_failing_write_of_a_save_leaves_the_old_file(tmp_path):
+    target = tmp_path / "model.mercer"
+
+    def write():
+        try:
+            mercer.save(mercer.Mahalanobis(np.arange(20_000.0)), target)
+        except OSError as error:
+            return str(error)
+        return None
+
+    assert check_failing_writes(target, write) >= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_failing_write_of_a_command_leaves_the_old_file(name, tmp_path):
+    prepared(tmp_path)
+    target = tmp_path / COMMANDS[name][1]
+
+    def write():
+        if name == "embed-save":
+            (tmp_path / "e.csv").unlink(missing_ok=True)
+        code, message = run(name, tmp_path)
+        if not code:
+            return None
+        # The first of two files may be the one that could not be written.
+        return message.replace("e.csv", "e.csv e.mercer") + ("" if code == 1 else f" exit code {code}: a defect")
+
+    check_failing_writes(target, write)
