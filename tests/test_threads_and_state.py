@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 from threadpoolctl import threadpool_info
 
 import mercer
+from mercer.embedding import Steps
 from mercer.exceptions import ignored
 from mercer.training import Recipe
 from tests.test_estimators import ESTIMATORS, answer
@@ -33,7 +34,7 @@ LISTED |= {
     "MCR2 with dropout": mercer.MCR2(backbone=with_dropout(), hidden=8, recipe=FEW, random_state=0),
     "ManifoldClustering with dropout": clone(LISTED["ManifoldClustering"]).set_params(backbone=with_dropout()),
     "KernelEmbedding by gradient": mercer.KernelEmbedding(
-        "barlow_twins", n_components=2, solver="gradient", recipe=FEW, random_state=0
+        "barlow_twins", n_components=2, solver=Steps(3, 10), random_state=0
     ),
     "SubspaceClustering of three": mercer.SubspaceClustering(n_clusters=3, n_iter=0, random_state=0),
 }

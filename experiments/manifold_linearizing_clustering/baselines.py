@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from mercer import SubspaceClustering
-from mercer.clustering.affinity import symmetric_affinity
 from mercer.clustering.expression import ElasticNetExpression, MatchingPursuitExpression, RidgeExpression
 from mercer.clustering.manifold.memberships import membership_spectrum
 from mercer.clustering.spectral import assign
+from mercer.clustering.subspace.affinities import ScaledAffinity
 from mercer.clustering.subspace.features import unit_rows
 from mercer.exceptions import ConvergenceWarning, DataWarning
 from mercer.sinkhorn import sparse_doubly_stochastic
@@ -70,7 +70,7 @@ def run_projected(settings: dict[str, Any], seed: int) -> Measures:
     top = float(torch.linalg.matrix_norm(K, ord=2))
     found = []
     for ridge in RIDGES:
-        W = symmetric_affinity(RidgeExpression(ridge * top).within(K).numpy())
+        W = ScaledAffinity().weights(RidgeExpression(ridge * top).within(K).numpy())
         for strength in PROJECTION_STRENGTHS:
             P = sparse_doubly_stochastic(torch.from_numpy(W), strength=strength)
             k = len(np.unique(samples.y))

@@ -11,6 +11,7 @@ import pandas as pd
 
 import mercer
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
+from mercer.embedding import Steps
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
 from mercer.training import Recipe
 
@@ -47,7 +48,7 @@ MAKERS = {
     "KernelDiscriminant-given": lambda: mercer.KernelDiscriminant("precomputed").fit(Gaussian(1.0)(X), CLASSES),
     "KernelEmbedding": lambda: mercer.KernelEmbedding(n_components=3, random_state=0).fit(X),
     "KernelEmbedding-trained": lambda: mercer.KernelEmbedding(
-        n_components=3, loss="vicreg", recipe=FEW, n_landmarks=10, random_state=0
+        n_components=3, loss="vicreg", solver=Steps(2), n_landmarks=10, random_state=0
     ).fit(X),
     "KernelEmbedding-images": lambda: mercer.KernelEmbedding(n_components=2, random_state=0).fit(IMAGES),
     "MCR2": lambda: mercer.MCR2(hidden=6, recipe=FEW, random_state=0).fit(X, CLASSES),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer import KernelDiscriminant, KernelEmbedding, Mahalanobis
+from mercer import MCR2, KernelDiscriminant, KernelEmbedding, Mahalanobis
+from mercer.embedding import Steps
 from mercer.exceptions import ModelFileError
 from mercer.kernels import Gaussian
 from tests.faults.mutations import parts_of, resealed
@@ -124,13 +125,26 @@ def test_characters_that_do_not_exist_are_refused(tmp_path):
 
 def test_paths_and_devices_stay_behind(tmp_path):
     path = changed(
-        KernelEmbedding(checkpoint=tmp_path / "there", device="cpu"),
+        MCR2(checkpoint=tmp_path / "there", device="cpu"),
         tmp_path,
         lambda model: model["params"].update(checkpoint="/any/path", device="cuda"),
     )
     loaded = mercer.load(path)
     assert loaded.checkpoint is None
     assert loaded.device is None
+
+
+def test_paths_inside_a_solver_stay_behind_too(tmp_path):
+    mercer.save(KernelEmbedding("simclr", solver=Steps(checkpoint=tmp_path / "there")), tmp_path / "model")
+    assert mercer.load(tmp_path / "model").solver == Steps()
+
+
+def test_machines_may_leave_a_share_to_the_mean(tmp_path):
+    X = np.random.RandomState(0).randn(60, 3)
+    model = mercer.RFMRegressor("laplace", warp="none", random_state=0).fit(X, np.random.RandomState(1).randn(60))
+    assert sum(machine.share for machine in model.machines_) < 0.99
+    mercer.save(model, tmp_path / "model")
+    np.testing.assert_allclose(mercer.load(tmp_path / "model").predict(X), model.predict(X))
 
 
 WRONG = {

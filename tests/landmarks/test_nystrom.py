@@ -160,7 +160,7 @@ def test_rank_is_what_the_data_have():
         ({"landmarks": np.array([0, 99])}, "landmarks=.* is not allowed: .*row indices from 0 to 19"),
         ({"landmarks": np.zeros((3, 5))}, r"landmarks='array of shape \(3, 5\)' is not allowed: .*\(m, 4\)"),
         ({"working_memory": 0.0}, "working_memory=0.0 is not allowed: .*above 0"),
-        ({"kernel": "precomputed"}, r"X has shape \(20, 4\): fit needs the square kernel matrix"),
+        ({"kernel": "precomputed"}, r"landmark_matrix=None is not allowed: .*X has shape \(20, 4\)"),
     ],
 )
 def test_bad_parameters_are_named(params, message):

@@ -206,13 +206,7 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
     for name in state:
         if not is_attribute(kind, name) or name in kind._get_param_names():  # type: ignore[attr-defined]
             raise ModelFileError(f"has {shown(name)} for {kind.__name__}, which is not allowed as an attribute")
-    model = kind(
-        **{
-            # Where a file was written, and on which machine, is nothing that it may decide here.
-            name: None if name in NOT_RESTORED else decode(item, source, depth + 1)
-            for name, item in params.items()
-        }
-    )
+    model = kind(**restored(params, source, depth))
     # Not by setattr: the attributes are data, whatever the class makes of an assignment.
     vars(model).update({name: decode(item, source, depth + 1) for name, item in state.items()})
     return model
@@ -224,7 +218,12 @@ def decode_result(content: dict, source: Source, depth: int) -> Any:
     kind, values = find_class(content["class"]), content["fields"]
     if set(values) != set(result_fields(kind)):
         raise ModelFileError(f"has the fields {shortened(', '.join(values))} for {kind.__name__}, which has others")
-    return kind(**{name: decode(item, source, depth + 1) for name, item in values.items()})
+    return kind(**restored(values, source, depth))
+
+
+def restored(values: dict, source: Source, depth: int) -> dict[str, Any]:
+    """Decode parameters or fields, without those by which a file would decide where this machine writes or computes."""
+    return {name: None if name in NOT_RESTORED else decode(item, source, depth + 1) for name, item in values.items()}
 
 
 def decode_network(content: dict, source: Source, depth: int) -> Any:

@@ -13,6 +13,7 @@ from mercer.exceptions import ModelFileError
 from mercer.io.schema import Check, Place, anything, count, described, entries, number, numbers, one_of
 from mercer.kernels import Kernel
 from mercer.kernels.custom import Custom
+from mercer.kernels.neural_tangent import NeuralTangent
 from mercer.mahalanobis import Mahalanobis, check_metric
 
 
@@ -169,8 +170,9 @@ def kernel(d: str) -> Check:
             own = getattr(leaf, "metric", None)
             if own is not None:
                 metric(d)(check_metric(own), place.at("metric"))
-        # One row tells whether all its parameters will do; a user's function is not called before it is needed.
-        if not any(isinstance(leaf, Custom) for leaf in leaves) and d in place.sizes:
+        # One row tells whether all its parameters will do; a user's function or network is not called before it is
+        # needed, and a network has a width of its own.
+        if not any(isinstance(leaf, (Custom, NeuralTangent)) for leaf in leaves) and d in place.sizes:
             try:
                 with np.errstate(all="ignore"):
                     one = value.matrix(np.ones((1, place.sizes[d])))

@@ -42,7 +42,8 @@ def without_padding(value: Any) -> Any:
 
 def without_null_strings(column: Any) -> Any:
     """Return a column of objects in which every missing value is None, those written as a string too."""
-    values = column.astype(object).map(without_padding)
+    # As objects again: of values that are all dates, map makes a column of dates.
+    values = column.astype(object).map(without_padding).astype(object)
     missing = column.isna().to_numpy(dtype=bool)
     missing = missing | np.fromiter(map(is_null_string, values), dtype=bool, count=len(values))
     values = values.copy()

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -35,7 +36,7 @@ def small(monkeypatch):
     monkeypatch.setattr(demo_images, "N_IMAGES", 900)
     monkeypatch.setattr(demo_images, "LANDMARKS", 150)
     monkeypatch.setattr(demo_images, "FEW_COMPONENTS", 32)
-    monkeypatch.setattr(demo_images, "STEPS", {**demo_images.STEPS, "n_epochs": 10})
+    monkeypatch.setattr(demo_images, "STEPS", replace(demo_images.STEPS, epochs=10))
     monkeypatch.setattr(demo_clusters, "N_IMAGES", 300)
     monkeypatch.setattr(demo_clusters, "N_POINTS", 40)
     monkeypatch.setattr(demo_clusters, "START_EPOCHS", 30)

@@ -78,7 +78,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         "sample_shape_": shape("d"),
         "seed_": count(),
         "stage_": one_of("start", "final"),
-        "weights_": network("d", "h", ("cluster_head.", "steps"), n_others=5),
+        "weights_": network("d", "h", ("cluster_head.",), n_others=4),
         "eta_": number(above=0.0),
         "eigenvalues_": numbers("?"),
         "codes_": numbers("m h"),

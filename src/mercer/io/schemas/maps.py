@@ -64,6 +64,12 @@ def check_embedding(model: Any, place: Place) -> None:
     check_parameters(model, n_given=9)  # that views were given is not known any more; a fit sees to it
 
 
+def check_decoder(decoder: Any, place: Place) -> None:
+    """The weights are those of the code and of what the kernel adds to it."""
+    if place.sizes["w"] != place.sizes["h"] + place.sizes["s"]:
+        place.at("weights").refuse(decoder.weights, f"of {place.sizes['h'] + place.sizes['s']} rows")
+
+
 SCHEMAS["KernelDiscriminant"] = Schema(
     {
         **D,
@@ -104,6 +110,9 @@ SCHEMAS["KernelEmbedding"] = Schema(
         "eigenvalues_": numbers("?"),
         "seed_": count(),
         "augmented_": maybe(fitted("Augmented", d="d")),
+        "center_": maybe(numbers("?")),
+        "decoder_": maybe(fitted("Decoder", d="d", h="h")),
+        "n_landmark_sets_": count(at_least=1),
         "ridge_": number(at_least=0.0),
         "loss_": any_number,
         **HISTORY,
@@ -113,6 +122,18 @@ SCHEMAS["KernelEmbedding"] = Schema(
 )
 SCHEMAS["Augmented"] = Schema(
     {"augment": loosely, "shape": shape("d"), "center": maybe(numbers("d")), "scale": maybe(numbers("d", above=0.0))}
+)
+SCHEMAS["Decoder"] = Schema(
+    {
+        "bandwidth": number(above=0.0),
+        "centers": numbers("q h"),
+        "basis": numbers("q s"),
+        "scale": number(above=0.0),
+        "weights": numbers("w d"),
+        "mean": numbers("d"),
+        "rows_mean": numbers("d"),
+    },
+    together=check_decoder,
 )
 SCHEMAS["Moments"] = Schema(
     {

@@ -81,13 +81,14 @@ def table_model(*machines: str) -> dict[str, Check]:
     return {
         **D,
         "machines_": each("s", fitted(*machines, d="d", c="c"), at_least=1),
+        "trend_": each("t", fitted("Machine", d="d", c="c")),
         "center_": numbers("c"),
         "kernel_": kernel("d"),
         "columns_": fitted("ColumnWarp", d="d"),
         "metric_": metric("d"),
         "ridge_": number(at_least=0.0),
         "row_index_": whole("?"),
-        "machine_rows_": each("s", whole("?")),
+        "machine_rows_": each("p", whole("?")),
         "feature_importances_": numbers("d"),
         "directions_": numbers("? ?"),
         "direction_shares_": numbers("?"),
@@ -97,12 +98,17 @@ def table_model(*machines: str) -> dict[str, Check]:
 
 def check_outputs(model: Any, place: Place) -> None:
     """All machines have as many outputs, and as many as there are classes, if there are."""
-    if not 0.999 < sum(machine.share for machine in model.machines_) < 1.001:
-        place.at("machines_").refuse([machine.share for machine in model.machines_], "machines whose shares sum to 1")
-    outputs = {machine.alpha.shape[1] for machine in model.machines_} | {len(model.center_)}
+    # Where machines see little, the mean of the targets has a share as well.
+    if sum(machine.share for machine in model.machines_) > 1.001:
+        shares = [machine.share for machine in model.machines_]
+        place.at("machines_").refuse(shares, "machines whose shares sum to at most 1")
+    parts = [*model.trend_, *model.machines_]
+    outputs = {machine.alpha.shape[1] for machine in parts} | {len(model.center_)}
     if len(outputs) > 1:
         place.at("machines_").refuse(sorted(outputs), "machines of as many outputs each")
-    for i, (machine, rows) in enumerate(zip(model.machines_, model.machine_rows_, strict=True)):
+    if len(model.machine_rows_) != len(parts):
+        place.at("machine_rows_").refuse(model.machine_rows_, f"a list of {len(parts)}, those of the trend among them")
+    for i, (machine, rows) in enumerate(zip(parts, model.machine_rows_, strict=True)):
         if len(rows) != len(machine.rows) or rows.max(initial=-1) >= len(model.row_index_):
             place.at("machine_rows_").at(i).refuse(rows, f"which of row_index_ each of {len(machine.rows)} rows is")
     n_classes = len(getattr(model, "classes_", [])) or None
@@ -113,6 +119,8 @@ def check_outputs(model: Any, place: Place) -> None:
 def check_gp(model: Any, place: Place) -> None:
     """The parts of a Gaussian process are of its outputs and machines."""
     check_outputs(model, place)
+    if sum(machine.share for machine in model.machines_) < 0.999:
+        place.at("machines_").refuse([machine.share for machine in model.machines_], "machines whose shares sum to 1")
     if model._single and len(model.center_) != 1:
         place.at("_single").refuse(model._single, "False where there are several outputs")
     if len(model.noise_levels_) not in (0, len(model.center_)):
