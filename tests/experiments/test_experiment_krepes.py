@@ -433,7 +433,7 @@ def test_networks_see_the_views_that_the_kernel_embedding_sees():
         fit(noise)
         return seen
 
-    steps = Steps(3, 64, Adam(3e-3), validation_fraction=0.0, guard=False)
+    steps = Steps(3, 64, Adam(3e-3), validation_fraction=0.0, guard=False, redraw=True)
     kernel = partial(KernelEmbedding, "simclr", n_landmarks=20, n_components=5, bandwidth=1.0, solver=steps)
     theirs = views(lambda augment: kernel(augment=augment, image_shape=(8, 8), random_state=4).fit(ROWS))
     ours = views(lambda augment: fitted_network(4, augment=augment))

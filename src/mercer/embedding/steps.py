@@ -47,7 +47,7 @@ class Steps:
     batch_size : int, default=256
     optimizer : "adam", "sgd", Adam or SGD, default="adam"
         With their rates: `mercer.training.Adam(1e-3)`, `mercer.training.SGD(0.5)`.
-    schedule : Cosine, default=Cosine()
+    schedule : Cosine
         A warm-up of one epoch, then cosine annealing.
     preconditioner : "white", "identity", "kernel", "gauss_newton" or such a value, default="white"
         How steps know which directions are long: by coordinates in which the landmarks are white, the embedding's norm

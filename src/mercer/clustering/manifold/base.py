@@ -26,7 +26,7 @@ from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, 
 DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
 
 
-class ManifoldEstimator(
+class _ManifoldEstimator(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
     """Features of samples near manifolds, learned from views; how clusters are found is the subclass's."""
@@ -51,7 +51,7 @@ class ManifoldEstimator(
     # ---- fit --------------------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any = None) -> "ManifoldEstimator":
+    def fit(self, X: Any, y: Any = None) -> "_ManifoldEstimator":
         """Learn features and clusters, from views drawn by `augment`.
 
         Parameters
@@ -71,7 +71,7 @@ class ManifoldEstimator(
         return self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
 
     @with_callbacks
-    def fit_views(self, X: Any, *views: Any) -> "ManifoldEstimator":
+    def fit_views(self, X: Any, *views: Any) -> "_ManifoldEstimator":
         """Learn from views that are there, such as features of augmented images by a network that is costly to run.
 
         Parameters
@@ -107,7 +107,7 @@ class ManifoldEstimator(
         """Raise if a parameter that the subclass adds is not what it may be."""
 
     @abstractmethod
-    def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldEstimator":
+    def _fit(self, X: np.ndarray, source: ViewSource) -> "_ManifoldEstimator":
         """Learn from checked rows and a source of their views."""
 
     def _start(

@@ -11,7 +11,7 @@ from torch import Tensor
 from mercer.blocks import as_tensor
 from mercer.checks import finite_answers
 from mercer.clustering.affinity import indicator
-from mercer.clustering.manifold.base import ManifoldEstimator
+from mercer.clustering.manifold.base import _ManifoldEstimator
 from mercer.clustering.manifold.choice import CLUSTERINGS, Clustered, Judge
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.memberships import Memberships
@@ -41,7 +41,7 @@ class Stage(NamedTuple):
     looks: Looks
 
 
-class ManifoldClustering(ManifoldEstimator):
+class ManifoldClustering(_ManifoldEstimator):
     """Cluster samples that lie near manifolds, and learn features in which each manifold is a subspace (MLC).
 
     A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from mercer.checks import check_count
-from mercer.clustering.manifold.base import ManifoldEstimator
+from mercer.clustering.manifold.base import _ManifoldEstimator
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.parameters import agreement_of, checkpoint_of, digest_of
 from mercer.clustering.manifold.training import MIN_BATCH, training_mode
@@ -107,7 +107,7 @@ def learn_together(
         return train(network, batch_loss, source.n_rows, recipe, seed=seed, min_batch=MIN_BATCH, **options)
 
 
-class NMCE(ManifoldEstimator):
+class NMCE(_ManifoldEstimator):
     """Cluster samples near manifolds by memberships of points to clusters: neural manifold clustering and embedding.
 
     Features are learned from views alone, as in `ManifoldClustering`. Then a membership of each sample to each cluster,
@@ -258,7 +258,8 @@ class NMCE(ManifoldEstimator):
 
     def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
         network = super()._network(center_and_scale)
-        head = nn.Linear(network.n_components, self.n_clusters)
+        # Only its shape counts: the weights of the fit follow. Built without memory, it draws no numbers.
+        head = nn.Linear(network.n_components, self.n_clusters, device="meta").to_empty(device="cpu")
         network.cluster_head = head.to(device=self.device, dtype=torch.float32)
         return network
 
