@@ -1,4 +1,4 @@
-"""The walks of CONTRIBUTING: every hop names a file and the line where a function begins, and there are five at most."""
+"""The walks of CONTRIBUTING: every hop names a file and the line where a function begins; five hops at most."""
 
 import re
 from pathlib import Path
@@ -19,4 +19,4 @@ def test_a_walk_is_short_and_its_lines_are_where_it_says(walk):
     assert 2 <= len(hops) <= 6
     for file, line, name in hops:
         text = (ROOT / "src" / "mercer" / file).read_text().splitlines()[int(line) - 1]
-        assert re.match(rf"\s*def {name}\(", text), f"{name} does not begin at {file}:{line}, which is {text.strip()!r}."
+        assert re.match(rf"\s*def {name}\(", text), f"{name} does not begin at {file}:{line}: {text.strip()!r}."

@@ -162,13 +162,12 @@ def test_where_leaves_have_nothing_to_add_the_last_trend_is_the_machine(very_man
     assert_allclose(std, 1.5, rtol=0.15)
 
 
-def test_the_recursion_on_landmarks_brings_back_columns_that_few_rows_have_given_up(monkeypatch):
+def test_the_recursion_on_landmarks_brings_back_columns_that_few_rows_have_given_up():
     """An interaction that is weak beside the noise: few rows see nothing of it, all rows together do."""
     X = numbers(8000, 6)
     y = np.sign(X[:, 0] * X[:, 1]) * 0.5 + numbers(8000, 1, seed=1)[:, 0]
     table = table_of(X, y)
     identity = Iterate(Gaussian(3.0), 10.0)
-    monkeypatch.setattr(trend, "COMPARED_ROWS", 8000)
     few = Landmarks(150, "uniform", 0, 64.0)
     steps = list(trend.recursion(search(), trend.Start("none", identity, 3), table, few, None))
     assert steps[-1][0] > steps[0][0]

@@ -21,18 +21,21 @@ from mercer.tabular_models.fitters import Fitter, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
 from mercer.tabular_models.race import Plan, Search, Trial
 from mercer.tabular_models.recursion import next_metric
+from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
 # One trend may follow on the residuals of another, at most so many.
 MOST_TRENDS = 3
-# Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than a
-# thousand, whose products over a million rows take about a minute.
-ROWS_A_LANDMARK, MOST_LANDMARKS = 40, 1000
+# Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than
+# 800, whose products over a million rows take about a minute.
+ROWS_A_LANDMARK, MOST_LANDMARKS = 40, 800
 # Standard errors by which predictions in leaves must be better with a trend.
 SURE_ERRORS = 2.0
-# Kernels, metrics and bandwidths are compared on so many of the rows and on so many landmarks.
-COMPARED_ROWS, COMPARED_LANDMARKS = 50_000, 500
+# Kernels, metrics and bandwidths are compared on one in so many of the rows, between these bounds, and on so many
+# landmarks; so many kernels begin anew.
+COMPARED_PART, FEWEST_COMPARED, MOST_COMPARED, COMPARED_LANDMARKS = 4, 20_000, 100_000, 500
+COMPARED_KERNELS = 2
 # Steps of the recursion from the identity, rows that gradients are averaged over, steps of a bandwidth to either side.
 RECURSION_STEPS, GRADIENT_ROWS, BANDWIDTH_STEPS = 3, 2000, 3
 
@@ -63,12 +66,14 @@ def starts_of(search: Search, plan: Plan, plans: Sequence[Plan], some: Table) ->
     back. So the recursion of feature machines begins anew under the identity, with all rows to learn from.
     """
     starts = [Start(plan.setting.warp, on_more_rows(search, plan, some), 0)]
-    kinds = set()
+    identities: dict[type, Setting] = {}
     for other in plans:
-        kernel = other.setting.kernel
-        if other.setting.metric == "identity" and is_radial(kernel) and type(kernel) not in kinds:
-            kinds.add(type(kernel))
-            starts.append(Start(other.setting.warp, other.iterates[-1], RECURSION_STEPS))
+        if other.setting.metric == "identity" and is_radial(other.setting.kernel):
+            identities.setdefault(type(other.setting.kernel), other.setting)
+    for setting in list(identities.values())[:COMPARED_KERNELS]:
+        # Few rows see noise alone where a signal is weak, and would have the bandwidth endless.
+        median = setting.kernel.resolved(some.warped(setting.warp), 0)
+        starts.append(Start(setting.warp, Iterate(median, search.ridge), RECURSION_STEPS))
     return starts
 
 
@@ -132,7 +137,8 @@ def on_landmarks(search: Search, starts: Sequence[Start], table: Table, random: 
     seed, ridge = int(random.randint(2**31 - 1)), None if search.freedom.ridge else search.ridge
     n_landmarks = min(MOST_LANDMARKS, max(1, len(table) // ROWS_A_LANDMARK))
     few = Landmarks(min(n_landmarks, COMPARED_LANDMARKS), "uniform", seed, WORKING_MEMORY)
-    part = table.take(drawn_rows(len(table), COMPARED_ROWS, random))
+    n_compared = min(max(len(table) // COMPARED_PART, FEWEST_COMPARED), MOST_COMPARED)
+    part = table.take(drawn_rows(len(table), n_compared, random))
     with threads_for(n_landmarks):
         best: tuple[float, Any, Iterate] | None = None
         for start in starts:
