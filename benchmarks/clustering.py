@@ -2,7 +2,7 @@
 
 Run as `python -m benchmarks clustering [--repeats 3] [--only TEXT] [--quick] [--out DIR]`. Every fit has a process of
 its own. A case has data with classes, which serve the score alone, and an estimator; a further family adds its cases to
-CASES.
+CASES. Data of one array are fitted, several arrays are the samples and their views.
 """
 
 import statistics
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from benchmarks.busy_neighbor import busy_process
 from benchmarks.contestants import one_thread
 from experiments.report import print_table
 
-Data = tuple[np.ndarray, np.ndarray]
+Data = tuple[np.ndarray | list[np.ndarray], np.ndarray]
 COLUMNS = ("seconds", "cpu_seconds", "nmi")
 
 
@@ -82,10 +83,49 @@ def subspace_clustering(n_clusters: int) -> Any:
     return SubspaceClustering(n_clusters, random_state=0)
 
 
+def manifolds() -> Data:
+    """The 200 points of appendix D.1 of manifold linearizing and clustering."""
+    from experiments.manifold_linearizing_clustering.data import two_manifolds
+
+    samples = two_manifolds(0.05, 0)
+    return samples.X, samples.y
+
+
+def scattered() -> Data:
+    """MNIST through the wavelet scattering, 10 000 rows with their views."""
+    from experiments.manifold_linearizing_clustering.data import samples_of
+
+    samples = samples_of("mnist", 10_000, 0)
+    return [samples.X, *samples.views], samples.y
+
+
+def digits() -> Data:
+    """Scikit-learn's digits as images of 8 x 8 pixels."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    return (X / 16.0).astype(np.float32), y
+
+
+def manifold_clustering(n_clusters: int, **options: Any) -> Any:
+    from mercer import ManifoldClustering
+
+    return ManifoldClustering(n_clusters, random_state=0, **options)
+
+
 CASES: list[ClusteringCase] = [
     ClusteringCase("SubspaceClustering, planes", planes, subspace_clustering, least_nmi=0.95, quick=True),
     ClusteringCase("SubspaceClustering, 10 faces", lambda: faces(10), subspace_clustering, 2.0, 0.9),
     ClusteringCase("SubspaceClustering, 38 faces", lambda: faces(38), subspace_clustering, 25.0, 0.92),
+    ClusteringCase(
+        "ManifoldClustering, two manifolds",
+        manifolds,
+        partial(manifold_clustering, n_components=3, backbone="mlp"),
+        10.0,
+        0.95,
+    ),
+    ClusteringCase("ManifoldClustering, digits", digits, partial(manifold_clustering, image_shape=(8, 8))),
+    ClusteringCase("ManifoldClustering, MNIST", scattered, partial(manifold_clustering, standardize=False)),
 ]
 
 
@@ -102,7 +142,7 @@ def clustered(name: str, on_one_thread: bool) -> dict[str, float]:
     with one_thread() if on_one_thread else nullcontext(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         start, start_cpu = time.perf_counter(), time.process_time()
-        labels = model.fit(X).labels_
+        labels = (model.fit_views(*X) if isinstance(X, list) else model.fit(X)).labels_
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
     return {"seconds": seconds, "cpu_seconds": cpu_seconds, "nmi": float(normalized_mutual_info_score(y, labels))}
 
