@@ -10,10 +10,10 @@ from pathlib import Path
 from sklearn.exceptions import NotFittedError
 
 import mercer
-from mercer.exceptions import DataFileError, InvalidParameterError, ModelFileError, NumericalError
+from mercer.exceptions import DataFileError, InvalidParameterError, ModelFileError, NumericalError, TooLargeError
 from tests.faults.models import ROWS, X, answers, is_right
 
-NAMED = (InvalidParameterError, ModelFileError, NumericalError, DataFileError, NotFittedError)
+NAMED = (InvalidParameterError, ModelFileError, NumericalError, TooLargeError, DataFileError, NotFittedError)
 # scikit-learn's own words on rows that do not fit a model.
 OF_ROWS = re.compile(
     r"X has \d+ features, but|feature names should match|has no column|columns, but the metric was learned on"

@@ -197,10 +197,10 @@ def shape(d: str) -> Check:
     return check
 
 
-def network(d: str, h: str, others: tuple[str, ...] = (), n_others: int = 0) -> Check:
+def network(d: str, h: str, others: tuple[str, ...] = ()) -> Check:
     """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h.
 
-    `others` are the beginnings of the names of further parts, `n_others` is how many there are.
+    `others` are the beginnings of the names of further heads, which are built as that of the features is.
     """
 
     def check(value: Any, place: Place) -> None:
@@ -222,7 +222,11 @@ def network(d: str, h: str, others: tuple[str, ...] = (), n_others: int = 0) -> 
             like = "feature_head." + name.partition(".")[2]
             if like in heads and array.shape != value[like].shape:
                 place.at(name).refuse(array, f"of shape {value[like].shape}")
-        if len(value) < len(heads) + n_others:
+        # A head beside that of the features has the same layers.
+        wanted = {
+            other + name.partition(".")[2] for other in others for name in heads if name.startswith("feature_head")
+        }
+        if not wanted <= set(value):
             place.refuse(sorted(value), "all parts of the network")
         if (value["scale"] == 0).any():
             place.at("scale").refuse(value["scale"], "without zeros")

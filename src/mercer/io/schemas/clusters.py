@@ -48,6 +48,14 @@ def check_network(model: Any, place: Place) -> None:
         place.at("weights_").refuse(sorted(model.weights_), "the weights of the backbone too")
 
 
+def check_manifolds(model: Any, place: Place) -> None:
+    """The network is as its parameters say, and those of the memberships are what a fit would take."""
+    from mercer.clustering.manifold.parameters import check_memberships
+
+    check_network(model, place)
+    check_memberships(model)
+
+
 def check_subspaces(model: Any, place: Place) -> None:
     """Labels are of the clusters, and there is one at least."""
     k = place.sizes["k"]
@@ -78,7 +86,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         "sample_shape_": shape("d"),
         "seed_": count(),
         "stage_": one_of("start", "final"),
-        "weights_": network("d", "h", ("cluster_head.",), n_others=4),
+        "weights_": network("d", "h", ("cluster_head.",)),
         "eta_": number(above=0.0),
         "eigenvalues_": numbers("?"),
         "codes_": numbers("m h"),
@@ -91,7 +99,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         **HISTORY,
     },
     parameters={"affinity": one_of(*AFFINITIES), "n_clusters": count(at_least=1)},
-    together=check_network,
+    together=check_manifolds,
 )
 SCHEMAS["SubspaceClustering"] = Schema(
     {
