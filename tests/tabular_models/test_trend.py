@@ -39,7 +39,7 @@ def very_many_rows(monkeypatch):
 @pytest.fixture
 def with_leaves(very_many_rows, monkeypatch):
     """Leaves follow the trend even where they have little to add."""
-    monkeypatch.setattr(learning, "beats_its_trend", lambda fitter, trial: True)
+    monkeypatch.setattr(learning, "beats_its_trend", lambda fitter, left_out: True)
 
 
 def noisy_rows(n=1000):
@@ -171,7 +171,7 @@ def test_the_recursion_on_landmarks_brings_back_columns_that_few_rows_have_given
     few = Landmarks(150, "uniform", 0, 64.0)
     steps = list(trend.recursion(search(), trend.Start("none", identity, 3), table, few, None))
     assert steps[-1][0] > steps[0][0]
-    weights = steps[-1][1].kernel.common_metric().importances(6)
+    weights = steps[-1][1].machine.kernel.common_metric().importances(6)
     assert weights[:2].min() > 5.0 * weights[2:].max()
     given_up = Iterate(Gaussian(1.0, metric=mercer.Mahalanobis([0.0, 0.0, 1.0, 1.0, 1.0, 1.0])), 10.0)
     starts = [trend.Start("none", given_up, 0), trend.Start("none", identity, 3)]
@@ -187,3 +187,11 @@ def test_trends_begin_with_the_judged_plan_and_with_radial_kernels_under_the_ide
     starts = trend.starts_of(search(), plans[-1], plans, table)
     assert [type(start.iterate.kernel) for start in starts] == [Matern32, Gaussian, Laplace]
     assert [start.steps for start in starts] == [0, 3, 3]
+
+
+def test_where_all_rows_see_nothing_there_is_no_trend(very_many_rows):
+    X, noise = numbers(1000, 3), numbers(1000, 1, seed=1)[:, 0]
+    starts = [trend.Start("none", Iterate(Gaussian(1.0), 0.1), 1)]
+    found = [trend.on_landmarks(search(), starts, table_of(X, noise), np.random.RandomState(seed)) for seed in range(3)]
+    assert found == [None] * 3
+    assert trend.on_landmarks(search(), starts, table_of(X, noise + X[:, 0]), np.random.RandomState(0)) is not None

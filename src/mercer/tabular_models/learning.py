@@ -292,7 +292,7 @@ def fit_in_leaves(
             judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, sampled[:1], fresh, fine=False)[1]
         )
     best = max(first, key=lambda trial: trial.score)
-    if table.has_trend and not beats_its_trend(search.fitter, best):
+    if table.has_trend and not beats_its_trend(search.fitter, best.left_out):
         return [], first
     tuned: list[tuple[Iterate, Trial]] = []
     for trial in sorted(first, key=lambda trial: -trial.score)[:LEAF_FINALISTS]:

@@ -17,9 +17,9 @@ from mercer.blocks import WORKING_MEMORY
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
 from mercer.tabular_models.finish import JUDGED_LEAVES, cut_into_leaves, judged_in_leaves, on_more_rows
-from mercer.tabular_models.fitters import Fitter, is_clearly_better
+from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
-from mercer.tabular_models.race import Plan, Search, Trial
+from mercer.tabular_models.race import Plan, Search
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
@@ -114,6 +114,8 @@ def trend_of(
     leaves = cut_into_leaves(last, plan, table, random)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
     fit = on_landmarks(search, starts, table, random)
+    if fit is None:
+        return None
     trend = Trend(fit, trend_values(fit, table))
     _, before = judged_in_leaves(search, plan, last, table, leaves, sampled, fresh, fine=False)
     _, after = judged_in_leaves(search, plan, last, table.without(trend.values), leaves, sampled, fresh, fine=False)
@@ -121,18 +123,19 @@ def trend_of(
     return trend if is_clearly_better(after.scores, before.scores, weights, errors=SURE_ERRORS) else None
 
 
-def beats_its_trend(fitter: Fitter, trial: Trial) -> bool:
-    """Return whether a machine predicts rows clearly better than the trend below it does alone."""
-    left_out = trial.left_out
+def beats_its_trend(fitter: Fitter, left_out: LeftOut) -> bool:
+    """Return whether rows are predicted clearly better than by the trend below the machine alone, or by their mean."""
     alone = left_out._replace(mean=left_out.trend, unit_variance=np.ones_like(left_out.unit_variance))
-    return is_clearly_better(trial.scores, fitter.row_scores(alone), left_out.weights)
+    return is_clearly_better(fitter.row_scores(left_out), fitter.row_scores(alone), left_out.weights)
 
 
-def on_landmarks(search: Search, starts: Sequence[Start], table: Table, random: np.random.RandomState) -> LandmarkFit:
+def on_landmarks(
+    search: Search, starts: Sequence[Start], table: Table, random: np.random.RandomState
+) -> LandmarkFit | None:
     """Return the machine on landmarks whose kernel, metric and bandwidth have the best scores of left-out rows.
 
     Kernels are compared on a part of the rows and fewer landmarks. With many more rows than landmarks, a row has no say
-    of its own in a metric, and leave-one-out errors are honest about it.
+    of its own in a metric, and leave-one-out errors are honest about it. None if there is nothing to predict.
     """
     seed, ridge = int(random.randint(2**31 - 1)), None if search.freedom.ridge else search.ridge
     n_landmarks = min(MOST_LANDMARKS, max(1, len(table) // ROWS_A_LANDMARK))
@@ -140,34 +143,34 @@ def on_landmarks(search: Search, starts: Sequence[Start], table: Table, random: 
     n_compared = min(max(len(table) // COMPARED_PART, FEWEST_COMPARED), MOST_COMPARED)
     part = table.take(drawn_rows(len(table), n_compared, random))
     with threads_for(n_landmarks):
-        best: tuple[float, Any, Iterate] | None = None
+        best: tuple[float, Any, LandmarkFit] | None = None
         for start in starts:
             if best is not None and search.deadline.is_over(0.3):
                 break
-            for score, iterate in recursion(search, start, part, few, ridge):
+            for score, fit in recursion(search, start, part, few, ridge):
                 if best is None or score > best[0]:
-                    best = (score, start.warp, iterate)
-        assert best is not None
-        many = few._replace(n_landmarks=n_landmarks)
-        return landmark_machine(best[2], best[1], table, many, search.fitter, ridge)
+                    best = (score, start.warp, fit)
+        if best is None or not beats_its_trend(search.fitter, best[2].left_out):
+            return None
+        kernel, many = best[2].machine.kernel, few._replace(n_landmarks=n_landmarks)
+        return landmark_machine(Iterate(kernel, best[2].machine.ridge), best[1], table, many, search.fitter, ridge)
 
 
 def recursion(
     search: Search, start: Start, part: Table, landmarks: Landmarks, ridge: float | None
-) -> Iterator[tuple[float, Iterate]]:
+) -> Iterator[tuple[float, LandmarkFit]]:
     """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows."""
     iterate = start.iterate
     for step in range(start.steps + 1):
         score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge)
-        machine = fit.machine
-        iterate = Iterate(machine.kernel, machine.ridge)
-        yield score, iterate
+        yield score, fit
         if step < start.steps:
+            machine = fit.machine
             rows = part.take(np.arange(min(len(part), GRADIENT_ROWS)))
             alpha = torch.from_numpy(machine.alpha).to(part.y)
             basis = machine.basis.to(part.y)
             metric = next_metric(machine.kernel, rows.warped(start.warp), basis, alpha, "diagonal", rows.weights)
-            iterate = iterate._replace(kernel=machine.kernel.with_metric(metric))
+            iterate = Iterate(machine.kernel.with_metric(metric), machine.ridge)
 
 
 def with_best_bandwidth(
