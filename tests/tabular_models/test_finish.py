@@ -12,6 +12,8 @@ from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
 from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
 from mercer.tabular_models.finish import (
+    THOROUGH,
+    Effort,
     Leaves,
     cut_into_leaves,
     exact_iterate,
@@ -156,7 +158,7 @@ def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
     monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
     table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
     part = table.take(np.arange(30))
-    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7)
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7, steps=finish.MORE_STEPS)
     plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
     found = on_more_rows(search(), plan, table, evidence_rows=30)
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
@@ -211,7 +213,7 @@ def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
     fresh = np.arange(len(table)) % 3 > 0
     given = search(freedom=Freedom(bandwidth=False, ridge=False))
     plan = plan_of()
-    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh, fine=True)
+    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh, THOROUGH)
     assert (last.kernel, last.ridge) == (KERNEL, RIDGE)
     rows, misses, variances = [], [], []
     for leaf in sampled:
@@ -232,17 +234,24 @@ def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
     assert trial.plan is plan
 
 
-@pytest.mark.parametrize("fine", [False, True])
-def test_bandwidth_and_ridge_are_tuned_in_the_first_leaf(small_leaves, fine):
+@pytest.mark.parametrize("effort", [Effort(1, 1000, fine=False), Effort(2, 1000, fine=True), Effort(2, 7, fine=False)])
+def test_bandwidth_and_ridge_are_tuned_on_some_rows_of_the_first_leaves(small_leaves, effort):
     table = weighted_table()
     leaves, sampled = in_leaves(table), [1, 3, 0]
     fresh = np.ones(len(table), dtype=bool)
     begun = Iterate(Laplace(9.0), 5.0)
-    last, _ = judged_in_leaves(search(), plan_of(), begun, table, leaves, sampled, fresh, fine=fine)
-    part = table.take(leaves.rows_of(1))
-    expected = tuned(begun.kernel, begun.ridge, [(part, part.warped("none"))], RidgeFitter(), Freedom(), fine=fine)
+    last, trial = judged_in_leaves(search(), plan_of(), begun, table, leaves, sampled, fresh, effort)
+    parts = []
+    for leaf in sampled[: effort.leaves]:
+        own = leaves.rows_of(leaf)
+        if effort.rows < len(own):
+            own = own[np.linspace(0, len(own) - 1, effort.rows).astype(int)]
+        part = table.take(own)
+        parts.append((part, part.warped("none")))
+    expected = tuned(begun.kernel, begun.ridge, parts, RidgeFitter(), Freedom(), fine=effort.fine)
     assert (last.kernel, last.ridge) == (expected.kernel, expected.ridge)
     assert last.ridge != 5.0
+    assert len(trial.rows) == sum(len(leaves.rows_of(leaf)) for leaf in sampled)
 
 
 def test_another_direction_first_gives_other_borders(small_leaves):

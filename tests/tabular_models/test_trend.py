@@ -25,7 +25,7 @@ from tests.tabular_models.test_table import smooth_rows, table_of
 def very_many_rows(monkeypatch):
     """Bounds so small that a thousand rows are very many, and a leaf has few beside its noise."""
     monkeypatch.setattr(learning, "MOST_EXACT_ROWS", 300)
-    monkeypatch.setattr(learning, "VERY_MANY_ROWS", 500)
+    monkeypatch.setattr(learning, "FEWEST_TREND_ROWS", 500)
     monkeypatch.setattr(finish, "LEAF_ROWS", 70)
     for module in (finish, learning, race):
         monkeypatch.setattr(module, "SCREEN_ROWS", 150)

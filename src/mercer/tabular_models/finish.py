@@ -24,8 +24,10 @@ METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
 ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
-# Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
-JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 8, 3, 4
+# Settings that are judged in few leaves, how many of these are finalists, and leaves in which finalists are judged.
+JUDGED_IN_LEAVES, LEAF_FINALISTS, FEW_LEAVES, JUDGED_LEAVES = 8, 3, 2, 4
+# Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
+MORE_STEPS = 8
 # Partitions that a machine is solved in: their average has smaller jumps at borders.
 PARTITIONS = 2
 
@@ -54,7 +56,13 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
     if plan.setting.metric == "ard":
         floor = search.fitter.smallest_ridge
         return with_length_scales(
-            plan.iterates[-1], rows, Z, noise_floor=floor, freedom=search.freedom, rows=evidence_rows
+            plan.iterates[-1],
+            rows,
+            Z,
+            noise_floor=floor,
+            freedom=search.freedom,
+            rows=evidence_rows,
+            steps=MORE_STEPS,
         )
     return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
 
@@ -83,6 +91,19 @@ class Leaves(NamedTuple):
         return [self.rows_of(leaf) for leaf in range(self.partition.n_leaves)]
 
 
+class Effort(NamedTuple):
+    """How bandwidth and ridge are tuned before a machine is judged: in how many leaves, on how many rows of each."""
+
+    leaves: int
+    rows: int
+    fine: bool
+
+
+# All settings are tuned on half of the rows of a leaf, which tells them apart at an eighth of the work. Finalists are
+# tuned in two leaves: the noise of one may be far from that of the others.
+QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, LEAF_ROWS, fine=True)
+
+
 def cut_into_leaves(
     iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState, first: int = 0
 ) -> Leaves:
@@ -99,8 +120,7 @@ def judged_in_leaves(
     leaves: Leaves,
     sampled: Sequence[int],
     fresh: np.ndarray,
-    *,
-    fine: bool,
+    effort: Effort,
 ) -> tuple[Iterate, Trial]:
     """Tune a machine in some leaves, and judge it by its leave-one-out predictions there.
 
@@ -115,15 +135,16 @@ def judged_in_leaves(
         The leaves to use.
     fresh : ndarray of bool, of shape (n,)
         Rows that had no part in any metric; only these are judged.
-    fine : bool
-        Whether bandwidth and ridge are tuned to the end.
+    effort : Effort
+        What tuning is worth.
     """
     warp, parts = plan.setting.warp, []
     for leaf in sampled:
         rows = table.take(leaves.rows_of(leaf))
         parts.append((rows, rows.warped(warp)))
     with threads_for(LEAF_ROWS):
-        last = tuned(last.kernel, last.ridge, parts[:1], search.fitter, search.freedom, fine=fine)
+        tuning = [thinned(part, effort.rows) for part in parts[: effort.leaves]]
+        last = tuned(last.kernel, last.ridge, tuning, search.fitter, search.freedom, fine=effort.fine)
         found, judgments = [], []
         for leaf, (rows, Z) in zip(sampled, parts, strict=True):
             solution = ridge_leave_one_out(last.kernel.matrix(Z), rows.y, last.ridge, rows.weights)
@@ -133,6 +154,15 @@ def judged_in_leaves(
     left_out = LeftOut.joined(found)
     judged = np.concatenate([each.rows[each.judged] for each in judgments])
     return last, Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
+
+
+def thinned(part: tuple[Table, Tensor], most: int) -> tuple[Table, Tensor]:
+    """Return some rows of a part and the same rows warped, at most `most`, evenly spaced: leaves keep their order."""
+    rows, Z = part
+    if len(rows) <= most:
+        return part
+    index = np.linspace(0, len(rows) - 1, most).astype(int)
+    return rows.take(index), Z[torch.from_numpy(index)]
 
 
 class Solved(NamedTuple):

@@ -9,12 +9,15 @@ from mercer.linalg import in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
+    FEW_LEAVES,
     JUDGED_IN_LEAVES,
     JUDGED_LEAVES,
     LEAF_FINALISTS,
     METRIC_ROWS,
     MOST_EXACT_ROWS,
     PARTITIONS,
+    QUICK,
+    THOROUGH,
     cut_into_leaves,
     evidence_rows_of_many,
     exact_iterate,
@@ -41,9 +44,9 @@ from mercer.tabular_models.race import (
     screen,
     simplest_of_the_best,
 )
-from mercer.tabular_models.settings import VERY_MANY_ROWS, Setting, metrics_of, warps_of
+from mercer.tabular_models.settings import Setting, metrics_of, warps_of
 from mercer.tabular_models.table import Table
-from mercer.tabular_models.trend import MOST_TRENDS, beats_its_trend, starts_of, trend_of
+from mercer.tabular_models.trend import FEWEST_TREND_ROWS, MOST_TRENDS, beats_its_trend, starts_of, trend_of
 from mercer.tabular_models.tuning import Iterate
 
 
@@ -182,7 +185,7 @@ def learn(
     if landmarks is not None:
         fits, trials = fit_on_landmarks(search, space, rows, finalists(plans), landmarks)
     elif in_leaves:
-        if space.trends and len(table) > VERY_MANY_ROWS:
+        if space.trends and len(table) >= FEWEST_TREND_ROWS:
             trend, rows, plans = after_trends(search, space, rows, plans, random)
         fits, trials = fit_in_leaves(search, space, rows, finalists(plans, JUDGED_IN_LEAVES), random)
         if not fits:
@@ -274,7 +277,7 @@ def on_landmarks_alone(found: LandmarkFit, share: float = 1.0) -> Fit:
 def fit_in_leaves(
     search: Search, space: Space, rows: Rows, plans: Sequence[Plan], random: np.random.RandomState
 ) -> tuple[list[Fit], list[Trial]]:
-    """Cut all rows into leaves; judge settings in one leaf, the best of them in several, and solve these in all.
+    """Cut all rows into leaves; judge settings in few leaves, the best of them in several, and solve these in all.
 
     Which setting is right changes with the number of rows. Left-out predictions inside a leaf are made from rows as
     dense as those of the final machine, and rank settings in the order of their errors on new rows. Where a trend has
@@ -288,9 +291,8 @@ def fit_in_leaves(
     for plan in plans:
         if first and search.deadline.is_over(0.35):
             break
-        first.append(
-            judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, sampled[:1], fresh, fine=False)[1]
-        )
+        few = sampled[:FEW_LEAVES]
+        first.append(judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, few, fresh, QUICK)[1])
     best = max(first, key=lambda trial: trial.score)
     if table.has_trend and not beats_its_trend(search.fitter, best.left_out):
         return [], first
@@ -299,7 +301,7 @@ def fit_in_leaves(
         if tuned and search.deadline.is_over(0.5):
             break
         last = on_more_rows(search, trial.plan, rows.some, evidence_rows_of_many(len(table)))
-        tuned.append(judged_in_leaves(search, trial.plan, last, table, leaves, sampled, fresh, fine=True))
+        tuned.append(judged_in_leaves(search, trial.plan, last, table, leaves, sampled, fresh, THOROUGH))
     fits, trials = [], [trial for _, trial in tuned]
     for trial, share in averaged(search, space, trials):
         iterate = next(iterate for iterate, other in tuned if other is trial)
