@@ -22,10 +22,14 @@ from mercer.tabular_models.tuning import Iterate, tuned
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
 # Of many rows, one in so many is worth the time of the evidence, between these bounds.
 ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
+# Beyond this many rows settings are judged in leaves, which are as dense as the table: each of at most so many rows.
+MANY_ROWS, JUDGED_LEAF_ROWS = 2000, 800
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
-# Settings that are judged in few leaves, how many of these are finalists, and leaves in which finalists are judged.
-JUDGED_IN_LEAVES, LEAF_FINALISTS, FEW_LEAVES, JUDGED_LEAVES = 8, 3, 2, 4
+# Settings that are tried on half of the rows of a leaf, those of them that are judged in few leaves, and those that are
+# tuned and judged in several.
+TRIED_IN_A_LEAF, JUDGED_IN_FEW, LEAF_FINALISTS = 14, 6, 3
+FEW_LEAVES, JUDGED_LEAVES = 2, 4
 # Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
 MORE_STEPS = 8
 # Partitions that a machine is solved in: their average has smaller jumps at borders.
@@ -92,7 +96,7 @@ class Leaves(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """How bandwidth and ridge are tuned before a machine is judged: in how many leaves, on how many rows of each."""
+    """What the tuning of bandwidth and ridge is worth: in how many leaves, on how many rows of each, and how fine."""
 
     leaves: int
     rows: int
@@ -105,11 +109,31 @@ QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, LEAF_ROWS, fi
 
 
 def cut_into_leaves(
-    iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState, first: int = 0
+    iterate: Iterate,
+    plan: Plan,
+    table: Table,
+    random: np.random.RandomState,
+    first: int = 0,
+    most_rows: int | None = None,
 ) -> Leaves:
-    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first."""
+    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first.
+
+    A leaf has at most `most_rows`, by default `LEAF_ROWS`.
+    """
     columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
-    return Leaves(*median_cuts(iterate.kernel, columns, Z, LEAF_ROWS, random, first))
+    return Leaves(*median_cuts(iterate.kernel, columns, Z, most_rows or LEAF_ROWS, random, first))
+
+
+def tuned_in_leaves(
+    search: Search, plan: Plan, last: Iterate, table: Table, leaves: Leaves, sampled: Sequence[int], effort: Effort
+) -> Iterate:
+    """Return the kernel of `last` with bandwidth and ridge tuned in the first of some leaves, as `effort` says."""
+    parts = []
+    for leaf in sampled[: effort.leaves]:
+        rows = table.take(thinned(leaves.rows_of(leaf), effort.rows))
+        parts.append((rows, rows.warped(plan.setting.warp)))
+    with threads_for(effort.rows):
+        return tuned(last.kernel, last.ridge, parts, search.fitter, search.freedom, fine=effort.fine)
 
 
 def judged_in_leaves(
@@ -120,9 +144,8 @@ def judged_in_leaves(
     leaves: Leaves,
     sampled: Sequence[int],
     fresh: np.ndarray,
-    effort: Effort,
-) -> tuple[Iterate, Trial]:
-    """Tune a machine in some leaves, and judge it by its leave-one-out predictions there.
+) -> Trial:
+    """Judge a machine by its leave-one-out predictions in some leaves.
 
     Parameters
     ----------
@@ -135,34 +158,24 @@ def judged_in_leaves(
         The leaves to use.
     fresh : ndarray of bool, of shape (n,)
         Rows that had no part in any metric; only these are judged.
-    effort : Effort
-        What tuning is worth.
     """
-    warp, parts = plan.setting.warp, []
-    for leaf in sampled:
-        rows = table.take(leaves.rows_of(leaf))
-        parts.append((rows, rows.warped(warp)))
+    found, judgments = [], []
     with threads_for(LEAF_ROWS):
-        tuning = [thinned(part, effort.rows) for part in parts[: effort.leaves]]
-        last = tuned(last.kernel, last.ridge, tuning, search.fitter, search.freedom, fine=effort.fine)
-        found, judgments = [], []
-        for leaf, (rows, Z) in zip(sampled, parts, strict=True):
-            solution = ridge_leave_one_out(last.kernel.matrix(Z), rows.y, last.ridge, rows.weights)
+        for leaf in sampled:
             own = leaves.rows_of(leaf)
+            rows = table.take(own)
+            K = last.kernel.matrix(rows.warped(plan.setting.warp))
+            solution = ridge_leave_one_out(K, rows.y, last.ridge, rows.weights)
             judgments.append(Judgment(last, own, np.flatnonzero(fresh[own])))
             found.append(LeftOut.from_solution(solution, rows).rows(judgments[-1].judged))
     left_out = LeftOut.joined(found)
     judged = np.concatenate([each.rows[each.judged] for each in judgments])
-    return last, Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
+    return Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
 
 
-def thinned(part: tuple[Table, Tensor], most: int) -> tuple[Table, Tensor]:
-    """Return some rows of a part and the same rows warped, at most `most`, evenly spaced: leaves keep their order."""
-    rows, Z = part
-    if len(rows) <= most:
-        return part
-    index = np.linspace(0, len(rows) - 1, most).astype(int)
-    return rows.take(index), Z[torch.from_numpy(index)]
+def thinned(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return rows, or at most so many of them that are evenly spaced: rows of a table are in order."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 class Solved(NamedTuple):

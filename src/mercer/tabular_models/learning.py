@@ -4,26 +4,32 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
-from mercer.linalg import in_parallel
+from mercer.linalg import RidgeSolution, in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
     FEW_LEAVES,
-    JUDGED_IN_LEAVES,
+    JUDGED_IN_FEW,
+    JUDGED_LEAF_ROWS,
     JUDGED_LEAVES,
     LEAF_FINALISTS,
+    LEAF_ROWS,
+    MANY_ROWS,
     METRIC_ROWS,
     MOST_EXACT_ROWS,
     PARTITIONS,
     QUICK,
     THOROUGH,
+    TRIED_IN_A_LEAF,
     cut_into_leaves,
     evidence_rows_of_many,
     exact_iterate,
     judged_in_leaves,
     on_more_rows,
     solved,
+    tuned_in_leaves,
 )
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, landmark_machine
@@ -38,6 +44,7 @@ from mercer.tabular_models.race import (
     Plan,
     Search,
     Trial,
+    contenders,
     finalists,
     history_entry,
     race,
@@ -146,9 +153,10 @@ class Rows(NamedTuple):
 
     @classmethod
     def drawn(cls, table: Table, random: np.random.RandomState) -> "Rows":
-        """Draw the rows that are not all of a table."""
+        """Draw the rows that are not all of a table; of many rows half at least have no part in any metric."""
         # Distinct rows come in an order of their own; in random order the first few are a sample of all.
-        place = random.permutation(len(table))[: max(JUDGE_ROWS, METRIC_ROWS)]
+        most = len(table) // 2 if len(table) > MANY_ROWS else len(table)
+        place = random.permutation(len(table))[: min(max(JUDGE_ROWS, METRIC_ROWS), most)]
         # Of few rows these are one table, with one copy of every warp.
         some = table.take(place)
         judged = some if len(some) <= JUDGE_ROWS else table.take(place[:JUDGE_ROWS])
@@ -179,15 +187,15 @@ def learn(
     random : RandomState
         Draws rows.
     """
-    in_leaves, trend = landmarks is None and not exact and len(table) > MOST_EXACT_ROWS, list[Fit]()
-    rows = Rows.drawn(table, random)
-    plans = tried = screened(search, space, rows.few, OF_MANY_ROWS if in_leaves else USUAL)
+    rows, trend = Rows.drawn(table, random), list[Fit]()
+    is_dense, is_cut = len(table) > MANY_ROWS, not exact and len(table) > MOST_EXACT_ROWS
+    plans = tried = screened(search, space, rows.few, OF_MANY_ROWS if is_dense and landmarks is None else USUAL)
     if landmarks is not None:
         fits, trials = fit_on_landmarks(search, space, rows, finalists(plans), landmarks)
-    elif in_leaves:
-        if space.trends and len(table) >= FEWEST_TREND_ROWS:
+    elif is_dense:
+        if space.trends and is_cut and len(table) >= FEWEST_TREND_ROWS:
             trend, rows, plans = after_trends(search, space, rows, plans, random)
-        fits, trials = fit_in_leaves(search, space, rows, finalists(plans, JUDGED_IN_LEAVES), random)
+        fits, trials = fit_many_rows(search, space, rows, contenders(plans, TRIED_IN_A_LEAF), is_cut, random)
         if not fits:
             fits = [trend.pop()]
     else:
@@ -274,43 +282,72 @@ def on_landmarks_alone(found: LandmarkFit, share: float = 1.0) -> Fit:
     return Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, [])
 
 
-def fit_in_leaves(
-    search: Search, space: Space, rows: Rows, plans: Sequence[Plan], random: np.random.RandomState
+def fit_many_rows(
+    search: Search, space: Space, rows: Rows, plans: Sequence[Plan], is_cut: bool, random: np.random.RandomState
 ) -> tuple[list[Fit], list[Trial]]:
-    """Cut all rows into leaves; judge settings in few leaves, the best of them in several, and solve these in all.
+    """Cut all rows into leaves; try settings in one, judge the better ones in few, the best in several; solve these.
 
     Which setting is right changes with the number of rows. Left-out predictions inside a leaf are made from rows as
-    dense as those of the final machine, and rank settings in the order of their errors on new rows. Where a trend has
-    left nothing that machines in leaves could predict, there are none.
+    dense as those of the final machine, and rank settings in the order of their errors on new rows. Unless `is_cut`,
+    the final machine holds all rows in one piece. Where a trend has left nothing that machines could predict, there
+    are none.
     """
-    table, everything = rows.table, np.arange(len(rows.table))
-    fresh = rows.fresh()
-    leaves = cut_into_leaves(plans[0].iterates[-1], plans[0], table, random)
+    table, fresh, first_plan = rows.table, rows.fresh(), plans[0]
+    leaf_rows = LEAF_ROWS if is_cut else JUDGED_LEAF_ROWS
+    leaves = cut_into_leaves(first_plan.iterates[-1], first_plan, table, random, most_rows=leaf_rows)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
-    first: list[Trial] = []
+    tried: list[tuple[Plan, Iterate]] = []
     for plan in plans:
-        if first and search.deadline.is_over(0.35):
+        if tried and search.deadline.is_over(0.35):
             break
-        few = sampled[:FEW_LEAVES]
-        first.append(judged_in_leaves(search, plan, plan.iterates[-1], table, leaves, few, fresh, QUICK)[1])
-    best = max(first, key=lambda trial: trial.score)
-    if table.has_trend and not beats_its_trend(search.fitter, best.left_out):
-        return [], first
-    tuned: list[tuple[Iterate, Trial]] = []
-    for trial in sorted(first, key=lambda trial: -trial.score)[:LEAF_FINALISTS]:
-        if tuned and search.deadline.is_over(0.5):
+        last = plan.iterates[-1]
+        tried.append((plan, tuned_in_leaves(search, plan, last, table, leaves, sampled, QUICK)))
+    tried.sort(key=lambda pair: pair[1].cost)
+    few = sampled[:FEW_LEAVES]
+    judged = [judged_in_leaves(search, *pair, table, leaves, few, fresh) for pair in tried[:JUDGED_IN_FEW]]
+    judged.sort(key=lambda trial: -trial.score)
+    if table.has_trend and not beats_its_trend(search.fitter, judged[0].left_out):
+        return [], judged
+    final: list[tuple[Iterate, Trial]] = []
+    for plan in [trial.plan for trial in judged[:LEAF_FINALISTS]]:
+        if final and search.deadline.is_over(0.5):
             break
-        last = on_more_rows(search, trial.plan, rows.some, evidence_rows_of_many(len(table)))
-        tuned.append(judged_in_leaves(search, trial.plan, last, table, leaves, sampled, fresh, THOROUGH))
-    fits, trials = [], [trial for _, trial in tuned]
+        last = on_more_rows(search, plan, rows.some, evidence_rows_of_many(len(table)))
+        last = tuned_in_leaves(search, plan, last, table, leaves, sampled, THOROUGH)
+        final.append((last, judged_in_leaves(search, plan, last, table, leaves, sampled, fresh)))
+    fits, trials = [], [trial for _, trial in final]
     for trial, share in averaged(search, space, trials):
-        iterate = next(iterate for iterate, other in tuned if other is trial)
-        for direction in range(PARTITIONS):
-            own = cut_into_leaves(iterate, trial.plan, table, random, direction)
-            found = solved(iterate, trial.plan, table, own, variances=False)
-            machine = found.machine.changed(share=share / PARTITIONS)
-            fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
+        iterate = next(iterate for iterate, other in final if other is trial)
+        if is_cut:
+            fits += in_leaves(iterate, trial, share, table, random)
+        else:
+            fits.append(in_one_piece(search, iterate, trial, share, table, fresh))
     return fits, trials
+
+
+def in_leaves(iterate: Iterate, trial: Trial, share: float, table: Table, random: np.random.RandomState) -> list[Fit]:
+    """Return the machines of all rows in leaves, one for each of several partitions."""
+    fits, everything = [], np.arange(len(table))
+    for direction in range(PARTITIONS):
+        own = cut_into_leaves(iterate, trial.plan, table, random, direction)
+        found = solved(iterate, trial.plan, table, own, variances=False)
+        machine = found.machine.changed(share=share / PARTITIONS)
+        fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
+    return fits
+
+
+def in_one_piece(search: Search, iterate: Iterate, trial: Trial, share: float, table: Table, fresh: np.ndarray) -> Fit:
+    """Return the machine of all rows; its own left-out predictions of fresh rows where it gives their variances."""
+    found = solved(iterate, trial.plan, table, None, variances=search.fitter.needs_variances)
+    machine, everything = found.machine.changed(share=share), np.arange(len(table))
+    if found.left_out_variances is None:
+        return Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments)
+    # Leaving a row out turns its coefficient into its error: e_i = alpha_i / (A^-1)_ii.
+    variances, alpha = torch.from_numpy(found.left_out_variances), torch.from_numpy(machine.alpha)
+    solution = RidgeSolution(iterate.ridge, alpha, alpha * variances[:, None], variances)
+    judged = np.flatnonzero(fresh)
+    left_out = LeftOut.from_solution(solution, table).rows(judged)
+    return Fit(machine, everything, left_out, found.evidence, judged, trial.judgments)
 
 
 def averaged(search: Search, space: Space, trials: list[Trial]) -> list[tuple[Trial, float]]:

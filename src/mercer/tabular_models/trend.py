@@ -16,10 +16,17 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
-from mercer.tabular_models.finish import JUDGED_LEAVES, QUICK, cut_into_leaves, judged_in_leaves, on_more_rows
+from mercer.tabular_models.finish import (
+    JUDGED_LEAVES,
+    QUICK,
+    cut_into_leaves,
+    judged_in_leaves,
+    on_more_rows,
+    tuned_in_leaves,
+)
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
-from mercer.tabular_models.race import Plan, Search
+from mercer.tabular_models.race import Plan, Search, Trial
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
@@ -120,8 +127,12 @@ def trend_of(
     if fit is None:
         return None
     trend = Trend(fit, trend_values(fit, table))
-    _, before = judged_in_leaves(search, plan, last, table, leaves, sampled, fresh, QUICK)
-    _, after = judged_in_leaves(search, plan, last, table.without(trend.values), leaves, sampled, fresh, QUICK)
+
+    def judged(targets: Table) -> Trial:
+        tuned = tuned_in_leaves(search, plan, last, targets, leaves, sampled, QUICK)
+        return judged_in_leaves(search, plan, tuned, targets, leaves, sampled, fresh)
+
+    before, after = judged(table), judged(table.without(trend.values))
     weights = before.left_out.weights
     return trend if is_clearly_better(after.scores, before.scores, weights, errors=SURE_ERRORS) else None
 
