@@ -13,7 +13,7 @@ from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
-from mercer.tabular_models.partition import Partition, median_cuts
+from mercer.tabular_models.partition import Partition, median_cuts, random_leaf
 from mercer.tabular_models.race import SCREEN_ROWS, Judgment, Plan, Search, Trial
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
@@ -26,9 +26,12 @@ ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
 MANY_ROWS, JUDGED_LEAF_ROWS = 2000, 800
 # Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
 MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
+# Rows of a leaf on which the evidence is followed: of settings that are tried, and of finalists. Such leaves are cut
+# from half of the rows, or from so many.
+FEW_DENSE_ROWS, DENSE_ROWS, MOST_DENSE_ROWS = 400, 800, 100_000
 # Settings that are tried on half of the rows of a leaf, those of them that are judged in few leaves, and those that are
 # tuned and judged in several.
-TRIED_IN_A_LEAF, JUDGED_IN_FEW, LEAF_FINALISTS = 14, 6, 3
+TRIED_IN_A_LEAF, REFINED, JUDGED_IN_FEW, LEAF_FINALISTS = 14, 8, 6, 3
 FEW_LEAVES, JUDGED_LEAVES = 2, 4
 # Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
 MORE_STEPS = 8
@@ -69,6 +72,29 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
             steps=MORE_STEPS,
         )
     return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
+
+
+def on_dense_rows(
+    search: Search, plan: Plan, last: Iterate, table: Table, rows: int, random: np.random.RandomState
+) -> Iterate:
+    """Return the length scales of `last` after they have followed the evidence on the rows of one leaf.
+
+    Few rows drawn from all of a table lie far from each other, and say nothing of what is short. Rows of a leaf are as
+    dense as the table. Scales that a leaf says nothing of stay near where they were.
+    """
+    warp = plan.setting.warp
+    leaf = table.take(random_leaf(last.kernel, table.warped(warp), rows, random))
+    floor = search.fitter.smallest_ridge
+    with threads_for(rows):
+        return with_length_scales(
+            last,
+            leaf,
+            leaf.warped(warp),
+            noise_floor=floor,
+            freedom=search.freedom,
+            rows=len(leaf),
+            steps=MORE_STEPS,
+        )
 
 
 def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:

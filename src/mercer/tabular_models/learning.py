@@ -10,6 +10,8 @@ from mercer.linalg import RidgeSolution, in_parallel
 from mercer.tabular_models.column_warp import WARPS
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import (
+    DENSE_ROWS,
+    FEW_DENSE_ROWS,
     FEW_LEAVES,
     JUDGED_IN_FEW,
     JUDGED_LEAF_ROWS,
@@ -18,15 +20,18 @@ from mercer.tabular_models.finish import (
     LEAF_ROWS,
     MANY_ROWS,
     METRIC_ROWS,
+    MOST_DENSE_ROWS,
     MOST_EXACT_ROWS,
     PARTITIONS,
     QUICK,
+    REFINED,
     THOROUGH,
     TRIED_IN_A_LEAF,
     cut_into_leaves,
     evidence_rows_of_many,
     exact_iterate,
     judged_in_leaves,
+    on_dense_rows,
     on_more_rows,
     solved,
     tuned_in_leaves,
@@ -155,8 +160,8 @@ class Rows(NamedTuple):
     def drawn(cls, table: Table, random: np.random.RandomState) -> "Rows":
         """Draw the rows that are not all of a table; of many rows half at least have no part in any metric."""
         # Distinct rows come in an order of their own; in random order the first few are a sample of all.
-        most = len(table) // 2 if len(table) > MANY_ROWS else len(table)
-        place = random.permutation(len(table))[: min(max(JUDGE_ROWS, METRIC_ROWS), most)]
+        most = min(len(table) // 2, MOST_DENSE_ROWS) if len(table) > MANY_ROWS else METRIC_ROWS
+        place = random.permutation(len(table))[:most]
         # Of few rows these are one table, with one copy of every warp.
         some = table.take(place)
         judged = some if len(some) <= JUDGE_ROWS else table.take(place[:JUDGE_ROWS])
@@ -282,6 +287,26 @@ def on_landmarks_alone(found: LandmarkFit, share: float = 1.0) -> Fit:
     return Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, [])
 
 
+class Tried(NamedTuple):
+    """A plan with its bandwidth and ridge tuned in a leaf, and whether its length scales come from dense rows."""
+
+    plan: Plan
+    iterate: Iterate
+    learned_densely: bool
+
+    def cost(self) -> float:
+        """How bad it is on the rows of the leaf."""
+        return self.iterate.cost
+
+
+def best_of_every_plan(tried: Sequence[Tried]) -> list[Tried]:
+    """Return what is best of every plan, the best first."""
+    best: dict[int, Tried] = {}
+    for each in sorted(tried, key=Tried.cost):
+        best.setdefault(id(each.plan), each)
+    return list(best.values())
+
+
 def fit_many_rows(
     search: Search, space: Space, rows: Rows, plans: Sequence[Plan], is_cut: bool, random: np.random.RandomState
 ) -> tuple[list[Fit], list[Trial]]:
@@ -296,23 +321,31 @@ def fit_many_rows(
     leaf_rows = LEAF_ROWS if is_cut else JUDGED_LEAF_ROWS
     leaves = cut_into_leaves(first_plan.iterates[-1], first_plan, table, random, most_rows=leaf_rows)
     sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
-    tried: list[tuple[Plan, Iterate]] = []
+    tried: list[Tried] = []
     for plan in plans:
-        if tried and search.deadline.is_over(0.35):
+        if tried and search.deadline.is_over(0.3):
             break
-        last = plan.iterates[-1]
-        tried.append((plan, tuned_in_leaves(search, plan, last, table, leaves, sampled, QUICK)))
-    tried.sort(key=lambda pair: pair[1].cost)
-    few = sampled[:FEW_LEAVES]
-    judged = [judged_in_leaves(search, *pair, table, leaves, few, fresh) for pair in tried[:JUDGED_IN_FEW]]
-    judged.sort(key=lambda trial: -trial.score)
-    if table.has_trend and not beats_its_trend(search.fitter, judged[0].left_out):
-        return [], judged
+        tuned = tuned_in_leaves(search, plan, plan.iterates[-1], table, leaves, sampled, QUICK)
+        tried.append(Tried(plan, tuned, learned_densely=False))
+    for plan, last, _ in sorted(tried, key=Tried.cost)[:REFINED]:
+        if plan.setting.metric == "ard" and not search.deadline.is_over(0.35):
+            dense = on_dense_rows(search, plan, last, rows.some, FEW_DENSE_ROWS, random)
+            tuned = tuned_in_leaves(search, plan, dense, table, leaves, sampled, QUICK)
+            tried.append(Tried(plan, tuned, learned_densely=True))
+    few, judged = sampled[:FEW_LEAVES], list[tuple[Tried, Trial]]()
+    for each in best_of_every_plan(tried)[:JUDGED_IN_FEW]:
+        judged.append((each, judged_in_leaves(search, each.plan, each.iterate, table, leaves, few, fresh)))
+    judged.sort(key=lambda pair: -pair[1].score)
+    if table.has_trend and not beats_its_trend(search.fitter, judged[0][1].left_out):
+        return [], [trial for _, trial in judged]
     final: list[tuple[Iterate, Trial]] = []
-    for plan in [trial.plan for trial in judged[:LEAF_FINALISTS]]:
+    for (plan, last, learned_densely), _ in judged[:LEAF_FINALISTS]:
         if final and search.deadline.is_over(0.5):
             break
-        last = on_more_rows(search, plan, rows.some, evidence_rows_of_many(len(table)))
+        if learned_densely:
+            last = on_dense_rows(search, plan, last, rows.some, DENSE_ROWS, random)
+        else:
+            last = on_more_rows(search, plan, rows.some, evidence_rows_of_many(len(table)))
         last = tuned_in_leaves(search, plan, last, table, leaves, sampled, THOROUGH)
         final.append((last, judged_in_leaves(search, plan, last, table, leaves, sampled, fresh)))
     fits, trials = [], [trial for _, trial in final]
