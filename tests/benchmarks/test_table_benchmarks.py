@@ -18,6 +18,7 @@ from benchmarks import (
     contestants,
     fit_time,
     fresh_process,
+    gp_classifier,
     importances,
     large_table,
     made_tables,
@@ -315,3 +316,33 @@ def test_busy_neighbor_fits_and_searches(tmp_path):
     assert [fit["busy"] for fit in found["fits"]] == [False, True] * 2
     assert found["grid_search"]["looks"] > 0
     assert statuses(found["claims"])[-2:] == ["held", "held"]
+
+
+def made_classes(folder, name, n):
+    pytest.importorskip("pyarrow")
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(n, 2)), columns=["a", "b"])
+    frame["target"] = np.where(frame.a + 0.3 * random.normal(size=n) > 0, "up", "down")
+    (folder / "tables").mkdir(exist_ok=True)
+    frame.assign(fold=np.arange(n) % 10).to_parquet(folder / "tables" / f"{name}.parquet")
+
+
+def test_gaussian_process_classifiers_are_compared_on_small_tables(tmp_path, monkeypatch):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    made_classes(tmp_path, "class_many", 600)
+    made_classes(tmp_path, "class_small", 50)
+    assert main(["gp_classifier", "--quick", "--out", str(tmp_path)]) == 0
+    runs = kept(tmp_path, "gp_classifier")["runs"]
+    assert [run["table"] for run in runs] == ["class_small"] * 5
+    assert all(run["seconds"] > 0 and run["log_loss"] < 0.6 for run in runs)
+
+
+def test_the_verdicts_on_gaussian_process_classifiers():
+    ours, same = gp_classifier.OURS
+    theirs, restarted, by_column = gp_classifier.THEIRS
+    seconds = {ours: 2.0, same: 0.1, theirs: 1.0, restarted: 3.0, by_column: None}
+    losses = {ours: 0.3, same: 0.5, theirs: 0.4, restarted: 0.4, by_column: None}
+    lines = [{"table": "t", "method": m, "seconds": seconds[m], "log_loss": losses[m]} for m in seconds]
+    held, missed, unknown = "held", "not held", "not measured"
+    expected = [held, missed, missed, unknown, missed, held, held, unknown]
+    assert statuses(gp_classifier.judge(lines)) == expected
