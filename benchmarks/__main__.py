@@ -37,6 +37,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "classes",
     "clustering",
     "discriminant",
+    "distributions",
     "fit_time",
     "gp_classifier",
     "importances",
