@@ -594,7 +594,7 @@ def test_classes_get_the_model_that_does_better_on_rows_kept_back(monkeypatch, b
 def test_where_rows_are_few_nothing_is_compared():
     model = TablePrediction(options=SIMPLE, ignore=("id", "rent"), test_size=0, random_state=0).fit(flats(30), "dear")
     assert model.compared_ == {"rfm": None}
-    assert allowed_models("auto", "classification", {"metric": "full"}) == ["rfm"]
+    assert allowed_models("auto", "classification", {"warp": "none"}) == ["rfm"]
     assert allowed_models("auto", "classification", {"kernel": "laplace"}) == ["rfm", "discriminant"]
     assert allowed_models("auto", "classification", {"kernels": "laplace"}) == ["rfm"]
     assert allowed_models("auto", "regression", {"noise": 1.0}) == ["gp"]
