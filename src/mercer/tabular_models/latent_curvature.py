@@ -121,11 +121,14 @@ def of_two_classes(K: Tensor, log_p: Tensor, weights: Tensor) -> OfTwoClasses:
 def of_many_classes(K: Tensor, log_p: Tensor, weights: Tensor) -> OfManyClasses:
     """Return the curvature of any number of classes; see `curvature`."""
     D = (weights[:, None] * log_p.exp()).T.clamp(min=torch.finfo(K.dtype).tiny)
-    root = D.sqrt()
-    B = root[:, :, None] * K * root[:, None, :]
-    B.diagonal(dim1=1, dim2=2).add_(1.0)
-    lower = torch.linalg.cholesky(B)
-    pulls = torch.cholesky_inverse(lower).mul_(root[:, :, None]).mul_(root[:, None, :])
+    pulls, logs = K.new_empty((len(D), *K.shape)), -0.5 * weights.log().sum()
+    # One class after another, so that no more than the pulls is held of all.
+    for root, pull in zip(D.sqrt(), pulls, strict=True):
+        B = root[:, None] * K * root
+        B.diagonal().add_(1.0)
+        lower = torch.linalg.cholesky(B)
+        logs = logs + lower.diagonal().log().sum()
+        torch.mul(torch.cholesky_inverse(lower), root, out=pull).mul_(root[:, None])
     total = torch.linalg.cholesky(pulls.sum(dim=0))
-    logs = lower.diagonal(dim1=1, dim2=2).log().sum() + total.diagonal().log().sum() - 0.5 * weights.log().sum()
+    logs = logs + total.diagonal().log().sum()
     return OfManyClasses(2.0 * float(logs), pulls, total)
