@@ -82,7 +82,9 @@ class GPClassifier(TableClassifier):
 
     Notes
     -----
-    O(c n^3) time and O(c n^2) memory for c classes, n the rows of a leaf: at most 4000 in one piece, 1500 beyond.
+    n are the rows of a leaf: at most 4000 in one piece, 1500 beyond. Beside the search a fit takes O(c n^2) for each of
+    some hundred products, and O(c 500^3) for its choices, c the number of classes; the first prediction takes O(c n^3)
+    and O(c n^2) memory for the spread of the latent functions. Two classes are one function: O(n^3) and O(n^2).
 
     Examples
     --------
