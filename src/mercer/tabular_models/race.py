@@ -395,6 +395,8 @@ def over_a_split(search: Search, table: Table, running: list[Running], split: Sp
 
 def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:
     """Return the plans whose scores so far are within some standard errors of the best, paired row by row."""
+    if len(running) == 1:
+        return running
     joined = [LeftOut.joined(entry.parts) for entry in running]
     scores = [fitter.row_scores(left_out) for left_out in joined]
     weights = joined[0].weights
