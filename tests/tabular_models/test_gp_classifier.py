@@ -114,9 +114,9 @@ def test_it_is_saved_and_loaded(tmp_path):
 
 def test_rows_in_leaves(monkeypatch):
     monkeypatch.setattr("mercer.tabular_models.learning.MOST_EXACT_ROWS", 300)
-    monkeypatch.setattr("mercer.tabular_models.finish.LEAF_ROWS", 200)
-    monkeypatch.setattr("mercer.tabular_models.learning.METRIC_ROWS", 150)
-    monkeypatch.setattr("mercer.tabular_models.learning.JUDGE_ROWS", 150)
+    monkeypatch.setattr("mercer.tabular_models.learning.MANY_ROWS", 300)
+    monkeypatch.setattr("mercer.tabular_models.learned.MANY_ROWS", 300)
+    monkeypatch.setattr("mercer.tabular_models.many_rows.LEAF_ROWS", 200)
     random = np.random.default_rng(5)
     X = random.normal(size=(500, 2))
     y = classes_of(X, random)[1]

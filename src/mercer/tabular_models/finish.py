@@ -1,20 +1,19 @@
 """Machines on all rows of a table: metrics learned on more rows, coefficients solved in one piece or in leaves."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.linalg import CholeskyFactor, cholesky, ridge_leave_one_out, threads_for
+from mercer.linalg import CholeskyFactor, cholesky, threads_for
 from mercer.tabular_models.evidence import EvidenceTerms
-from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.leaves import Leaves
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
-from mercer.tabular_models.partition import Partition, median_cuts, random_leaf
-from mercer.tabular_models.race import SCREEN_ROWS, Judgment, Plan, Search, Trial
+from mercer.tabular_models.partition import random_leaf
+from mercer.tabular_models.race import SCREEN_ROWS, Plan, Search
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
@@ -22,21 +21,8 @@ from mercer.tabular_models.tuning import Iterate, tuned
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
 # Of many rows, one in so many is worth the time of the evidence, between these bounds.
 ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
-# Beyond this many rows settings are judged in leaves, which are as dense as the table: each of at most so many rows.
-MANY_ROWS, JUDGED_LEAF_ROWS = 2000, 800
-# Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
-MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
-# Rows of a leaf on which the evidence is followed: of settings that are tried, and of finalists. Such leaves are cut
-# from half of the rows, or from so many.
-FEW_DENSE_ROWS, DENSE_ROWS, MOST_DENSE_ROWS = 400, 800, 100_000
-# Settings that are tried on half of the rows of a leaf, those of them that are judged in few leaves, and those that are
-# tuned and judged in several.
-TRIED_IN_A_LEAF, REFINED, JUDGED_IN_FEW, LEAF_FINALISTS = 14, 8, 6, 3
-FEW_LEAVES, JUDGED_LEAVES = 2, 4
 # Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
 MORE_STEPS = 8
-# Partitions that a machine is solved in: their average has smaller jumps at borders.
-PARTITIONS = 2
 
 
 def evidence_rows_of_many(n: int) -> int:
@@ -104,104 +90,6 @@ def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
         rows = table.take(np.arange(min(len(table), TUNE_ROWS)))
         part = (rows, rows.warped(plan.setting.warp))
         return tuned(last.kernel, last.ridge, [part], search.fitter, search.freedom, fine=True)
-
-
-class Leaves(NamedTuple):
-    """A partition of the rows of a table, and which rows are in which leaf."""
-
-    partition: Partition
-    of_row: np.ndarray
-
-    def rows_of(self, leaf: int) -> np.ndarray:
-        """Return the rows of a leaf."""
-        return np.flatnonzero(self.of_row == leaf)
-
-    def pieces(self) -> list[np.ndarray]:
-        """Return the rows of every leaf."""
-        return [self.rows_of(leaf) for leaf in range(self.partition.n_leaves)]
-
-
-class Effort(NamedTuple):
-    """What the tuning of bandwidth and ridge is worth: in how many leaves, on how many rows of each, and how fine."""
-
-    leaves: int
-    rows: int
-    fine: bool
-
-
-# All settings are tuned on half of the rows of a leaf, which tells them apart at an eighth of the work. Finalists are
-# tuned in two leaves: the noise of one may be far from that of the others.
-QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, LEAF_ROWS, fine=True)
-
-
-def cut_into_leaves(
-    iterate: Iterate,
-    plan: Plan,
-    table: Table,
-    random: np.random.RandomState,
-    first: int = 0,
-    most_rows: int | None = None,
-) -> Leaves:
-    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first.
-
-    A leaf has at most `most_rows`, by default `LEAF_ROWS`.
-    """
-    columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
-    return Leaves(*median_cuts(iterate.kernel, columns, Z, most_rows or LEAF_ROWS, random, first))
-
-
-def tuned_in_leaves(
-    search: Search, plan: Plan, last: Iterate, table: Table, leaves: Leaves, sampled: Sequence[int], effort: Effort
-) -> Iterate:
-    """Return the kernel of `last` with bandwidth and ridge tuned in the first of some leaves, as `effort` says."""
-    parts = []
-    for leaf in sampled[: effort.leaves]:
-        rows = table.take(thinned(leaves.rows_of(leaf), effort.rows))
-        parts.append((rows, rows.warped(plan.setting.warp)))
-    with threads_for(effort.rows):
-        return tuned(last.kernel, last.ridge, parts, search.fitter, search.freedom, fine=effort.fine)
-
-
-def judged_in_leaves(
-    search: Search,
-    plan: Plan,
-    last: Iterate,
-    table: Table,
-    leaves: Leaves,
-    sampled: Sequence[int],
-    fresh: np.ndarray,
-) -> Trial:
-    """Judge a machine by its leave-one-out predictions in some leaves.
-
-    Parameters
-    ----------
-    search, plan, last
-        The kernel of `last` has the plan's metric, learned on rows that are not `fresh`.
-    table : Table
-        All rows.
-    leaves : Leaves
-    sampled : sequence of int
-        The leaves to use.
-    fresh : ndarray of bool, of shape (n,)
-        Rows that had no part in any metric; only these are judged.
-    """
-    found, judgments = [], []
-    with threads_for(LEAF_ROWS):
-        for leaf in sampled:
-            own = leaves.rows_of(leaf)
-            rows = table.take(own)
-            K = last.kernel.matrix(rows.warped(plan.setting.warp))
-            solution = ridge_leave_one_out(K, rows.y, last.ridge, rows.weights)
-            judgments.append(Judgment(last, own, np.flatnonzero(fresh[own])))
-            found.append(LeftOut.from_solution(solution, rows).rows(judgments[-1].judged))
-    left_out = LeftOut.joined(found)
-    judged = np.concatenate([each.rows[each.judged] for each in judgments])
-    return Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
-
-
-def thinned(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return rows, or at most so many of them that are evenly spaced: rows of a table are in order."""
-    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]
 
 
 class Solved(NamedTuple):

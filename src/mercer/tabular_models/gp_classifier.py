@@ -18,7 +18,7 @@ from mercer.tabular_models.latent_machine import (
     latent_machine,
     left_out_of,
 )
-from mercer.tabular_models.learning import Fit
+from mercer.tabular_models.learned import Fit
 from mercer.tabular_models.rfm import FITTED, LeftOutAverage
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier

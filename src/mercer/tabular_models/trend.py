@@ -16,16 +16,10 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
-from mercer.tabular_models.finish import (
-    JUDGED_LEAVES,
-    QUICK,
-    cut_into_leaves,
-    judged_in_leaves,
-    on_more_rows,
-    tuned_in_leaves,
-)
+from mercer.tabular_models.finish import on_more_rows
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
+from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, JudgedLeaves
 from mercer.tabular_models.race import Plan, Search, Trial
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.settings import Setting
@@ -121,16 +115,15 @@ def trend_of(
     O(n m (d + m)) for m landmarks.
     """
     last = starts[0].iterate
-    leaves = cut_into_leaves(last, plan, table, random)
-    sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
+    leaves = JudgedLeaves.drawn(last, plan, table, fresh, random, LEAF_ROWS)
     fit = on_landmarks(search, starts, table, random)
     if fit is None:
         return None
     trend = Trend(fit, trend_values(fit, table))
 
     def judged(targets: Table) -> Trial:
-        tuned = tuned_in_leaves(search, plan, last, targets, leaves, sampled, QUICK)
-        return judged_in_leaves(search, plan, tuned, targets, leaves, sampled, fresh)
+        own = leaves._replace(table=targets)
+        return own.judged(search, plan, own.tuned(search, plan, last, QUICK))
 
     before, after = judged(table), judged(table.without(trend.values))
     weights = before.left_out.weights
