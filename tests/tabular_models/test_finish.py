@@ -12,7 +12,7 @@ from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
 from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
 from mercer.tabular_models.finish import exact_iterate, on_dense_rows, on_more_rows, solved
-from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
+from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter, RidgeFitter
 from mercer.tabular_models.leaves import cut_into_leaves
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.partition import random_leaf
@@ -146,7 +146,7 @@ def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
     monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
     table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
     part = table.take(np.arange(30))
-    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7, steps=finish.MORE_STEPS)
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=SMALLEST_RIDGE, steps=finish.MORE_STEPS)
     plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
     found = on_more_rows(search(), plan, table, evidence_rows=30)
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
@@ -195,7 +195,7 @@ def test_length_scales_follow_the_evidence_on_a_leaf_of_dense_rows():
     plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
     leaf = random_leaf(last.kernel, table.warped("none"), 20, np.random.RandomState(3))
     part = table.take(leaf)
-    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7, steps=finish.MORE_STEPS)
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=SMALLEST_RIDGE, steps=finish.MORE_STEPS)
     found = on_dense_rows(search(), plan, last, table, 20, np.random.RandomState(3))
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
     assert found.kernel.single_metric() != last.kernel.single_metric()

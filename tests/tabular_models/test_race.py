@@ -10,7 +10,7 @@ from scipy.stats import norm
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
 from mercer.tabular_models import race as race_module
-from mercer.tabular_models.fitters import LeftOut, ProcessFitter, RidgeFitter
+from mercer.tabular_models.fitters import SMALLEST_RIDGE, LeftOut, ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import advanced, with_length_scales
 from mercer.tabular_models.race import (
     FOLDS,
@@ -90,7 +90,7 @@ def naive_kernel(plan, metric, part):
     last = plan[0]
     for planned in plan[1:]:
         if metric == "ard":
-            last = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7)
+            last = with_length_scales(last, part, part.warped("none"), noise_floor=SMALLEST_RIDGE)
         else:
             M = naive_step(last.kernel, last.ridge, part, metric)
             last = Iterate(planned.kernel.with_metric(Mahalanobis.from_matrix(M)), planned.ridge)

@@ -17,6 +17,8 @@ from mercer.tabular_models.calibration import fit_calibration, fit_softmax
 from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.table import Table
 
+# The smallest ridge that is tried, about the square root of the precision: with less, rounding would be the noise.
+SMALLEST_RIDGE = 1e-8
 # A machine with a smaller share of the average is left out of it.
 SMALLEST_SHARE = 0.05
 
@@ -97,7 +99,7 @@ def left_out_cost(K: Tensor, table: Table, ridge: float) -> float:
 class RidgeFitter:
     """Kernel ridge regression: everything is judged by the squared errors of left-out rows."""
 
-    smallest_ridge = 1e-7
+    smallest_ridge = SMALLEST_RIDGE
     needs_variances = False
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
@@ -154,7 +156,7 @@ class ProcessFitter:
 
     Parameters
     ----------
-    noise_floor : float, default=1e-06
+    noise_floor : float, default=1e-08
         The smallest noise relative to the output scale.
     by_evidence : bool, default=False
         Whether the length scale and the noise under a metric are those of the largest evidence, as in the paper, or of
@@ -164,7 +166,7 @@ class ProcessFitter:
 
     needs_variances = True
 
-    def __init__(self, noise_floor: float = 1e-6, by_evidence: bool = False) -> None:
+    def __init__(self, noise_floor: float = SMALLEST_RIDGE, by_evidence: bool = False) -> None:
         self.smallest_ridge, self.by_evidence = noise_floor, by_evidence
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:

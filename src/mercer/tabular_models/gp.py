@@ -25,7 +25,7 @@ from mercer.checks import (
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
-from mercer.tabular_models.fitters import ProcessFitter
+from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
 from mercer.tabular_models.learned import Fit, Learned
 from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
 from mercer.tabular_models.predictive import Predictive
@@ -77,7 +77,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         The variance of the noise in units of y; needs an `output_scale`. "auto" learns both.
     output_scale : float or "auto", default="auto"
         The variance of the prior.
-    noise_floor : float, default=1e-06
+    noise_floor : float, default=1e-08
         The smallest noise variance relative to the output scale.
     n_iter : int, default=2
         Steps of the metric's recursion; every one is a candidate.
@@ -161,7 +161,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         bandwidth: Any = "auto",
         noise: Any = "auto",
         output_scale: Any = "auto",
-        noise_floor: float = 1e-6,
+        noise_floor: float = SMALLEST_RIDGE,
         n_iter: int = 2,
         iterate: str = "auto",
         standardize: bool = True,
