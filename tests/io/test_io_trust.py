@@ -12,9 +12,12 @@ import mercer
 from mercer import MCR2, KernelDiscriminant, KernelEmbedding, Mahalanobis
 from mercer.embedding import Steps
 from mercer.exceptions import ModelFileError
+from mercer.io.schemas import SCHEMAS
 from mercer.kernels import Gaussian
+from tests.faults.models import MAKERS
 from tests.faults.mutations import parts_of, resealed
 from tests.model_files import load_bytes, metric, with_document, with_model
+from tests.test_estimators import ESTIMATORS
 
 MIB = 2**20
 
@@ -168,6 +171,25 @@ def test_a_state_that_does_not_fit_together_is_refused_by_the_name_of_the_field(
     path = changed(discriminant, tmp_path, lambda model: change(model["state"]))
     with pytest.raises(ModelFileError, match=message):
         mercer.load(path)
+
+
+def test_every_estimator_has_a_schema_and_is_among_the_models_that_are_damaged():
+    kinds = {type(estimator).__name__ for estimator in ESTIMATORS}
+    assert kinds <= SCHEMAS.keys()
+    assert kinds <= {name.partition("-")[0] for name in MAKERS}
+
+
+def test_memberships_of_a_file_are_those_of_its_clusters(tmp_path):
+    model = MAKERS["NMCE"]()
+    changes = {
+        "n_clusters": lambda file: file["params"].update(n_clusters=3),
+        "n_init": lambda file: file["params"].update(n_init=0),
+        "labels_": lambda file: file["state"].update(labels_=file["state"]["seed_"]),
+        "cluster_head.bias": lambda file: file["state"]["weights_"]["dict"].pop(),
+    }
+    for field, change in changes.items():
+        with pytest.raises(ValueError, match=field):
+            mercer.load(changed(model, tmp_path, change))
 
 
 def test_parameters_of_a_loaded_model_are_those_that_a_fit_takes(tmp_path):

@@ -21,7 +21,7 @@ from mercer.clustering.manifold.projections import PROJECTIONS
 from mercer.clustering.manifold.training import linearize
 from mercer.clustering.trees import cluster_tree
 from mercer.networks.evaluation import by_blocks
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import Entrance
 from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 from mercer.views.sources import ViewSource
@@ -229,7 +229,7 @@ class ManifoldClustering(_ManifoldEstimator):
 
     def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldClustering":
         some = np.sort(np.random.RandomState(self.seed_).permutation(len(X))[: self.max_rows])
-        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        network = self._network(Entrance.learned(X, self.sample_shape_, self.standardize, self.backbone))
         etas = PROJECTIONS[self.projection].trained if self.eta == "auto" else (float(self.eta),)
         whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
