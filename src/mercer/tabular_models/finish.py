@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -50,13 +51,19 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
     if len(table) <= SCREEN_ROWS or plan.setting.metric == "identity":
         return plan.iterates[-1]
     rows = table.take(np.arange(min(len(table), METRIC_ROWS)))
-    Z = rows.warped(plan.setting.warp)
+    Z, floor = rows.warped(plan.setting.warp), search.fitter.smallest_ridge
+    out_of_time = partial(search.deadline.is_over, 0.7)
     if plan.setting.metric == "ard":
-        floor = search.fitter.smallest_ridge
         return with_length_scales(
-            plan.iterates[-1], rows, Z, noise_floor=floor, freedom=search.freedom, rows=evidence_rows
+            plan.iterates[-1],
+            rows,
+            Z,
+            noise_floor=floor,
+            freedom=search.freedom,
+            rows=evidence_rows,
+            out_of_time=out_of_time,
         )
-    return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
+    return relearned(plan.iterates, plan.setting.metric, rows, Z, floor, search.freedom, out_of_time)[-1]
 
 
 def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:

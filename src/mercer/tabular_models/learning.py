@@ -303,10 +303,11 @@ def fit_in_leaves(
     fits, trials = [], [trial for _, trial in tuned]
     for trial, share in averaged(search, space, trials):
         iterate = next(iterate for iterate, other in tuned if other is trial)
-        for direction in range(PARTITIONS):
+        partitions = 1 if search.deadline.is_over() else PARTITIONS
+        for direction in range(partitions):
             own = cut_into_leaves(iterate, trial.plan, table, random, direction)
             found = solved(iterate, trial.plan, table, own, variances=False)
-            machine = found.machine.changed(share=share / PARTITIONS)
+            machine = found.machine.changed(share=share / partitions)
             fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
     return fits, trials
 
