@@ -5,7 +5,6 @@ import http.client
 import io
 import math
 import os
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.exceptions import DataFileError, DataWarning
+from mercer.exceptions import DataFileError, DataWarning, warn_user
 from mercer.storage.atomic import write_atomically
 
 Arrays = dict[str, np.ndarray]
@@ -62,11 +61,10 @@ def read_or_fetch(source: Source) -> Any:
     try:
         keep(source, arrays, data_folder())
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"the data set {source.name!r} will be fetched again next time: it cannot be kept in "
             f"{str(data_folder())!r} ({error}); MERCER_DATA may name another folder.",
             DataWarning,
-            stacklevel=4,
         )
     return source.from_file(arrays)
 
