@@ -52,7 +52,18 @@ COMMANDS = {
         ["data", "get", "yaleb", "--out", "./sets"], "sets/yaleb_48x42.npz", ("yaleb_48x42.npz.sha256",)
     ),
     "reproduce": Command(
-        "reproduce kernel_discriminant --quick --only KNN --seeds 1 --fresh --results ./results".split(),
+        [
+            "reproduce",
+            "kernel_discriminant",
+            "--quick",
+            "--only",
+            "digits: KNN",
+            "--seeds",
+            "1",
+            "--results",
+            "./results",
+            "--fresh",
+        ],
         "results/kernel_discriminant-quick.md",
         ("kernel_discriminant-quick.jsonl", "kernel_discriminant-quick.json"),
     ),
