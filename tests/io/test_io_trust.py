@@ -14,6 +14,7 @@ from mercer.embedding import Steps
 from mercer.exceptions import ModelFileError
 from mercer.io.schemas import SCHEMAS
 from mercer.kernels import Gaussian
+from tests.faults import arrays
 from tests.faults.models import MAKERS
 from tests.faults.mutations import parts_of, resealed
 from tests.model_files import load_bytes, metric, with_document, with_model
@@ -177,6 +178,7 @@ def test_every_estimator_has_a_schema_and_is_among_the_models_that_are_damaged()
     kinds = {type(estimator).__name__ for estimator in ESTIMATORS}
     assert kinds <= SCHEMAS.keys()
     assert kinds <= {name.partition("-")[0] for name in MAKERS}
+    assert kinds <= arrays.ESTIMATORS.keys()
 
 
 def test_memberships_of_a_file_are_those_of_its_clusters(tmp_path):

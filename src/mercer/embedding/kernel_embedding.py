@@ -323,7 +323,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         codes = check_array(X, dtype=PRECISIONS)
         if codes.shape[1] != len(self.bias_):
             raise ValueError(f"X has {codes.shape[1]} columns, and embeddings have {len(self.bias_)}.")
-        return self.decoder_.rows(torch.from_numpy(codes).to(self.decoder_.mean)).numpy().astype(codes.dtype)
+        return self.decoder_.rows(as_tensor(codes).to(self.decoder_.mean)).numpy().astype(codes.dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the loss on views of the rows, drawn by `random_state`; the penalty is not in it.
