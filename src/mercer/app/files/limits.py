@@ -110,13 +110,13 @@ def _check_parquet(path: Path, limit: float | None) -> None:
 
 
 def _check_feather(path: Path, limit: float | None) -> None:
-    most, arrow = limit or MOST_MIB, optional("pyarrow", "a file of the kind Feather", "files")
+    most = limit or MOST_MIB
     with open_regular(path, DataFileError) as file:
         rows, columns, n_bytes = feather_size(file)
         schema = optional("pyarrow.ipc", "a file of the kind Feather", "files").open_file(file).schema
     if max(8 * rows * columns, n_bytes) > most * MIB:
         raise _too_large(path, f"{rows} rows and {columns} columns", max(8 * rows * columns, n_bytes) / MIB)
-    refuse_nested(schema.names, [arrow.types.is_nested(kind) for kind in schema.types])
+    refuse_nested(schema)
 
 
 def _packed_limit(path: Path, limit: float | None) -> float:

@@ -5,15 +5,16 @@ from typing import Any, BinaryIO
 
 from mercer.tables.frames import optional
 
-# Rows of a Parquet file that are looked at together.
-ROWS = 2**16
+# Rows of a Parquet file that are looked at together, and the kinds of columns whose values have any length.
+ROWS, TEXTS = 2**16, ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
 
-def refuse_nested(names: list[str], are_nested: list[bool]) -> None:
-    """Raise if a column holds lists or records: a few bytes of these can stand for any number of values."""
-    for name, is_nested in zip(names, are_nested, strict=True):
-        if is_nested:
-            raise ValueError(f"its column {name!r} holds lists or records, where a table has one value a cell")
+def refuse_nested(schema: Any) -> None:
+    """Raise if a column of an Arrow schema holds lists or records: a few bytes of these stand for many values."""
+    types = optional("pyarrow.types", "a file of Arrow's kinds", "files")
+    for field in schema:
+        if types.is_nested(field.type):
+            raise ValueError(f"its column {field.name!r} holds lists or records, where a table has one value a cell")
 
 
 def growing_text_size(file: BinaryIO) -> Iterator[int]:
@@ -24,16 +25,15 @@ def growing_text_size(file: BinaryIO) -> Iterator[int]:
     """
     parquet = optional("pyarrow.parquet", "a file of the kind Parquet", "files")
     compute = optional("pyarrow.compute", "a file of the kind Parquet", "files")
-    schema = parquet.ParquetFile(file).schema
-    columns = [schema.column(i) for i in range(len(schema))]
-    refuse_nested([column.path for column in columns], [column.max_repetition_level > 0 for column in columns])
-    texts = [column.path for column in columns if column.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")]
+    about = parquet.ParquetFile(file)
+    refuse_nested(about.schema_arrow)
+    columns = [about.schema.column(i) for i in range(len(about.schema))]
+    texts = [column.path for column in columns if column.physical_type in TEXTS]
     file.seek(0)
     size, batches = 0, parquet.ParquetFile(file, read_dictionary=texts).iter_batches(ROWS, columns=texts)
     for batch in batches if texts else ():
         for column in batch.columns:
-            lengths: Any
-            if hasattr(column, "dictionary") and hasattr(column.dictionary, "buffers"):
+            if hasattr(column, "dictionary"):
                 lengths = compute.binary_length(column.dictionary).take(column.indices)
                 size += compute.sum(compute.cast(lengths, "int64")).as_py() or 0
             else:
