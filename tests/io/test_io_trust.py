@@ -115,6 +115,19 @@ def test_large_arrays_of_strings_come_back_and_take_what_the_file_has(tmp_path):
     assert (tmp_path / "model").stat().st_size > texts.nbytes
 
 
+def test_a_model_of_very_many_small_values_is_saved_as_large_as_they_are(tmp_path):
+    model = Mahalanobis()
+    model.many_ = [float(i % 7) for i in range(800_000)]
+    mercer.save(model, tmp_path / "model")
+    text = json.dumps(model.many_)
+    assert (tmp_path / "model").stat().st_size > len(text) + 2 * MIB
+    assert mercer.load(tmp_path / "model").many_ == model.many_
+    model.many_ *= 4
+    with pytest.raises(ValueError, match="more than can be loaded again"):
+        mercer.save(model, tmp_path / "model")
+    assert mercer.load(tmp_path / "model").many_ == model.many_[:800_000]
+
+
 def test_characters_that_do_not_exist_are_refused(tmp_path):
     header = {"0": {"dtype": "U32", "shape": [1, 1], "data_offsets": [0, 4]}}
     crafted = {"characters": {"name": "0", "order": "C", "shape": [1]}}
