@@ -168,7 +168,7 @@ def test_length_scales_are_not_followed_beyond_the_time_limit(monkeypatch):
     table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
     evaluated = Mock(wraps=evidence.negative_log_evidence)
     monkeypatch.setattr(evidence, "negative_log_evidence", evaluated)
-    over = search()._replace(deadline=Stopped(0.75))
+    over = search()._replace(deadline=Stopped(1.0))
     plan, Z = plan_of("ard", [last, last]), table.warped("none")
     for follow in (
         lambda: on_more_rows(over, plan, table),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +51,7 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
         return plan.iterates[-1]
     rows = table.take(np.arange(min(len(table), METRIC_ROWS)))
     Z, floor = rows.warped(plan.setting.warp), search.fitter.smallest_ridge
-    out_of_time = partial(search.deadline.is_over, 0.7)
+    out_of_time = search.deadline.is_over
     if plan.setting.metric == "ard":
         return with_length_scales(
             plan.iterates[-1],

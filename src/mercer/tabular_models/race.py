@@ -7,7 +7,6 @@ metric fixed, a leave-one-out prediction is honest, and it is known in closed fo
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,7 +238,7 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
 
 def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps: int) -> Iterate:
     """Return an iterate with its length scales, one a column, some steps further up the evidence."""
-    floor, out_of_time = search.fitter.smallest_ridge, partial(search.deadline.is_over, 0.35)
+    floor, out_of_time = search.fitter.smallest_ridge, search.deadline.is_over
     return with_length_scales(
         iterate, table, Z, noise_floor=floor, freedom=search.freedom, steps=steps, out_of_time=out_of_time
     )
@@ -329,7 +328,7 @@ def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np
     """
     learn, judge = split
     Z, part, floor = table.warped(plan.setting.warp), table.take(learn), search.fitter.smallest_ridge
-    out_of_time = partial(search.deadline.is_over, 0.7)
+    out_of_time = search.deadline.is_over
     last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], floor, search.freedom, out_of_time)[-1]
     if len(learn) > 2 * SCREEN_ROWS:
         last = tuned(last.kernel, last.ridge, [(part, Z[learn])], search.fitter, search.freedom)
