@@ -7,6 +7,7 @@ from typing import Any
 
 from experiments.claims import Results
 from experiments.runner import latest, load, mode, read_records
+from mercer.app.cli.figures import write_figure
 
 RESULTS = Path("experiments/results")
 
@@ -27,5 +28,5 @@ def write_figures(figures: Mapping[str, Callable[[], Any]], arguments: Sequence[
     for name, draw in figures.items():
         if only in name:
             path = folder / f"{name}.png"
-            draw().savefig(path, dpi=150)
+            write_figure(draw(), path, dpi=150)
             print(path)

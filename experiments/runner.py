@@ -169,9 +169,12 @@ def open_journal(path: Path) -> Iterator[tuple[list[Record], Callable[[Record], 
                 raise UsageError(message) from error
 
         def append(record: Record) -> None:
-            file.write(json.dumps(record).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                file.write(json.dumps(record).encode() + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(path)) from error
 
         yield read_records(file), append, file
 

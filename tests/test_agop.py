@@ -19,11 +19,11 @@ def data(n=17, m=11, d=4, outputs=None, seed=0):
     return random.normal(size=(n, d)), random.normal(size=(m, d)), random.normal(size=shape)
 
 
-@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize(("n", "outputs"), [(5, 1), (5, 2), (2, 2)])  # more rows than columns, and fewer
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kernel", DIFFERENTIABLE)
-def test_gradients_and_agop_equal_autograd(kernel, metric, outputs):
-    X, Z, alpha = data(n=5, m=4, d=3, outputs=outputs)
+def test_gradients_and_agop_equal_autograd(kernel, metric, n, outputs):
+    X, Z, alpha = data(n=n, m=4, d=3, outputs=outputs)
     k = DIFFERENTIABLE[kernel].with_metric(METRICS[metric](X.shape[1]))
     gradients = predictor_gradients(k, X, Z, alpha)
     np.testing.assert_allclose(gradients, naive.gradients(k, X, Z, alpha), rtol=1e-9, atol=1e-9)

@@ -126,6 +126,21 @@ def test_clones_and_pickles(estimator):
     assert clone(fitted).get_params().keys() == estimator.get_params().keys()
 
 
+@by_name
+def test_any_layout_of_the_memory_will_do_and_rows_are_not_shared(estimator):
+    X, y = digits(40)
+    expected = answer(clone(estimator).fit(X, y), X)
+    backwards = np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    locked = np.asfortranarray(X)
+    locked.flags.writeable = False
+    for rows in (backwards, locked):
+        found = clone(estimator).fit(rows, y)
+        np.testing.assert_allclose(answer(found, rows), expected, atol=1e-6)
+    found = clone(estimator).fit(mine := X.copy(), y)
+    mine[:] = 0.0  # the caller goes on with an array of theirs
+    np.testing.assert_array_equal(answer(found, X), expected)
+
+
 @by_transformer_with_kernel
 def test_grid_search_in_two_processes(estimator):
     X, y = digits(90)

@@ -148,7 +148,9 @@ def test_closed_forms_are_the_same_with_one_thread_and_with_two(estimator):
     close(two, one, 1e-10)
 
 
-@pytest.mark.parametrize("name", ["MCR2", "MCR2 with dropout", "KernelEmbedding by gradient"])
+@pytest.mark.parametrize(
+    "name", ["MCR2", "MCR2 with dropout", "ManifoldClustering", "NMCE", "KernelEmbedding by gradient"]
+)
 def test_trained_models_are_the_same_with_one_thread_and_with_two(name):
     X = numbers(60, 3, seed=1)
     y = np.arange(60) % 3

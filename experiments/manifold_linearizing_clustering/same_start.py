@@ -27,7 +27,7 @@ from mercer.clustering.manifold.nmce import learn_together, learned_membership, 
 from mercer.clustering.manifold.parameters import start_recipe_of
 from mercer.clustering.manifold.training import linearize, start_features
 from mercer.metrics import numerical_rank
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import Entrance, standardisation
 from mercer.papers.manifold_linearizing_clustering import SECOND, TABLE_6
 from mercer.views.sources import GivenViews
 
@@ -81,9 +81,9 @@ def learned_start(samples: Samples) -> Start:
 def drawn_network(samples: Samples, seed: int) -> ManifoldNetwork:
     """Return a network as it is drawn."""
     d = samples.X.shape[1]
-    center_and_scale = standardisation(samples.X, (d,), False)
+    entrance = Entrance(*standardisation(samples.X, (d,), False))
     hidden = ManifoldClustering().hidden
-    return ManifoldNetwork(nn.Identity(), d, min(DEFAULT_COMPONENTS, d), hidden, *center_and_scale, seed)
+    return ManifoldNetwork(nn.Identity(), d, min(DEFAULT_COMPONENTS, d), hidden, entrance, seed)
 
 
 def run_on_one_start(settings: dict[str, Any], seed: int) -> Measures:

@@ -85,9 +85,8 @@ def agop(
     z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
 
     def outer_products(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        G = _block_gradients(kernel, x, prepared, columns) * w.sqrt()[:, None, None]
-        G = G.flatten(0, 1)
-        return (G.square().sum(dim=0) if diagonal else G.T @ G), w.sum()
+        G = _block_gradients(kernel, x, prepared, columns).mul_(w.sqrt()[:, None, None]).flatten(0, 1)
+        return (G.square_().sum(dim=0) if diagonal else G.T @ G), w.sum()
 
     total, total_mass = sum_over_blocks(
         outer_products,
@@ -161,10 +160,11 @@ def _block_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) ->
     """Return the gradients at the rows x, of shape (n, c, d)."""
     if not kernel.has_closed_form_gradient:
         return _autograd_gradients(kernel, x, prepared, alpha)
-    total = x.new_zeros((len(x), alpha.shape[1], x.shape[1]))
+    total: Tensor | None = None
     for term in kernel.gradient_terms(kernel.prepare(x, beside=prepared), prepared):
-        total += term.metric.pull_back(term.sums(alpha))
-    return total
+        gradients = term.metric.pull_back(term.sums(alpha), overwrite=True)
+        total = gradients if total is None else total.add_(gradients)
+    return x.new_zeros((len(x), alpha.shape[1], x.shape[1])) if total is None else total
 
 
 def _autograd_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Warnings and errors that name what was received and what is allowed."""
 
+import sys
 import threading
 import unicodedata
 import warnings
@@ -22,6 +23,18 @@ class ConvergenceWarning(NumericalWarning):
 
 class DataWarning(MercerWarning):
     """The data allow less than was asked for: duplicate rows, fewer landmarks, a constant column."""
+
+
+# Files of these packages stand between a user's line and ours: a pipeline calls us, a decorator of theirs wraps us.
+BETWEEN = ("joblib", "mercer", "sklearn", "torch")
+
+
+def warn_user(message: str, category: type[MercerWarning]) -> None:
+    """Warn with the line of the user's code that called, whatever functions and decorators are between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class InvalidParameterError(ValueError):

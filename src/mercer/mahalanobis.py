@@ -119,12 +119,14 @@ class Mahalanobis(BaseEstimator):
         factor = self._factor_like(X)
         return X * factor if factor.ndim == 1 else X @ factor
 
-    def pull_back(self, G: Tensor) -> Tensor:
-        """Map gradients in the coordinates x L back to gradients in x: return G L^T."""
+    def pull_back(self, G: Tensor, *, overwrite: bool = False) -> Tensor:
+        """Map gradients in the coordinates x L back to gradients in x: return G L^T; `overwrite` may use G for it."""
         if self.factor is None:
             return G
         factor = self._factor_like(G)
-        return G * factor if factor.ndim == 1 else G @ factor.T
+        if factor.ndim == 1:
+            return G.mul_(factor) if overwrite else G * factor
+        return G @ factor.T
 
     def _factor_like(self, X: Tensor) -> Tensor:
         factor = as_tensor(self.factor, dtype=X.dtype, device=X.device)

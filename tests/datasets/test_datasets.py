@@ -1,12 +1,16 @@
 """Data sets: from a folder of files where there is one, else from their homes, else with clear words."""
 
+import io
+import zipfile
+
 import numpy as np
 import pytest
 import sklearn.datasets
 
 from mercer import datasets
+from mercer.datasets import sources
 from mercer.datasets.sources import data_folder
-from mercer.exceptions import DataWarning
+from mercer.exceptions import DataFileError, DataWarning
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +39,21 @@ def test_a_file_in_the_folder_is_read(tmp_path, monkeypatch):
     np.testing.assert_allclose(data.X[1], images[1].ravel() / 255, rtol=1e-6)
     np.testing.assert_array_equal(data.y, [3, 1])
     assert data.X_test.shape == (1, 16)
+
+
+def test_arrays_of_a_file_take_no_more_than_it_has(tmp_path, monkeypatch):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    claim = io.BytesIO()
+    np.lib.format.write_array_header_1_0(claim, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    with zipfile.ZipFile(tmp_path / "yaleb_48x42.npz", "w") as file:
+        file.writestr("X.npy", claim.getvalue() + bytes(80))
+    with pytest.raises(DataFileError, match=r"'X.npy' says that it has 8000000000000 bytes, and has 80: put a good"):
+        datasets.load("yaleb")
+    monkeypatch.setattr(sources, "MOST_UNPACKED", 2**20)
+    np.savez_compressed(tmp_path / "yaleb_48x42.npz", X=np.zeros((2000, 48, 42), np.uint8), y=np.zeros(2000))
+    assert (tmp_path / "yaleb_48x42.npz").stat().st_size < 2**15
+    with pytest.raises(DataFileError, match="its arrays take .* bytes, and those of a set 1048576 at most"):
+        datasets.load("yaleb")
 
 
 def test_without_a_file_it_is_fetched(monkeypatch, tmp_path):

@@ -28,6 +28,7 @@ ESTIMATORS = {
     "ManifoldClustering": mercer.ManifoldClustering(
         2, eta=0.175, hidden=5, start_recipe=FEW, recipe=FEW, random_state=0
     ),
+    "NMCE": mercer.NMCE(2, hidden=5, n_init=1, start_recipe=FEW, recipe=FEW, random_state=0),
     "Nystrom": mercer.Nystrom(random_state=0),
     "RFMClassifier": mercer.RFMClassifier(**ONE),
     "RFMRegressor": mercer.RFMRegressor(**ONE),

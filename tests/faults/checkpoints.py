@@ -1,15 +1,18 @@
 """A small training with a checkpoint, killed in the middle; what comes of going on from a damaged one."""
 
+import contextlib
 import functools
 import tempfile
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
 import mercer
 from mercer.exceptions import ConvergenceWarning
 from mercer.training import Recipe
+from mercer.training.checkpoint import Checkpoint
 from tests.faults.models import CLASSES, X
 from tests.faults.outcomes import MIB, MOST_IN_USE, NAMED, Hang, described, within_memory, within_seconds
 
@@ -61,13 +64,26 @@ class _always:
         self.kind.is_due = self.usual
 
 
+@contextlib.contextmanager
+def _read_within(more):
+    """Let reading a checkpoint take no more than so many bytes; the training after it may take others."""
+    usual = Checkpoint.read
+
+    def read(checkpoint):
+        with within_memory(more):
+            return usual(checkpoint)
+
+    with patch.object(Checkpoint, "read", read):
+        yield
+
+
 def judged_checkpoint(name, data, path):
     """Return what comes of going on from a checkpoint with this content."""
     path.write_bytes(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            with within_seconds(), within_memory(MOST_IN_USE if data else 64 * MIB):
+            with within_seconds(), within_memory(MOST_IN_USE), _read_within(64 * MIB + 4 * len(data)):
                 model = fitted(path)
                 answer = model.transform(X)
         except NAMED as error:

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import pathlib
 
 import mercer.storage.atomic as atomic
 import mercer.storage.temporaries as temporaries
@@ -14,10 +15,10 @@ class Calls:
     def __init__(self, fail_at, number):
         self.made, self.fail_at, self.number = 0, fail_at, number
 
-    def __call__(self):
+    def __call__(self, *path):
         self.made += 1
         if self.made == self.fail_at:
-            raise OSError(self.number, os.strerror(self.number))
+            raise OSError(self.number, os.strerror(self.number), *path)
 
 
 class FailingFile(io.FileIO):
@@ -47,12 +48,20 @@ def failing_writes(fail_at, number):
 
         return call
 
-    usual = os.fsync, os.replace
+    def opened_by_path(path, mode="r", *args, **options):
+        # Journals are appended to where they are.
+        if not set(mode) & set("wax+"):
+            return open_path(path, mode, *args, **options)
+        calls(str(path))  # an error of opening names the file, as the system's does
+        return io.BufferedRandom(kind(path, mode.replace("b", "")))
+
+    usual, open_path = (os.fsync, os.replace), pathlib.Path.open
     temporaries.open = opened
-    os.fsync, os.replace = counted(os.fsync), counted(os.replace)
+    os.fsync, os.replace, pathlib.Path.open = counted(os.fsync), counted(os.replace), opened_by_path
     try:
         yield calls
     finally:
         del temporaries.open
         os.fsync, os.replace = usual
+        pathlib.Path.open = open_path
         assert atomic.os is os

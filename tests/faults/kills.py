@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import io
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 import mercer
 from mercer.app.files.tables import read_table
@@ -43,7 +45,7 @@ def command(name, folder):
 JOBS = {
     "save": (save_big, "big.mercer"),
     "train": (train, "checkpoint"),
-    **{name: (lambda folder, name=name: command(name, folder), target) for name, (_, target) in COMMANDS.items()},
+    **{name: (lambda folder, name=name: command(name, folder), COMMANDS[name].target) for name in COMMANDS},
 }
 
 
@@ -74,7 +76,7 @@ def is_right(name, content, before, after):
 
 
 def left(folder):
-    return [name for name in os.listdir(folder) if name.endswith(".tmp")]
+    return [path.name for path in folder.rglob("*.tmp")]
 
 
 def killed_once(name, folder, dice, seconds):
@@ -106,21 +108,28 @@ def killed_once(name, folder, dice, seconds):
         wrong = f"the next run ended with {code}"
     elif left(folder):
         wrong = f"temporaries are left: {left(folder)}"
-    elif not is_right(name, content, before, after) and not _same_kind(path, content):
+    elif not is_right(name, content, before, after) and not is_whole(path, content):
         wrong = f"the file is neither the old nor the new one: {len(content or b'')} bytes"
     return wrong, abandoned
 
 
-def _same_kind(path, content):
+def is_whole(path, content):
     """Whether a file that differs from both runs is whole all the same: some hold the time at which they were made."""
     if content is None:
         return False
+    if path.suffix == ".html":
+        return content.rstrip().endswith(b"</html>")
+    if path.suffix == ".md":
+        return content.startswith(b"#") and content.endswith(b"\n")
+    if path.suffix == ".png":
+        Image.open(io.BytesIO(content)).load()
+        return True
+    if path.suffix == ".npz":
+        return all(np.load(io.BytesIO(content))[name].size for name in "Xy")
     other = path.with_name(f"other-{path.name}")
     other.write_bytes(content)
     if path.suffix == ".mercer":
         mercer.load(other)
-    elif path.suffix == ".html":
-        return content.rstrip().endswith(b"</html>")
     else:
         read_table(other)
     return True

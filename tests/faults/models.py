@@ -56,6 +56,9 @@ MAKERS = {
     "ManifoldClustering": lambda: mercer.ManifoldClustering(
         2, eta=0.175, hidden=6, n_components=4, start_recipe=FEW, recipe=FEW, random_state=0
     ).fit(X),
+    "NMCE": lambda: mercer.NMCE(
+        2, hidden=6, n_components=4, n_init=2, start_recipe=FEW, recipe=FEW, random_state=0
+    ).fit(X),
     "Nystrom": lambda: mercer.Nystrom(Laplace(1.0), n_landmarks=8, random_state=np.random.RandomState(1)).fit(X),
     "Nystrom-given": lambda: mercer.Nystrom("precomputed", n_landmarks=8, random_state=0).fit(Gaussian(1.0)(X)),
     "SubspaceClustering": lambda: mercer.SubspaceClustering(2, n_iter=1, random_state=0).fit(X),

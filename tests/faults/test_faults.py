@@ -5,12 +5,15 @@ import os
 
 import numpy as np
 import pytest
+import typer
 
 import mercer
+from mercer.app.cli.app import app
 from mercer.io.objects import OF_ALL, SCHEMAS
-from tests.faults.commands import COMMANDS, prepared, run
+from tests.faults.commands import COMMANDS, WITHOUT_FILES, prepared, run
 from tests.faults.failing_writes import failing_writes
 from tests.faults.fuzz import NAMES, outcome_of
+from tests.faults.kills import is_whole, left
 from tests.faults.models import MAKERS, saved
 from tests.faults.outcomes import judged
 
@@ -64,7 +67,7 @@ def check_attributes(name, folder):
 # ---- writes that fail -----------------------------------------------------------------------------------------------
 
 
-def check_failing_writes(target, write, writes_two=False):
+def check_failing_writes(target, write, writes_more=False):
     """Let each call that writes fail once: the old file stays, nothing is left, the error names file and cause."""
     with failing_writes(0, 0) as calls:
         assert write() is None
@@ -74,17 +77,16 @@ def check_failing_writes(target, write, writes_two=False):
             with failing_writes(fail_at, number) as made:
                 message = write()
             assert made.made >= fail_at
-            # Python tries again after EINTR, and the folder of the first of two files need not be synced.
-            if message is None and (number == errno.EINTR or writes_two):
+            # Python tries again after EINTR, and the folder of a file that is not the last need not be synced.
+            if message is None and (number == errno.EINTR or writes_more):
                 assert target.read_bytes() != b"old"
                 continue
             assert os.strerror(number) in message, (fail_at, message)
             assert target.name in message
-            if writes_two and target.read_bytes() != b"old":
-                mercer.load(target)  # the first of two files, whole before the second failed
-            else:
-                assert target.read_bytes() == b"old"
-            assert not [name for name in os.listdir(target.parent) if name.endswith(".tmp")]
+            content = target.read_bytes()
+            # Of several files, one is whole before another fails.
+            assert content == b"old" or (writes_more and is_whole(target, content))
+            assert not left(target.parent)
     return calls.made
 
 
@@ -105,15 +107,27 @@ def test_every_failing_write_of_a_save_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_failing_write_of_a_command_leaves_the_old_file(name, tmp_path):
     prepared(tmp_path)
-    target = tmp_path / COMMANDS[name][1]
+    command = COMMANDS[name]
+    target = tmp_path / command.target
 
     def write():
-        if name == "embed-save":
-            (tmp_path / "e.csv").unlink(missing_ok=True)
+        for other in command.others:
+            (target.parent / other).unlink(missing_ok=True)
         code, message = run(name, tmp_path)
         if not code:
             return None
-        # The first of two files may be the one that could not be written.
-        return message.replace("e.csv", "e.csv e.mercer") + ("" if code == 1 else f" exit code {code}: a defect")
+        # Another of several files may be the one that could not be written.
+        named = f" {target.name}" if any(other in message for other in command.others) else ""
+        return message + named + ("" if code == 1 else f" exit code {code}: a defect")
 
-    check_failing_writes(target, write, writes_two=name == "embed-save")
+    check_failing_writes(target, write, writes_more=bool(command.others))
+
+
+def test_every_command_that_writes_is_tried():
+    def names(group, before=""):
+        for name, command in group.commands.items():
+            yield from names(command, f"{before}{name} ") if hasattr(command, "commands") else [before + name]
+
+    tried = {name.partition("-")[0] for name in COMMANDS}
+    assert tried | set(WITHOUT_FILES) == set(names(typer.main.get_command(app)))
+    assert not tried & set(WITHOUT_FILES)

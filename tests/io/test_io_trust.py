@@ -12,9 +12,13 @@ import mercer
 from mercer import MCR2, KernelDiscriminant, KernelEmbedding, Mahalanobis
 from mercer.embedding import Steps
 from mercer.exceptions import ModelFileError
+from mercer.io.schemas import SCHEMAS
 from mercer.kernels import Gaussian
+from tests.faults import arrays
+from tests.faults.models import MAKERS
 from tests.faults.mutations import parts_of, resealed
 from tests.model_files import load_bytes, metric, with_document, with_model
+from tests.test_estimators import ESTIMATORS
 
 MIB = 2**20
 
@@ -111,6 +115,19 @@ def test_large_arrays_of_strings_come_back_and_take_what_the_file_has(tmp_path):
     assert (tmp_path / "model").stat().st_size > texts.nbytes
 
 
+def test_a_model_of_very_many_small_values_is_saved_as_large_as_they_are(tmp_path):
+    model = Mahalanobis()
+    model.many_ = [float(i % 7) for i in range(800_000)]
+    mercer.save(model, tmp_path / "model")
+    text = json.dumps(model.many_)
+    assert (tmp_path / "model").stat().st_size > len(text) + 2 * MIB
+    assert mercer.load(tmp_path / "model").many_ == model.many_
+    model.many_ *= 4
+    with pytest.raises(ValueError, match="more than can be loaded again"):
+        mercer.save(model, tmp_path / "model")
+    assert mercer.load(tmp_path / "model").many_ == model.many_[:800_000]
+
+
 def test_characters_that_do_not_exist_are_refused(tmp_path):
     header = {"0": {"dtype": "U32", "shape": [1, 1], "data_offsets": [0, 4]}}
     crafted = {"characters": {"name": "0", "order": "C", "shape": [1]}}
@@ -168,6 +185,26 @@ def test_a_state_that_does_not_fit_together_is_refused_by_the_name_of_the_field(
     path = changed(discriminant, tmp_path, lambda model: change(model["state"]))
     with pytest.raises(ModelFileError, match=message):
         mercer.load(path)
+
+
+def test_every_estimator_has_a_schema_and_is_among_the_models_that_are_damaged():
+    kinds = {type(estimator).__name__ for estimator in ESTIMATORS}
+    assert kinds <= SCHEMAS.keys()
+    assert kinds <= {name.partition("-")[0] for name in MAKERS}
+    assert kinds <= arrays.ESTIMATORS.keys()
+
+
+def test_memberships_of_a_file_are_those_of_its_clusters(tmp_path):
+    model = MAKERS["NMCE"]()
+    changes = {
+        "n_clusters": lambda file: file["params"].update(n_clusters=3),
+        "n_init": lambda file: file["params"].update(n_init=0),
+        "labels_": lambda file: file["state"].update(labels_=file["state"]["seed_"]),
+        "cluster_head.bias": lambda file: file["state"]["weights_"]["dict"].pop(),
+    }
+    for field, change in changes.items():
+        with pytest.raises(ValueError, match=field):
+            mercer.load(changed(model, tmp_path, change))
 
 
 def test_parameters_of_a_loaded_model_are_those_that_a_fit_takes(tmp_path):

@@ -1,6 +1,7 @@
 """Machines on all rows of a table, in one piece and in leaves, against systems that are solved by hand."""
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace
-from mercer.tabular_models import finish
+from mercer.tabular_models import evidence, finish, race
 from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
 from mercer.tabular_models.finish import exact_iterate, on_dense_rows, on_more_rows, solved
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter, RidgeFitter
@@ -21,7 +22,7 @@ from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
 from tests import naive
 from tests.examples_of import numbers
-from tests.tabular_models.test_race import search
+from tests.tabular_models.test_race import Stopped, search
 from tests.tabular_models.test_table import repeated_rows, smooth_rows, table_of
 
 KERNEL, RIDGE = Laplace(1.1, metric=Mahalanobis([0.7, 1.2])), 0.2
@@ -150,6 +151,23 @@ def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
     plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
     found = on_more_rows(search(), plan, table, evidence_rows=30)
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
+
+
+def test_length_scales_are_not_followed_beyond_the_time_limit(monkeypatch):
+    monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
+    table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
+    evaluated = Mock(wraps=evidence.negative_log_evidence)
+    monkeypatch.setattr(evidence, "negative_log_evidence", evaluated)
+    over = search()._replace(deadline=Stopped(1.0))
+    plan, Z = plan_of("ard", [last, last]), table.warped("none")
+    for follow in (
+        lambda: on_more_rows(over, plan, table),
+        lambda: race.by_evidence(over, last, table, Z, 15),
+        lambda: race.judged(over, plan, table, (np.arange(20), np.arange(20, 40))),
+    ):
+        evaluated.reset_mock()
+        follow()
+        assert evaluated.call_count == 1
 
 
 @pytest.mark.parametrize("fitter", [RidgeFitter(), ProcessFitter(by_evidence=True)])

@@ -185,11 +185,26 @@ def test_shares_of_processes_are_those_under_which_left_out_rows_are_likeliest()
     half = np.arange(60)[:, None] < 30
     errors = [np.where(half, 0.2, 1.0) * numbers(60, 2, seed=1), np.where(half, 1.0, 0.2) * numbers(60, 2, seed=2)]
     trials = trials_of(y, errors, w)
-    densities = np.exp(np.stack([trial.log_densities() for trial in trials], axis=1))
+    densities = np.exp(np.stack([trial.log_densities_with_tails() for trial in trials], axis=1))
     found = ProcessFitter(by_evidence=True).shares(trials)
     assert found.sum() == pytest.approx(1.0)
     assert_allclose(found, simplex(lambda p: -np.average(np.log(densities @ p), weights=w), 2), atol=0.01)
     assert 0.1 < found[0] < 0.9
+
+
+def test_a_few_rows_far_out_do_not_settle_the_shares():
+    """The second machine is twice as far off everywhere but at two rows, where it happens to be nearer."""
+    y = numbers(60, 1)
+    near, far = 0.3 * numbers(60, 1, seed=1), 0.6 * numbers(60, 1, seed=2)
+    near[:2], far[:2] = 9.0, 6.0
+    assert ProcessFitter().shares(trials_of(y, [near, far], np.ones(60)))[0] > 0.8
+
+
+def test_densities_with_tails_are_those_of_gaussians_where_there_are_none():
+    y = numbers(40, 2)
+    (given,) = trials_of(y, [np.sign(numbers(40, 2, seed=1))], np.linspace(0.5, 2.0, 40))
+    given = given._replace(unit_variance=np.ones(40))
+    assert_allclose(given.log_densities_with_tails(), given.log_densities())
 
 
 @pytest.mark.parametrize("fitter", [RidgeFitter(), ProcessFitter(), ProcessFitter(by_evidence=True)])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm, t
 
-from mercer.tabular_models.predictive import Predictive, bell_quantile, log_bell
+from mercer.tabular_models.predictive import Predictive, bell_quantile, likeliest_log_densities, log_bell
 from tests.examples_of import numbers
 
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -81,3 +81,28 @@ def test_the_bell_has_variance_one():
     spread = quad(lambda z: z**2 * np.exp(log_bell(np.array([z]), np.array([5.0]))[0]), -np.inf, np.inf)[0]
     assert spread == pytest.approx(1.0, abs=1e-6)
     assert_allclose(bell_quantile(0.9, TAILS), [norm.ppf(0.9), bell(1).ppf(0.9)])
+
+
+def likeliest_by_scipy(z, weights, tails):
+    """The log densities of z under a bell of these tails whose scale scipy has found."""
+    made = norm if np.isinf(tails) else t(tails)
+
+    def densities(log_scale):
+        return made.logpdf(z / np.exp(log_scale)) - log_scale
+
+    start = 0.5 * np.log(np.average(z**2, weights=weights))
+    found = minimize_scalar(lambda log_scale: -weights @ densities(log_scale), bracket=(start - 1.0, start))
+    return densities(found.x)
+
+
+@pytest.mark.parametrize("freedom", [1.0, 5.0, 1e6])
+def test_the_likeliest_bell_has_the_scale_and_the_tails_that_scipy_finds(freedom):
+    z, weights = 2.0 * np.random.default_rng(3).standard_t(freedom, size=300), np.linspace(0.5, 1.5, 300)
+    compared = [likeliest_by_scipy(z, weights, tails) for tails in (np.inf, 30.0, 15.0, 10.0, 7.0, 5.0, 4.0, 3.0)]
+    best = int(np.argmax([weights @ densities for densities in compared]))
+    assert best in {1.0: [7], 5.0: [4, 5, 6], 1e6: [0, 1]}[freedom]
+    assert_allclose(likeliest_log_densities(z, weights), compared[best], atol=2e-3)
+
+
+def test_the_density_of_numbers_that_are_all_0_is_finite():
+    assert np.isfinite(likeliest_log_densities(np.zeros(5), np.ones(5))).all()

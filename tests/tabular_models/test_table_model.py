@@ -302,6 +302,13 @@ def test_as_many_landmarks_as_rows_are_one_machine_of_all_rows(few_rows, model):
     assert learning.MOST_EXACT_ROWS < 120
 
 
+def test_when_time_is_up_leaves_are_solved_once(few_rows):
+    X, y = data_for(RFMRegressor, 120)
+    assert len(RFMRegressor("laplace", **QUICK).fit(X, y).machines_) == learning.PARTITIONS
+    with pytest.warns(ConvergenceWarning, match="was reached"):
+        assert len(RFMRegressor("laplace", **QUICK, time_limit=1e-9).fit(X, y).machines_) == 1
+
+
 # ---- what is published -------------------------------------------------------------------------------------
 
 

@@ -1,12 +1,11 @@
 """How many clusters there can be: no more than there are rows, nor, without a word, than there are different ones."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mercer.checks import check_count
-from mercer.exceptions import DataWarning
+from mercer.exceptions import DataWarning, warn_user
 
 
 def check_n_clusters(n_clusters: Any, X: np.ndarray) -> None:
@@ -20,10 +19,9 @@ def check_n_clusters(n_clusters: Any, X: np.ndarray) -> None:
     k = check_count("n_clusters", n_clusters, at_most=len(X), why="the number of rows")
     distinct = distinct_rows(X, enough=k)
     if distinct < k:
-        warnings.warn(
+        warn_user(
             f"X has {distinct} distinct rows, fewer than n_clusters={k}: equal rows go to different clusters.",
             DataWarning,
-            stacklevel=2,
         )
 
 

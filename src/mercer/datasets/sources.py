@@ -3,8 +3,8 @@
 import hashlib
 import http.client
 import io
+import math
 import os
-import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mercer.exceptions import DataFileError, DataWarning
+from mercer.exceptions import DataFileError, DataWarning, warn_user
 from mercer.storage.atomic import write_atomically
 
 Arrays = dict[str, np.ndarray]
+# Bytes that the arrays of a set may take; those of CIFAR-10 take 184 million.
+MOST_UNPACKED = 2**31
+# How the headers of arrays are read, by the version of their format.
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 # What comes of a file that is not whole, or is something else.
 DAMAGES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, NotImplementedError)
 
@@ -57,11 +61,10 @@ def read_or_fetch(source: Source) -> Any:
     try:
         keep(source, arrays, data_folder())
     except OSError as error:
-        warnings.warn(
+        warn_user(
             f"the data set {source.name!r} will be fetched again next time: it cannot be kept in "
             f"{str(data_folder())!r} ({error}); MERCER_DATA may name another folder.",
             DataWarning,
-            stacklevel=4,
         )
     return source.from_file(arrays)
 
@@ -93,8 +96,26 @@ def read_arrays(path: Path) -> Arrays:
     beside = checksum_file(path)
     if beside.is_file() and beside.read_text(encoding="utf-8").split()[:1] != [hashlib.sha256(content).hexdigest()]:
         raise ValueError(f"it has another SHA-256 than {beside.name} says")
+    check_unpacked(content)
     with np.load(io.BytesIO(content)) as arrays:
         return {key: arrays[key] for key in arrays.files}
+
+
+def check_unpacked(content: bytes) -> None:
+    """Raise if arrays of an .npz file are larger than any set is, or than the file has numbers for.
+
+    NumPy allocates what an array says of its shape before it reads a number of it.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as parts:
+        size = sum(part.file_size for part in parts.infolist())
+        if size > MOST_UNPACKED:
+            raise ValueError(f"its arrays take {size} bytes, and those of a set {MOST_UNPACKED} at most")
+        for part in parts.infolist():
+            with parts.open(part) as file:
+                shape, _, kind = HEADERS[np.lib.format.read_magic(file)](file)
+                needed, there = math.prod(shape) * kind.itemsize, part.file_size - file.tell()
+                if needed != there:
+                    raise ValueError(f"its array {part.filename!r} says that it has {needed} bytes, and has {there}")
 
 
 def keep(source: Source, arrays: Mapping[str, np.ndarray], folder: Path) -> Path:

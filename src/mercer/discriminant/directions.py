@@ -4,14 +4,13 @@ Notation of the note `kernel-discriminant`: u = K alpha are a functional's value
 each value by the mean of its class, C_w = I - P. Total and within-class variances are u^T C u / n and u^T C_w u / n.
 """
 
-import warnings
 from typing import NamedTuple
 
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from mercer.exceptions import NumericalWarning
+from mercer.exceptions import NumericalWarning, warn_user
 from mercer.linalg import (
     EigenPairs,
     block_krylov_eigenpairs,
@@ -195,11 +194,10 @@ def unregularized_discriminants(
     root = inverse_root(K)
     spread, rank = (torch.linalg.matrix_rank(M, hermitian=True) for M in (within.T @ within, T))
     if spread < rank:
-        warnings.warn(
+        warn_user(
             f"ridge=0: {int(rank - spread)} directions have no variance within the classes and so no finite ratio: "
             "they are left out. A ridge above 0 keeps them.",
             NumericalWarning,
-            stacklevel=2,
         )
     mu, alpha = significant(pairs)
     alpha = alpha * len(K) ** 0.5 * steady_signs(K @ alpha)

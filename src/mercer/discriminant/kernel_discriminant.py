@@ -1,6 +1,5 @@
 """Kernel discriminant analysis: a supervised map that keeps within-class spread honest."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,7 @@ from mercer.discriminant.directions import (
 from mercer.discriminant.gaussian_classes import gaussian_classes, log_joint, squared_class_distances
 from mercer.discriminant.kernel_choice import AUTO_KERNELS, LEARNED_METRICS, choose_exact
 from mercer.discriminant.landmark_rows import LandmarkRows
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
@@ -300,11 +299,10 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
                 "the kernel."
             )
         if self.n_components is not None and coefficients.shape[1] < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"n_components={self.n_components}, but only {coefficients.shape[1]} directions have variance: "
                 f"{coefficients.shape[1]} components are kept.",
                 DataWarning,
-                stacklevel=3,
             )
         # Not the caller's own array, which may change.
         self.basis_ = None if basis is None else np.array(basis)
@@ -316,11 +314,10 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         of_row = groups.of_row.cpu().numpy()
         counts = groups.counts.cpu().numpy()
         if (counts == 1).any():
-            warnings.warn(
+            warn_user(
                 f"the classes {list(self.classes_[counts == 1])} have one row each: their spread is taken from the "
                 "others.",
                 DataWarning,
-                stacklevel=3,
             )
         weights = np.ones(len(counts))
         if self.class_weight is not None:
@@ -476,10 +473,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         if len(known):
             raise invalid_parameter("y", list(known), "classes that are not known yet")
         if counts.min() == 1:
-            warnings.warn(
+            warn_user(
                 f"the classes {list(new[counts == 1])} have one row each: it is their centroid.",
                 DataWarning,
-                stacklevel=2,
             )
         centroids = np.stack([values[index == i].mean(axis=0) for i in range(len(new))])
         classes = np.concatenate([self.classes_, new])

@@ -8,6 +8,7 @@ import torch
 from sklearn.neighbors import kneighbors_graph
 from torch import Tensor
 
+from mercer.blocks import as_tensor
 from mercer.checks import check_count, check_number
 from mercer.embedding.coordinates import Coordinates, all_features
 from mercer.embedding.decoder import RIDGES, SPREADS, Decoder, decoder_without_weights, solved, unexplained
@@ -106,7 +107,7 @@ class Alternate:
             drawn = np.random.default_rng(problem.seed).permutation(source.n_rows)[:MOST_ROWS]
             source = source.of_rows(np.sort(drawn))
         features = all_features(Coordinates(problem.centers, halves.B, halves.origin), source)
-        X = [torch.from_numpy(array) for array in (given_arrays(source) or [source.X])]  # type: ignore[union-attr]
+        X = [as_tensor(array) for array in (given_arrays(source) or [source.X])]  # type: ignore[union-attr]
         seen, left_out = split_rows(source.n_rows, self.validation_fraction, problem.seed)
         left_out = left_out if len(left_out) else seen
 

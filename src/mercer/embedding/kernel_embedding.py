@@ -1,6 +1,5 @@
 """Representations on landmarks, learned without labels: self-supervised losses, exactly or by gradient."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from mercer.embedding.moments import Moments, add_views
 from mercer.embedding.parameters import check_parameters, reconstructs, solver_of
 from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.landmarks.features import landmark_influence
 from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
@@ -324,7 +323,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         codes = check_array(X, dtype=PRECISIONS)
         if codes.shape[1] != len(self.bias_):
             raise ValueError(f"X has {codes.shape[1]} columns, and embeddings have {len(self.bias_)}.")
-        return self.decoder_.rows(torch.from_numpy(codes).to(self.decoder_.mean)).numpy().astype(codes.dtype)
+        return self.decoder_.rows(as_tensor(codes).to(self.decoder_.mean)).numpy().astype(codes.dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return minus the loss on views of the rows, drawn by `random_state`; the penalty is not in it.
@@ -381,9 +380,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
                 "is worth its penalty. Rows that differ, a smaller ridge, or views that differ less will help."
             )
         if self.n_components is not None and width < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"n_components={self.n_components}, but only {width} directions lower the loss: {width} components are "
                 "kept.",
                 DataWarning,
-                stacklevel=6,
             )

@@ -17,7 +17,7 @@ from mercer.losses import mcr2
 from mercer.metrics import numerical_rank
 from mercer.networks.backbones import check_backbone, weights_of
 from mercer.networks.evaluation import arrays_of, by_blocks, guarded, with_arrays
-from mercer.networks.heads import FeatureNetwork, standardisation
+from mercer.networks.heads import Entrance, FeatureNetwork
 from mercer.training import Recipe, Training, check_recipe, data_digest, fit_progress, settings_of, train
 from mercer.views.sources import Augmented, DrawnViews, check_samples
 
@@ -83,7 +83,8 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     Notes
     -----
-    A step on a batch of b samples costs what the network costs and O(b d^2 + k d^3).
+    A step on a batch of b samples costs what the network costs and O(b d^2 + k d^3). Beyond 2000 columns, fewer rows
+    than columns are seen in the coordinates of their span (`mercer.networks.heads.Entrance`).
 
     Examples
     --------
@@ -141,7 +142,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         labels = self._encoded(y, X)
         self._check_parameters()
         self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        network = self._network(Entrance.learned(X, self.sample_shape_, self.standardize, self.backbone))
         self.history_ = self._trained(network, X, labels).history
         self.weights_ = arrays_of(network)
         Z = by_blocks(network.features, X, network.center).cpu().numpy()
@@ -182,12 +183,12 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         data = data_digest(X, labels, *weights_of(self.backbone))
         return {"checkpoint": self.checkpoint, "settings": settings_of(self, TRAINED_BY), "data": data}
 
-    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> FeatureNetwork:
-        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
+    def _network(self, entrance: Entrance) -> FeatureNetwork:
+        backbone, width = check_backbone(self.backbone, entrance.shape_seen(self.sample_shape_), seed=self.seed_)
         usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLASS * len(self.classes_))
         d = usual if self.n_components is None else self.n_components
-        like = as_tensor(center_and_scale[0], device=self.device)
-        return FeatureNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_).to(like)
+        like = as_tensor(entrance.center, device=self.device)
+        return FeatureNetwork(backbone, width, d, self.hidden, entrance, self.seed_).to(like)
 
     def _encoded(self, y: Any, X: np.ndarray) -> np.ndarray:
         """Set `classes_`, and return the number of each sample's class."""
@@ -234,7 +235,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _features(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
         X = check_samples(self, X)
-        network = with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
+        network = with_arrays(self._network(Entrance.of_weights(self.weights_)), self.weights_)
         return by_blocks(network.features, X, network.center).cpu().numpy()
 
     @property

@@ -1,6 +1,5 @@
 """Nyström features: the kernel's own feature map, restricted to m landmarks."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import PRECISIONS, check_count, refuse_sparse, validated
 from mercer.embedding.landmark_map import LandmarkMap
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, Precomputed, check_kernel
 from mercer.landmarks import KERNEL_METHODS
 from mercer.landmarks.features import principal_coefficients
@@ -128,11 +127,10 @@ class Nystrom(LandmarkMap):
         if coefficients.shape[1] == 0:
             raise ValueError("the kernel matrix of the landmarks is zero: X has no row with k(x, x) above 0.")
         if self.n_components is not None and coefficients.shape[1] < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"n_components={self.n_components}, but the kernel matrix of the {len(landmarks)} landmarks has "
                 f"numerical rank {coefficients.shape[1]}: {coefficients.shape[1]} components are kept.",
                 DataWarning,
-                stacklevel=2,
             )
         self.kernel_ = kernel
         self.landmarks_ = landmarks

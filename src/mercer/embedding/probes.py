@@ -8,6 +8,7 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from mercer.blocks import as_tensor
 from mercer.checks import check_number
 from mercer.embedding.linear_probe import probe_scorer
 from mercer.embedding.neutral import RIDGE, head_loss, statistics_of
@@ -58,7 +59,7 @@ class ViewProbe:
                 if is_table
                 else Augmented.fitted("auto", estimator.sample_shape_, rows)
             )
-        drawn = DrawnViews(rows, augmented, 2, self.random_state).chunks(torch.from_numpy(rows[:0]))
+        drawn = DrawnViews(rows, augmented, 2, self.random_state).chunks(as_tensor(rows[:0]))
         embedded = [[torch.from_numpy(estimator.transform(view.numpy())).double() for view in views] for views in drawn]
         views = [torch.cat(parts) for parts in zip(*embedded, strict=True)]
         mean = torch.cat(views).mean(dim=0)

@@ -1,6 +1,5 @@
 """How much worse new rows are predicted when a column says nothing: permutation importances with intervals."""
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,7 +9,7 @@ from scipy.stats import t
 from sklearn.utils import check_random_state
 
 from mercer.checks import check_choice, check_count, check_number
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.metrics import as_numbers
 from mercer.tables import TabularModel
 from mercer.tables.frames import as_frame, column_names, nearest, positions
@@ -356,9 +355,8 @@ def warn_about_training_rows(model: Any, X: Any) -> None:
     learned, new = ({(row + 0).tobytes() for row in np.asarray(rows, dtype=kept.dtype)} for rows in (kept, X))
     shared = len(learned & new)
     if 2 * shared > min(len(learned), len(new)):
-        warnings.warn(
+        warn_user(
             f"{shared} of the {len(new)} different rows of X are rows that the model was fitted on: what it learned by "
             "heart seems to matter. Give rows that it has not seen.",
             DataWarning,
-            stacklevel=3,
         )

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -10,9 +11,10 @@ import numpy as np
 from torch import Tensor
 
 from mercer.exceptions import ModelFileError
+from mercer.io.vocabulary import COST_OF_OBJECT, COST_OF_VALUE
 from mercer.storage.atomic import check_path
 from mercer.storage.reading import naming, read_checked
-from mercer.storage.tensors import MAX_HEADER, allowance, json_cost, unpacked
+from mercer.storage.tensors import MAX_HEADER, TIMES, allowance, json_cost, unpacked
 
 # The digest has a fixed place, so that it can be checked before anything in the file is parsed.
 BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'
@@ -43,16 +45,26 @@ def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + memory.nbytes]}
         offset += memory.nbytes
     text = json.dumps(header, separators=(",", ":"))
+    # Loading may take memory in proportion to the file alone. One of very many small objects, such as the encoder of
+    # 10 000 columns, is made as large as they are.
+    beyond = loading_cost(text, document) - allowance(8 + len(text) + offset)
+    text += " " * max(0, math.ceil(beyond / TIMES))
     text += " " * (-len(text) % 8)
-    if len(text) > MAX_HEADER or json_cost(text) > allowance(8 + len(text) + offset):
+    if len(text) > MAX_HEADER:
         raise ValueError(
             f"model takes {len(text)} bytes of text (lists, labels, settings), more than can be loaded again (at most "
-            f"{MAX_HEADER}, and some hundred thousand entries of lists): keep long lists of numbers as arrays."
+            f"{MAX_HEADER}, or some million entries of lists): keep long lists of numbers as arrays."
         )
     head = len(text).to_bytes(8, "little") + text.encode()
     pieces = [tensors[name].memory for name in ordered]
     digest = _digest([head, *pieces])
     return [head[:DIGEST_START] + digest + head[DIGEST_END:], *pieces]
+
+
+def loading_cost(text: str, document: str) -> int:
+    """Return how many bytes are counted as a header with a document is loaded: by the parser, or for what is made."""
+    n_values = sum(document.count(beginning) for beginning in ",[{")
+    return max(json_cost(text), COST_OF_VALUE * n_values + COST_OF_OBJECT * document.count('"class"'))
 
 
 def read(path: str | os.PathLike[str]) -> bytearray:

@@ -17,6 +17,8 @@ from mercer.io.networks import rebuilt, with_weights
 from mercer.io.vocabulary import (
     BIT_GENERATORS,
     BUFFER_PLACES,
+    COST_OF_OBJECT,
+    COST_OF_VALUE,
     MAX_DEPTH,
     NAMED_TYPES,
     NOT_RESTORED,
@@ -24,8 +26,7 @@ from mercer.io.vocabulary import (
     array_type,
 )
 
-# What Python takes for a value at the most, beside what is counted where it is made: a number, a string, an object.
-COST_OF_VALUE, COST_OF_OBJECT, COST_OF_GENERATOR = 104, 1000, 8000
+COST_OF_GENERATOR = 8000
 
 
 @dataclass

@@ -197,37 +197,29 @@ def shape(d: str) -> Check:
     return check
 
 
-def network(d: str, h: str, others: tuple[str, ...] = ()) -> Check:
-    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h.
+def perceptron(name: str, h: str) -> dict[str, Check]:
+    """Return the weights of a head of that name: an affine map, a ReLU and an affine map to features of h."""
+    return {
+        f"{name}.0.weight": numbers("hidden width"),
+        f"{name}.0.bias": numbers("hidden"),
+        f"{name}.2.weight": numbers(f"{h} hidden"),
+        f"{name}.2.bias": numbers(h),
+    }
 
-    `others` are the beginnings of the names of further heads, which are built as that of the features is.
-    """
+
+def network(d: str, h: str, others: Mapping[str, Check] | None = None) -> Check:
+    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h, and those of `others`."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, dict):
             place.refuse(value, "a dictionary of arrays")
-        heads = {
-            "center": numbers(d),
-            "scale": numbers(d),
-            "feature_head.0.weight": numbers("hidden width"),
-            "feature_head.0.bias": numbers("hidden"),
-            "feature_head.2.weight": numbers(f"{h} hidden"),
-            "feature_head.2.bias": numbers(h),
-        }
-        entries(heads, weight)(value, place)
+        parts = {"center": numbers(d), "scale": numbers(d), **perceptron("feature_head", h), **(others or {})}
+        if "span" in value:  # of few rows of many columns
+            parts["span"] = numbers(f"{d} seen")
+        entries(parts, weight)(value, place)
         for name, array in value.items():
-            if name not in heads and not name.startswith(("backbone.", *others)):
+            if name not in parts and not name.startswith("backbone."):
                 place.at(name).refuse(array, "a part of the network")
-            # Other heads are built as that of the features is.
-            like = "feature_head." + name.partition(".")[2]
-            if like in heads and array.shape != value[like].shape:
-                place.at(name).refuse(array, f"of shape {value[like].shape}")
-        # A head beside that of the features has the same layers.
-        wanted = {
-            other + name.partition(".")[2] for other in others for name in heads if name.startswith("feature_head")
-        }
-        if not wanted <= set(value):
-            place.refuse(sorted(value), "all parts of the network")
         if (value["scale"] == 0).any():
             place.at("scale").refuse(value["scale"], "without zeros")
 

@@ -11,6 +11,10 @@ from mercer.exceptions import ModelFileError
 MAX_DEPTH = 100
 """Levels of nesting that are saved and loaded: far from Python's recursion limit, more than models have."""
 
+# Bytes that Python takes for a value at the most, beside what is counted where it is made: a number or a string, and an
+# object.
+COST_OF_VALUE, COST_OF_OBJECT = 104, 1000
+
 MOST_TEXT = 2**20
 """Bytes of an array of strings, padding included, that are written as JSON; of more the characters are a tensor."""
 

@@ -34,25 +34,30 @@ class GradientTerm(NamedTuple):
     def sums(self, alpha: Tensor) -> Tensor:
         """Return sum_j alpha_jc dk(x_i, z_j)/dx_i in the coordinates x L, of shape (n, c, r).
 
-        (P o alpha_c^T) Z = P (alpha_c o Z): scaling the rows of Z, not the columns of P, makes one matrix product
-        of it for all outputs c.
+        (P o alpha_c^T) Z = P (alpha_c o Z): scaling the smaller of the two, the rows of Z or the columns of P, makes
+        one matrix product of it for all outputs c. Of wide rows, copies of Z would take most of the memory of a fit.
         """
-        step = max(1, MOST_SCALED // max(1, self.z.numel()))
-        if alpha.shape[1] > step:
-            return torch.cat([self.sums(part) for part in alpha.split(step, dim=1)], dim=1)
-        scaled = (alpha[:, :, None] * self.z[:, None, :]).flatten(1)
+        n, c, r = len(self.x), alpha.shape[1], self.z.shape[1]
         pushed: Tensor | None
-        if self.Q is self.P:
-            # The row sums of P o alpha_c ride along as extra columns.
-            product = self.P @ torch.cat([scaled, alpha], dim=1)
-            pulled, pushed = product[:, : scaled.shape[1]], product[:, scaled.shape[1] :]
-        else:
-            pulled = self.P @ scaled
+        if n < r:
+            weighted = (self.P[:, None, :] * alpha.T).flatten(0, 1)
+            gradients = (weighted @ self.z).unflatten(0, (n, c))
             pushed = None if self.Q is None else self.Q @ alpha
-        gradients = pulled.reshape(len(self.x), alpha.shape[1], self.z.shape[1])
-        if pushed is not None:
-            gradients = torch.addcmul(gradients, pushed[:, :, None], self.x[:, None, :], value=-1.0)
-        return gradients
+        else:
+            step = max(1, MOST_SCALED // max(1, self.z.numel()))
+            if c > step:
+                return torch.cat([self.sums(part) for part in alpha.split(step, dim=1)], dim=1)
+            scaled = (alpha[:, :, None] * self.z[:, None, :]).flatten(1)
+            if self.Q is self.P:
+                # The row sums of P o alpha_c ride along as extra columns.
+                product = self.P @ torch.cat([scaled, alpha], dim=1)
+                pulled, pushed = product[:, : c * r], product[:, c * r :]
+            else:
+                pulled = self.P @ scaled
+                pushed = None if self.Q is None else self.Q @ alpha
+            gradients = pulled.unflatten(1, (c, r))
+        # In place: the product is nobody else's, and as large as everything that is returned.
+        return gradients if pushed is None else gradients.addcmul_(pushed[:, :, None], self.x[:, None, :], value=-1.0)
 
     def scaled(self, factor: Any) -> "GradientTerm":
         """Return the term multiplied by a number, or entry by entry by a matrix."""

@@ -1,6 +1,5 @@
 """Radial kernels, k(x, z) = phi(r^2): a profile and its slope are all that a kernel file states."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor
 
 from mercer.checks import check_number
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
 from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 
@@ -35,10 +34,9 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
     r2 = squares.cpu().numpy()[above]
     r2 = r2[r2 > 0]
     if not len(r2):
-        warnings.warn(
+        warn_user(
             "bandwidth='median' needs two rows that differ, and all are equal: the bandwidth is set to 1.",
             DataWarning,
-            stacklevel=2,
         )
         return 1.0
     return float(np.median(np.sqrt(r2)))

@@ -1,6 +1,5 @@
 """Landmarks: the few rows that stand for all, drawn uniformly, by k-means++ or by ridge leverage scores."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor, walk
 from mercer.checks import check_choice, check_count, check_number
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks.leverage import (
     draw_by_scores,
@@ -85,11 +84,10 @@ def choose_landmarks(
     else:
         chosen = _kmeans_plus_plus(X, wanted, metric or Mahalanobis(), random, working_memory)
     if len(chosen) < wanted:
-        warnings.warn(
+        warn_user(
             f"n_landmarks={wanted}, but the {X.shape[0]} rows hold only {len(chosen)} distinct ones: "
             f"{len(chosen)} landmarks are used.",
             DataWarning,
-            stacklevel=2,
         )
     return np.sort(chosen)
 

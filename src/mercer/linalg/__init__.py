@@ -12,6 +12,7 @@ from mercer.linalg.eigen import (
     top_eigenpairs,
 )
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
+from mercer.linalg.span import in_row_span
 from mercer.linalg.threads import in_parallel, one_thread, threads_for
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "squared_norms",
     "threads_for",
     "in_parallel",
+    "in_row_span",
     "one_thread",
     "top_eigenpairs",
 ]

@@ -1,13 +1,12 @@
 """Cholesky factors that add the jitter they need and say so, and solves refined from float32 to float64."""
 
-import warnings
 from typing import NamedTuple
 
 import torch
 from scipy.linalg import get_lapack_funcs
 from torch import Tensor
 
-from mercer.exceptions import NumericalError, NumericalWarning
+from mercer.exceptions import NumericalError, NumericalWarning, warn_user
 from mercer.linalg.conjugate_gradients import conjugate_gradients
 
 # Jitter, relative to the mean of the diagonal, is raised tenfold from the first unit of rounding up to this.
@@ -86,11 +85,10 @@ def cholesky(A: Tensor, *, shift: float = 0.0, warn: bool = True) -> CholeskyFac
         lower, failed = _factor(_shifted(A, shift + jitter))
         if not failed:
             if warn:
-                warnings.warn(
+                warn_user(
                     f"the matrix of size {len(A)} is not positive definite in {A.dtype}: added {jitter:.1e} to its "
                     "diagonal. A larger ridge, float64 or fewer duplicate rows avoid this.",
                     NumericalWarning,
-                    stacklevel=2,
                 )
             return CholeskyFactor(lower, jitter)
         relative *= 10.0

@@ -1,13 +1,12 @@
 """Conjugate gradients for several right sides at once, with a preconditioner."""
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, warn_user
 
 
 class Solution(NamedTuple):
@@ -71,11 +70,10 @@ def conjugate_gradients(
         steps, residual = steps + 1, _largest(R, norms)
     converged = residual <= tolerance
     if warn and not converged:
-        warnings.warn(
+        warn_user(
             f"conjugate gradients stopped after max_steps={max_steps} at a relative residual of {residual:.1e}, above "
             f"tolerance={tolerance:g}. More steps, a larger ridge or a better preconditioner would help.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return Solution((X * scale).reshape(shape), converged, steps, residual)
 

@@ -1,6 +1,5 @@
 """Symmetric-definite generalized eigenproblems, whole and partial, that survive a singular right side."""
 
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import torch
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from torch import Tensor
 
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, warn_user
 
 # A partial problem pays when it asks for less than this share of the eigenvectors.
 PARTIAL_SHARE = 0.3
@@ -142,11 +141,10 @@ def lanczos_eigenpairs(
     try:
         values, vectors = eigsh(operator, n_components, which="LA", v0=start.cpu().numpy(), tol=tolerance)
     except ArpackNoConvergence:
-        warnings.warn(
+        warn_user(
             f"Lanczos steps did not find {n_components} eigenvectors to tolerance={tolerance:g}: the whole "
             "decomposition is computed. Fewer components are found more easily.",
             ConvergenceWarning,
-            stacklevel=2,
         )
         A = multiply(torch.eye(n, dtype=start.dtype, device=start.device))
         return top_eigenpairs((A + A.T) / 2, n_components)

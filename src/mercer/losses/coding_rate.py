@@ -1,13 +1,12 @@
 """Coding rates: how many nats it takes to code features up to a precision, all together or part by part."""
 
 import math
-import warnings
 
 import torch
 from torch import Tensor
 
 from mercer.checks import check_number
-from mercer.exceptions import NumericalWarning, invalid_parameter
+from mercer.exceptions import NumericalWarning, invalid_parameter, warn_user
 from mercer.losses.log_determinants import gram_log_determinant, weighted_log_determinants
 
 # The largest trace of sum_i w_i w_i^T beside which I is not lost. The rounding error of the sum, some units times its
@@ -160,11 +159,10 @@ def over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
         Z = Z.to(torch.float64)
     most = math.sqrt(LARGEST_TRACE[torch.float64])
     if factor * root > most:
-        warnings.warn(
+        warn_user(
             f"epsilon={epsilon:g} is below the rounding error of features of length {longest:.1e}: "
             f"{math.sqrt(Z.shape[1]) * root / most:.1e} is taken. Features of length 1 avoid this.",
             NumericalWarning,
-            stacklevel=3,
         )
         factor = most / root
     return Z * factor

@@ -1,6 +1,5 @@
 """How far pairs of methods agree on the importances, data set by data set, as box plots (Figure 2 of rfm-and-ard)."""
 
-import warnings
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mercer.checks import check_choice
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.metrics import as_numbers
 from mercer.plots.agreement import Correlation, correlate
 from mercer.plots.importances import check_importances
@@ -148,11 +147,10 @@ def _check_pairs(data_set: str, of_pairs: Any) -> dict[Any, np.ndarray]:
         if array.ndim != 1 or not array.size or np.any(np.abs(defined) > 1 + 1e-9):
             raise invalid_parameter(f"{where}[{pair!r}]", values, "a sequence of numbers from -1 to 1")
         if len(defined) < len(array):
-            warnings.warn(
+            warn_user(
                 f"{len(array) - len(defined)} of {len(array)} correlations of {_pair_name(pair)} on {data_set} are "
                 "undefined (NaN) and left out: importances that are all equal correlate with nothing.",
                 DataWarning,
-                stacklevel=3,
             )
         checked[pair] = defined
     return checked

@@ -7,7 +7,6 @@ bipartite component.
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from mercer.exceptions import ConvergenceWarning, invalid_parameter
+from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 from mercer.linalg import Solution, conjugate_gradients
 
 # A step solves its system to a tenth at first, in some 5 products. Hard systems are cut off here.
@@ -118,11 +117,10 @@ class Solved(torch.autograd.Function):
         b = S.sum(dim=1) + S.sum(dim=0)
         w = _solve(W, b, 0.0, 10.0 * torch.finfo(W.dtype).eps, PRODUCTS_PER_STEP + 2 * len(W))
         if not w.relative_residual <= GRADIENT_TOLERANCE:
-            warnings.warn(
+            warn_user(
                 "the gradient of a doubly stochastic projection has a relative error of some "
                 f"{w.relative_residual:.1e}: P is near a permutation. A larger temperature or strength would help.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return S - W * w.x[:, None], None, None
 
@@ -150,9 +148,8 @@ def check_square(name: str, A: Tensor, *, symmetric: bool, missing: bool) -> Ten
 
 def warn_not_converged(function: str, max_iter: int, error: float, tolerance: float, advice: str) -> None:
     """Say how far the row sums are from 1, and what would help."""
-    warnings.warn(
+    warn_user(
         f"{function} stopped within max_iter={max_iter} steps with a row sum that is {error:.1e} from 1, above "
         f"tolerance={tolerance:g}. {advice}",
         ConvergenceWarning,
-        stacklevel=3,
     )

@@ -1,13 +1,12 @@
 """A nonnegative matrix, dense or sparse, scaled to unit row sums."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from mercer.checks import check_count, check_number
-from mercer.exceptions import ConvergenceWarning, invalid_parameter
+from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 
 # Of the largest entry: smaller ones count as zero, so that no scale overflows.
 SMALLEST = 1e-300
@@ -103,8 +102,7 @@ def _warn_if_not_balanced(sums: np.ndarray, errors: np.ndarray, tolerance: float
         what = f"{n_zero} of the {len(sums)} rows of the affinity are zero and stay zero"
     else:
         return
-    warnings.warn(
+    warn_user(
         f"{what}; more neighbours, or a multiple of the identity added to it, give it total support.",
         ConvergenceWarning,
-        stacklevel=3,
     )

@@ -1,6 +1,5 @@
 """A table as it comes, as a matrix of numbers: an encoder whose fitted state is plain values."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from mercer.checks import (
     refuse_too_large,
     validated,
 )
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.tables.choice import find_readers
 from mercer.tables.columns import EncodedColumn, Reader, unreadable_values
 from mercer.tables.frames import as_frame, column_names, listed, optional, positions
@@ -159,7 +158,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if lost.any():
                 unreadable.append(unreadable_values(columns[encoded.name], lost))
             blocks.append(encoded.encode(raw))
-        _warn_unreadable(unreadable, stacklevel=3)
+        _warn_unreadable(unreadable)
         return np.hstack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -252,10 +251,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"no column of X varies (n_samples={n_rows}): all are constant or missing, so nothing can be learned."
             )
-        _warn_unreadable(unreadable, stacklevel=6)
+        _warn_unreadable(unreadable)
         missing = [name for name, kind in kinds.items() if kind == "missing"]
         if missing:
-            warnings.warn(f"X has no value in {listed(missing)}: dropped.", DataWarning, stacklevel=5)
+            warn_user(f"X has no value in {listed(missing)}: dropped.", DataWarning)
 
     # ---- the table ---------------------------------------------------------------------------------------------
 
@@ -327,11 +326,10 @@ def _has_values(column: Any) -> bool:
     return bool((column if column.dtype.kind in "biufcmM" else without_null_strings(column)).notna().any())
 
 
-def _warn_unreadable(unreadable: list[str], stacklevel: int) -> None:
+def _warn_unreadable(unreadable: list[str]) -> None:
     if unreadable:
-        warnings.warn(
+        warn_user(
             f"X has values that cannot be read as the kind of their column and count as missing: "
             f"{', '.join(unreadable)}.",
             DataWarning,
-            stacklevel=stacklevel,
         )

@@ -45,9 +45,9 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
     if len(table) <= SCREEN_ROWS or plan.setting.metric == "identity":
         return plan.iterates[-1]
     rows = table.take(np.arange(min(len(table), METRIC_ROWS)))
-    Z = rows.warped(plan.setting.warp)
+    Z, floor = rows.warped(plan.setting.warp), search.fitter.smallest_ridge
+    out_of_time = search.deadline.is_over
     if plan.setting.metric == "ard":
-        floor = search.fitter.smallest_ridge
         return with_length_scales(
             plan.iterates[-1],
             rows,
@@ -56,8 +56,9 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
             freedom=search.freedom,
             rows=evidence_rows,
             steps=MORE_STEPS,
+            out_of_time=out_of_time,
         )
-    return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
+    return relearned(plan.iterates, plan.setting.metric, rows, Z, floor, search.freedom, out_of_time)[-1]
 
 
 def on_dense_rows(
@@ -80,6 +81,7 @@ def on_dense_rows(
             freedom=search.freedom,
             rows=len(leaf),
             steps=MORE_STEPS,
+            out_of_time=search.deadline.is_over,
         )
 
 

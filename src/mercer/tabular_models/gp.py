@@ -1,6 +1,5 @@
 """Gaussian process regression whose kernel, warp, metric and noise are learned from the table."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from mercer.checks import (
     refuse_sparse,
     validated,
 )
-from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter
+from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
@@ -310,11 +309,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         spread = np.square(targets).mean(axis=0)
         without_noise = np.all(np.square(errors).mean(axis=0) < 1e-3 * spread)
         if self.noise == "auto" and fit.machine.ridge <= 1.001 * self.noise_floor and without_noise:
-            warnings.warn(
+            warn_user(
                 f"the noise is at its floor, noise_floor={self.noise_floor} of the output scale: y looks like a "
                 "function of X without noise. If it has noise, look for rows that are copies of others.",
                 DataWarning,
-                stacklevel=3,
             )
 
     # ---- use --------------------------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 """Machines on landmarks: a kernel and its ridge on m rows of a table that stand for all, by one pass over the rows."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel
 from mercer.landmarks import choose_landmarks
 from mercer.tabular_models.evidence import EvidenceTerms
@@ -169,11 +168,10 @@ def by_conjugate_gradients(
     )
     if solution.converged:
         return index, solution.x
-    warnings.warn(
+    warn_user(
         f"n_landmarks={landmarks.n_landmarks} are too many for {kernel!r} at a ridge of {ridge:.1e}: conjugate "
         f"gradients did not converge in {solution.steps} steps, and {SUMMED_OF_MANY} landmarks are used. A larger "
         "ridge or a rougher kernel ('laplace', 'matern32') avoids this.",
         ConvergenceWarning,
-        stacklevel=2,
     )
     return index, None

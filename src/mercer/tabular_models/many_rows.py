@@ -85,7 +85,7 @@ def fit_many_rows(
     for trial, share in averaged(search, space, trials):
         iterate = next(iterate for iterate, other in final if other is trial)
         if is_cut:
-            fits += in_leaves(iterate, trial, share, table, random)
+            fits += in_leaves(search, iterate, trial, share, table, random)
         else:
             fits.append(in_one_piece(search, iterate, trial, share, table, leaves.fresh))
     return fits, trials
@@ -115,13 +115,16 @@ def tried_in_a_leaf(
     return sorted(tried, key=lambda each: each.iterate.cost)
 
 
-def in_leaves(iterate: Iterate, trial: Trial, share: float, table: Table, random: np.random.RandomState) -> list[Fit]:
-    """Return the machines of all rows in leaves, one for each of several partitions."""
+def in_leaves(
+    search: Search, iterate: Iterate, trial: Trial, share: float, table: Table, random: np.random.RandomState
+) -> list[Fit]:
+    """Return the machines of all rows in leaves, one for each of several partitions, or one if time is up."""
     fits, everything = [], np.arange(len(table))
-    for direction in range(PARTITIONS):
+    partitions = 1 if search.deadline.is_over() else PARTITIONS
+    for direction in range(partitions):
         own = cut_into_leaves(iterate, trial.plan, table, random, LEAF_ROWS, direction)
         found = solved(iterate, trial.plan, table, own, variances=False)
-        machine = found.machine.changed(share=share / PARTITIONS)
+        machine = found.machine.changed(share=share / partitions)
         fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
     return fits
 

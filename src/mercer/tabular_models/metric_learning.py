@@ -1,6 +1,7 @@
 """The metrics of a setting, learned on some rows: gradient outer products in steps, or length scales by evidence."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from torch import Tensor
@@ -39,11 +40,12 @@ def with_length_scales(
     freedom: Freedom = FREE,
     rows: int = ARD_ROWS,
     steps: int = ARD_STEPS,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Iterate:
     """Return the kernel with a length scale a column, and the noise, of the largest evidence on the first rows.
 
     The size of the length scales goes to the bandwidth, so that the metric has trace d; a bandwidth or a ridge that may
-    not change stays. The cost of the result is minus the mean log evidence.
+    not change stays. The cost of the result is minus the mean log evidence. Where `out_of_time` says so, the steps end.
     """
     if len(table) > rows:
         table, Z = table.take(np.arange(rows)), Z[:rows]
@@ -62,6 +64,7 @@ def with_length_scales(
         noise_floor=noise_floor,
         max_iter=steps,
         noise_is_free=freedom.ridge,
+        out_of_time=out_of_time,
     )
     learned = scaled_columns(kernel, found.log_scales, d)
     if not freedom.bandwidth:
@@ -79,7 +82,13 @@ def scaled_columns(kernel: Kernel, log_scales: np.ndarray, d: int) -> Kernel:
 
 
 def relearned(
-    plan: list[Iterate], metric: str, table: Table, Z: Tensor, noise_floor: float, freedom: Freedom = FREE
+    plan: list[Iterate],
+    metric: str,
+    table: Table,
+    Z: Tensor,
+    noise_floor: float,
+    freedom: Freedom = FREE,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> list[Iterate]:
     """Return the iterates of a plan with their metrics learned anew on these rows; bandwidths and ridges stay.
 
@@ -88,7 +97,9 @@ def relearned(
     iterates = [plan[0]]
     for planned in plan[1:]:
         if metric == "ard":
-            found = with_length_scales(iterates[-1], table, Z, noise_floor=noise_floor, freedom=freedom)
+            found = with_length_scales(
+                iterates[-1], table, Z, noise_floor=noise_floor, freedom=freedom, out_of_time=out_of_time
+            )
             iterates.append(found)
         else:
             kernel = advanced(iterates[-1], table, Z, metric)

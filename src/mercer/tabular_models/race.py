@@ -239,8 +239,10 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
 
 def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps: int) -> Iterate:
     """Return an iterate with its length scales, one a column, some steps further up the evidence."""
-    floor = search.fitter.smallest_ridge
-    return with_length_scales(iterate, table, Z, noise_floor=floor, freedom=search.freedom, steps=steps)
+    floor, out_of_time = search.fitter.smallest_ridge, search.deadline.is_over
+    return with_length_scales(
+        iterate, table, Z, noise_floor=floor, freedom=search.freedom, steps=steps, out_of_time=out_of_time
+    )
 
 
 def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> list[Plan]:
@@ -343,7 +345,8 @@ def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np
     """
     learn, judge = split
     Z, part, floor = table.warped(plan.setting.warp), table.take(learn), search.fitter.smallest_ridge
-    last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], floor, search.freedom)[-1]
+    out_of_time = search.deadline.is_over
+    last = relearned(plan.iterates, plan.setting.metric, part, Z[learn], floor, search.freedom, out_of_time)[-1]
     if len(learn) > 2 * SCREEN_ROWS:
         last = tuned(last.kernel, last.ridge, [(part, Z[learn])], search.fitter, search.freedom)
     solution = ridge_leave_one_out(last.kernel.matrix(Z), table.y, last.ridge, table.weights)

@@ -8,10 +8,8 @@ from scipy.optimize import minimize
 
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
-from mercer.tabular_models.predictive import Predictive
+from mercer.tabular_models.predictive import TAILS, Predictive
 
-# Degrees of freedom that are compared; their inverses are averaged by how likely each makes the left-out rows.
-TAILS = (np.inf, 30.0, 15.0, 10.0, 7.0, 5.0, 4.0, 3.0)
 # A Student-t with more degrees of freedom is taken for a Gaussian.
 GAUSSIAN_FROM = 200.0
 # The exponent is drawn to 1 as by a Gaussian prior of this standard deviation, and the logarithm of the scale to 0.
@@ -180,7 +178,7 @@ class Problem(NamedTuple):
 
 
 def likely_tails(problem: Problem) -> float:
-    """Return the degrees of freedom whose inverse is the mean over `TAILS`, weighted by likelihood."""
+    """Return the degrees of freedom whose inverse is the mean over `TAILS`, weighted by likelihood of left-out rows."""
     losses, start = [], np.zeros(2)
     for tails in TAILS:
         loss, start = problem.solved(tails, start)

@@ -1,6 +1,5 @@
 """What RFMs and Gaussian processes on tables share as estimators: parameters, checks, and what a fit publishes."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from mercer.checks import (
     finite_answers,
     validated,
 )
-from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
+from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter, warn_user
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
 from mercer.tabular_models.fitters import Fitter
@@ -91,11 +90,10 @@ class TableModel(BaseEstimator):
         targets = y.reshape(len(y), -1).astype(np.float64)
         rows = collapse(X, targets, weights)
         if (rows.X[0] == rows.X).all():
-            warnings.warn(
+            warn_user(
                 f"all {len(X)} rows of X are equal: there is nothing to learn from them, and the mean of y is "
                 "predicted everywhere.",
                 DataWarning,
-                stacklevel=3,
             )
         used = rows.group >= 0
         apart = targets[used] - rows.y[rows.group[used]]
@@ -134,11 +132,10 @@ class TableModel(BaseEstimator):
         space = Space(kernels, self.warp, self.metric, self.average, self._follows_trends)
         learned = learn(search, space, table, landmarks, exact, random)
         if not learned.is_complete:
-            warnings.warn(
+            warn_user(
                 f"time_limit={self.time_limit} s was reached before all settings were tried: the best so far are kept. "
                 "A larger time_limit, or a fixed kernel, warp or metric, lets the search end.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return learned
 

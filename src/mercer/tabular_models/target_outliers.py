@@ -1,10 +1,8 @@
 """One wrong number among the targets must not decide: a row whose target is far beyond all others is left out."""
 
-import warnings
-
 import numpy as np
 
-from mercer.exceptions import DataWarning
+from mercer.exceptions import DataWarning, warn_user
 
 # A single target this many times as far from the middle as every other is no part of their distribution: among 300
 # draws of a Cauchy it happens in one sample of 20, of a lognormal in none of 2000, and on none of 23 tables is it 2.
@@ -55,11 +53,10 @@ def without_outliers(targets: np.ndarray, weights: np.ndarray, as_given: np.ndar
     named = targets if as_given is None else as_given
     places = np.argwhere(beyond)
     shown = ", ".join(f"{named[row, c]:.4g} in row {row}" for row, c in places[:5])
-    warnings.warn(
+    warn_user(
         f"y has {shown}{' and others' if len(places) > 5 else ''} (counted from 0), at least {ALONE:g} times as far "
         "from the middle as every other target: left out of the fit. Correct the number; if it is right, predict the "
         "logarithm of y.",
         DataWarning,
-        stacklevel=5,
     )
     return np.where(beyond.any(axis=1), 0.0, weights)

@@ -1,7 +1,6 @@
 """A training under way: steps, epochs, early stopping, the guard against NaN, and going on where it was."""
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from mercer.exceptions import ConvergenceWarning, ModelFileError, NumericalError
+from mercer.exceptions import ConvergenceWarning, ModelFileError, NumericalError, warn_user
 from mercer.training.batches import count_batches, epoch_batches
 from mercer.training.checkpoint import Checkpoint
 from mercer.training.optimizers import make_optimizer
@@ -96,7 +95,7 @@ class Run:
             self.optimizer.zero_grad()
             self._save(module=snapshot(self.module))
         if self.warning:
-            warnings.warn(self.warning, ConvergenceWarning, stacklevel=3)
+            warn_user(self.warning, ConvergenceWarning)
 
     def _epoch(self) -> None:
         epoch, done = divmod(self.step, self.n_batches)

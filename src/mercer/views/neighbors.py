@@ -65,10 +65,10 @@ def squared_distances(kernel: Any, first: Tensor, second: Tensor) -> Tensor:
 
 
 def references_of(X: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows that neighbors are found among, drawn by the seed."""
+    """Return a copy of the rows that neighbors are found among, drawn by the seed."""
     if len(X) <= REFERENCES:
-        return X
-    return X[np.sort(np.random.default_rng(seed).permutation(len(X))[:REFERENCES])]
+        return X.copy(order="C")
+    return X[np.sort(np.random.default_rng(seed).permutation(len(X))[:REFERENCES])].copy(order="C")
 
 
 def strength_of(rows: Tensor, kernel: Any, strengths: Sequence[float] = STRENGTHS, seed: int = 0) -> float:

@@ -1,17 +1,24 @@
 """Tables that would take all memory or all time, or are not what they seem, are refused before they are parsed."""
 
 import bz2
+import contextlib
 import gzip
 import lzma
 import os
 import zipfile
 
 import numpy as np
+import openpyxl
 import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 from mercer.app.files import limits
+from mercer.app.files.arrow_sizes import feather_size
 from mercer.app.files.tables import read_table, write_table
+from mercer.app.files.text_sizes import growing_text_size
 from mercer.exceptions import DataFileError, InvalidParameterError
 from mercer.tables.readers import Numbers
 
@@ -68,6 +75,83 @@ def test_a_parquet_file_of_too_many_numbers_is_refused(tmp_path):
     assert read_table(path).shape == (200_000, 3)
     with pytest.raises(DataFileError, match="200000 rows and 3 columns"):
         read_table(path, max_mb=4)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_the_size_of_a_feather_file_is_that_of_its_buffers(compression, tmp_path):
+    path = tmp_path / "table.feather"
+    texts = ["x", "yy", None] * 50_000  # more than one batch of rows
+    frame = pd.DataFrame({"a": np.zeros(150_000), "t": texts, "c": pd.Categorical(texts)})
+    frame.to_feather(path, compression=compression)
+    with open(path, "rb") as file:
+        rows, columns, n_bytes = feather_size(file)
+    assert (rows, columns) == frame.shape
+    assert n_bytes == pytest.approx(pyarrow.feather.read_table(path).nbytes, rel=1e-3)
+    assert read_table(path).shape == frame.shape
+    with pytest.raises(DataFileError, match="150000 rows and 3 columns.*--max-mb"):
+        read_table(path, max_mb=2)
+
+
+def test_feather_files_that_unpack_too_far_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_MIB", 16.0)
+    path = tmp_path / "table.feather"
+    made = {
+        "zeros": pa.table({"a": np.zeros(4_000_000)}),
+        "one long text": pa.table({"a": ["x" * 20_000_000]}),
+        "nothing at all": pa.table({"a": pa.nulls(10**7)}),
+        "a long level": pa.table({"a": pa.array(["x" * 20_000_000]).dictionary_encode()}),
+    }
+    for name, table in made.items():
+        pyarrow.feather.write_feather(table, path, compression="zstd")
+        assert path.stat().st_size < 100_000, name
+        with pytest.raises(DataFileError, match="rows and 1 columns, more than a table may take"):
+            read_table(path)
+
+
+@pytest.mark.parametrize("ending", ["feather", "parquet"])
+def test_lists_are_no_cells(ending, tmp_path):
+    path, table = tmp_path / f"table.{ending}", pa.table({"a": [[1, 2], [3]]})
+    (pyarrow.feather.write_feather if ending == "feather" else pyarrow.parquet.write_table)(table, path)
+    with pytest.raises(DataFileError, match="'a.*' holds lists or records"):
+        read_table(path)
+
+
+def test_damaged_feather_files_are_refused_in_plain_words(tmp_path):
+    """The size is read from the file by our own code: whatever the bytes are, it must not break."""
+    path = tmp_path / "table.feather"
+    pd.DataFrame({"a": np.arange(40.0), "t": list("abcd") * 10}).to_feather(path)
+    whole, random = path.read_bytes(), np.random.default_rng(0)
+    for _ in range(200):
+        damaged = bytearray(whole)
+        for place in random.integers(len(whole), size=random.integers(1, 9)):
+            damaged[place] = random.integers(256)
+        path.write_bytes(damaged[: random.integers(len(whole) // 2, 2 * len(whole))])
+        with contextlib.suppress(DataFileError):
+            read_table(path)
+    path.write_bytes(b"FEA1" + whole)
+    with pytest.raises(DataFileError, match="first version, which is not read any more"):
+        read_table(path)
+
+
+def test_a_text_that_a_parquet_file_stores_once_counts_as_often_as_it_comes(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_MIB", 16.0)
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"a": np.arange(2000.0), "t": ["x" * 10_000] * 2000}).to_parquet(path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(DataFileError, match="more than 16 MiB of text.*--max-mb"):
+        read_table(path)
+    assert read_table(path, max_mb=100).shape == (2000, 2)
+    pd.DataFrame({"t": ["x", None, "yy"] * 30_000, "b": [b"z"] * 90_000}).to_parquet(path)
+    with open(path, "rb") as file:
+        assert list(growing_text_size(file))[-1] == pytest.approx(30_000 * 3 + 90_000, rel=0.01)
+
+
+def test_an_excel_sheet_with_a_cell_far_away_is_refused(tmp_path):
+    path, book = tmp_path / "table.xlsx", openpyxl.Workbook()
+    book.active["A1"], book.active["XFD2"], book.active["A60000"] = "a", 1, 2
+    book.save(path)
+    with pytest.raises(DataFileError, match="or more cells, empty ones among them"):
+        read_table(path)
 
 
 @pytest.mark.parametrize("text", ["a,b,a\n1,2,3\n", "a;b;a\n1;2;3\n"])

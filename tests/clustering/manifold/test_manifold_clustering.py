@@ -26,7 +26,7 @@ from mercer.exceptions import ConvergenceWarning, InvalidParameterError, ModelFi
 from mercer.losses import coding_rate, mlc, pairwise_coding_rate, view_coding_rate
 from mercer.metrics import clustering_accuracy, numerical_rank
 from mercer.networks.backbones import check_backbone
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import Entrance, standardisation
 from mercer.training import Recipe, Training
 from mercer.views import GaussianNoise
 from mercer.views.sources import Augmented, DrawnViews, GivenViews
@@ -171,8 +171,8 @@ def test_eigenvectors_of_many_points_are_those_of_the_whole_decomposition(projec
 def network_of(rows=X, backbone=None, n_components=3, hidden=8, seed=0, shape=None):
     shape = (rows.shape[1],) if shape is None else shape
     module, width = check_backbone(backbone, shape, seed=seed)
-    parts = standardisation(rows, shape)
-    return ManifoldNetwork(module, width, n_components, hidden, *parts, seed).to(torch.from_numpy(parts[0]))
+    entrance = Entrance(*standardisation(rows, shape))
+    return ManifoldNetwork(module, width, n_components, hidden, entrance, seed).to(torch.from_numpy(entrance.center))
 
 
 def head_of(head, x):
@@ -212,7 +212,7 @@ def test_heads_are_drawn_by_the_seed_alone():
 
 def test_a_network_has_its_own_center_and_scale():
     center, scale = np.zeros(3), np.ones(3)
-    network = ManifoldNetwork(nn.Flatten(), 3, 2, 4, center, scale, 0)
+    network = ManifoldNetwork(nn.Flatten(), 3, 2, 4, Entrance(center, scale), 0)
     network.center += 1.0
     network.scale += 1.0
     assert not center.any()
@@ -916,7 +916,7 @@ def test_a_finished_start_serves_other_second_stages(tmp_path):
 def test_a_backbone_in_evaluation_mode_stays_in_it():
     backbone = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5))
     backbone[1].eval()
-    network = ManifoldNetwork(backbone, 4, 2, 3, np.zeros(3), np.ones(3), 0)
+    network = ManifoldNetwork(backbone, 4, 2, 3, Entrance(np.zeros(3), np.ones(3)), 0)
     network.train()
     assert [module.training for module in network.backbone] == [True, False, True]
     assert network.feature_head.training

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mercer.app.files.arrow_sizes import feather_size
+from mercer.app.files.text_sizes import growing_cell_count, growing_text_size, refuse_nested
 from mercer.checks import check_number
 from mercer.exceptions import DataFileError, shown
 from mercer.storage.reading import open_regular
@@ -45,6 +47,8 @@ def check_size(path: Path, reader: str, max_mb: float | None = None) -> None:
         _check_excel(path, limit)
     elif reader == "read_parquet":
         _check_parquet(path, limit)
+    elif reader == "read_feather":
+        _check_feather(path, limit)
 
 
 def _check_text(path: Path, limit: float | None) -> None:
@@ -86,6 +90,10 @@ def _check_excel(path: Path, limit: float | None) -> None:
         size = sum(part.file_size for part in parts.infolist())
     if size > most * MIB:
         raise _too_large(path, f"{size / MIB:.0f} MiB", most)
+    with open_regular(path, DataFileError) as file:
+        for cells in growing_cell_count(file):
+            if 8 * cells > max(limit or 0.0, MOST_MIB) * MIB:
+                raise _too_large(path, f"{cells} or more cells, empty ones among them", 8 * cells / MIB)
 
 
 def _check_parquet(path: Path, limit: float | None) -> None:
@@ -95,6 +103,20 @@ def _check_parquet(path: Path, limit: float | None) -> None:
     packed = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if max(8 * cells, packed) > most * MIB:
         raise _too_large(path, f"{about.num_rows} rows and {about.num_columns} columns", max(8 * cells, packed) / MIB)
+    with open_regular(path, DataFileError) as file:
+        for size in growing_text_size(file):
+            if size > most * MIB:
+                raise _too_large(path, f"more than {most:.0f} MiB of text", size / MIB)
+
+
+def _check_feather(path: Path, limit: float | None) -> None:
+    most = limit or MOST_MIB
+    with open_regular(path, DataFileError) as file:
+        rows, columns, n_bytes = feather_size(file)
+        schema = optional("pyarrow.ipc", "a file of the kind Feather", "files").open_file(file).schema
+    if max(8 * rows * columns, n_bytes) > most * MIB:
+        raise _too_large(path, f"{rows} rows and {columns} columns", max(8 * rows * columns, n_bytes) / MIB)
+    refuse_nested(schema)
 
 
 def _packed_limit(path: Path, limit: float | None) -> float:

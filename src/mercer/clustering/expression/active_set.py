@@ -1,6 +1,5 @@
 """Lasso and elastic-net problems that share a Gram matrix, solved together and exactly by an active-set method."""
 
-import warnings
 from typing import NamedTuple
 
 import torch
@@ -8,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag, pad
 
 from mercer.blocks import rows_per_block
-from mercer.exceptions import ConvergenceWarning, NumericalError
+from mercer.exceptions import ConvergenceWarning, NumericalError, warn_user
 
 # Atoms that may enter a support at once: this many, or this share of those in it. One at a time takes twice as many
 # steps on faces; more than a few at first are alike, and most of them leave again.
@@ -121,12 +120,11 @@ def elastic_net(
 
     if len(live):
         C[live[:, None], supports.atoms] = supports.c.to(C.dtype)
-        warnings.warn(
+        warn_user(
             f"{len(live)} of {b} targets did not reach tolerance={tolerance:g} in max_iter={max_iter} steps. A smaller "
             f"strength than {strength:g} makes fewer coefficients; a larger max_iter or tolerance, or float64, would "
             "also help.",
             ConvergenceWarning,
-            stacklevel=2,
         )
     return C[:, :m].T
 

@@ -18,6 +18,7 @@ from mercer.clustering.manifold.training import start_features
 from mercer.exceptions import invalid_parameter
 from mercer.networks.backbones import check_backbone
 from mercer.networks.evaluation import by_blocks, with_arrays
+from mercer.networks.heads import Entrance
 from mercer.training import Recipe, Training, fit_progress
 from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 
@@ -133,21 +134,21 @@ class _ManifoldEstimator(
             scale_outputs(network, source, self.seed_)
         return training
 
-    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
+    def _network(self, entrance: Entrance) -> ManifoldNetwork:
         """Return a network with weights as drawn: float32, which is twice as fast; rows are standardised in their own
         precision before.
         """
-        backbone, width = check_backbone(self.backbone, self.sample_shape_, seed=self.seed_)
+        backbone, width = check_backbone(self.backbone, entrance.shape_seen(self.sample_shape_), seed=self.seed_)
         # Rows of fewer columns than clusters still need directions for these.
         usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLUSTER * self.n_clusters)
         d = usual if self.n_components is None else self.n_components
-        network = ManifoldNetwork(backbone, width, d, self.hidden, *center_and_scale, self.seed_)
+        network = ManifoldNetwork(backbone, width, d, self.hidden, entrance, self.seed_)
         network = network.to(device=self.device, dtype=torch.float32)
-        network.center, network.scale = (torch.tensor(part, device=self.device) for part in center_and_scale)
+        network.center, network.scale = (torch.tensor(part, device=self.device) for part in entrance[:2])
         return network
 
     def _fitted_network(self) -> ManifoldNetwork:
-        return with_arrays(self._network((self.weights_["center"], self.weights_["scale"])), self.weights_)
+        return with_arrays(self._network(Entrance.of_weights(self.weights_)), self.weights_)
 
     # ---- use --------------------------------------------------------------------------------------------------
 

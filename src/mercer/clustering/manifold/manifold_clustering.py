@@ -21,7 +21,7 @@ from mercer.clustering.manifold.projections import PROJECTIONS
 from mercer.clustering.manifold.training import linearize
 from mercer.clustering.trees import cluster_tree
 from mercer.networks.evaluation import by_blocks
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import Entrance
 from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 from mercer.views.sources import ViewSource
@@ -149,7 +149,8 @@ class ManifoldClustering(_ManifoldEstimator):
     -----
     A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step some hundred
     products with a matrix of m x m, and a round of samples going where they cost the least O(k (m d^2 + d^3)), in some
-    hundred rounds over all beginnings. Weights are float32, whatever the rows are.
+    hundred rounds over all beginnings. Weights are float32, whatever the rows are. Beyond 2000 columns, fewer rows than
+    columns are seen in the coordinates of their span (`mercer.networks.heads.Entrance`).
 
     Examples
     --------
@@ -229,7 +230,7 @@ class ManifoldClustering(_ManifoldEstimator):
 
     def _fit(self, X: np.ndarray, source: ViewSource) -> "ManifoldClustering":
         some = np.sort(np.random.RandomState(self.seed_).permutation(len(X))[: self.max_rows])
-        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        network = self._network(Entrance.learned(X, self.sample_shape_, self.standardize, self.backbone))
         etas = PROJECTIONS[self.projection].trained if self.eta == "auto" else (float(self.eta),)
         whole = self._init_callback_context(task_name="fit", max_subtasks=1 + len(etas))
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)

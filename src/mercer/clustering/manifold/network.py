@@ -2,11 +2,10 @@
 
 import copy
 
-import numpy as np
 from torch import Tensor, nn
 
 from mercer.losses.directions import unit
-from mercer.networks.heads import FeatureNetwork
+from mercer.networks.heads import Entrance, FeatureNetwork
 
 
 class ManifoldNetwork(FeatureNetwork):
@@ -25,8 +24,8 @@ class ManifoldNetwork(FeatureNetwork):
         d.
     hidden : int
         The width of the heads.
-    center, scale : ndarrays of shape (D,)
-        Rows are standardised by them.
+    entrance : Entrance
+        What rows go through first.
     seed : int
         Draws the weights of the heads.
     """
@@ -37,16 +36,16 @@ class ManifoldNetwork(FeatureNetwork):
         width: int,
         n_components: int,
         hidden: int,
-        center: np.ndarray,
-        scale: np.ndarray,
+        entrance: Entrance,
         seed: int,
     ) -> None:
-        super().__init__(backbone, width, n_components, hidden, center, scale, seed)
+        super().__init__(backbone, width, n_components, hidden, entrance, seed)
         self.cluster_head: nn.Module = copy.deepcopy(self.feature_head)
 
     def represent(self, x: Tensor) -> Tensor:
         """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""
-        return self.backbone(((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype))
+        rows = ((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype)
+        return self.backbone(self._in_span(rows))
 
     def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return z and c of rows: the backbone works once for both heads."""

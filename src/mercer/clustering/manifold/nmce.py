@@ -14,7 +14,7 @@ from mercer.clustering.manifold.parameters import agreement_of, checkpoint_of, d
 from mercer.clustering.manifold.training import MIN_BATCH, training_mode
 from mercer.losses import mcr2, nmce
 from mercer.networks.evaluation import arrays_of, by_blocks, guarded
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import Entrance
 from mercer.training import Recipe, Training, fit_progress, train
 from mercer.training.randomness import global_chance_from, seed_of
 from mercer.views.sources import ViewSource
@@ -222,7 +222,7 @@ class NMCE(_ManifoldEstimator):
         check_count("n_init", self.n_init)
 
     def _fit(self, X: np.ndarray, source: ViewSource) -> "NMCE":
-        network = self._network(standardisation(X, self.sample_shape_, self.standardize))
+        network = self._network(Entrance.learned(X, self.sample_shape_, self.standardize, self.backbone))
         recipe = TOGETHER if self.recipe is None else self.recipe
         whole = self._init_callback_context(task_name="fit", max_subtasks=2)
         whole.call_on_fit_task_begin(estimator=self, X=X, y=None)
@@ -256,8 +256,8 @@ class NMCE(_ManifoldEstimator):
         whole.call_on_fit_task_end(estimator=self, X=X, y=None, reconstruction_attributes=None)
         return self
 
-    def _network(self, center_and_scale: tuple[np.ndarray, np.ndarray]) -> ManifoldNetwork:
-        network = super()._network(center_and_scale)
+    def _network(self, entrance: Entrance) -> ManifoldNetwork:
+        network = super()._network(entrance)
         # Only its shape counts: the weights of the fit follow. Built without memory, it draws no numbers.
         head = nn.Linear(network.n_components, self.n_clusters, device="meta").to_empty(device="cpu")
         network.cluster_head = head.to(device=self.device, dtype=torch.float32)

@@ -3,8 +3,8 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
+from mercer.blocks import as_tensor
 from mercer.checks import check_count
 from mercer.clustering.subspace.features import unit_rows
 from mercer.metrics import check_labels, check_matrix
@@ -72,7 +72,7 @@ def principal_samples(
     check_labels("labels", labels, len(Z))
     check_count("n_directions", n_directions)
     check_count("n_samples", n_samples)
-    Z = unit_rows(torch.from_numpy(Z)).numpy()
+    Z = unit_rows(as_tensor(Z)).numpy()
     # float32 features of rank 1 have other directions in float64, of rounding alone.
     given = np.asarray(features).dtype
     eps = float(np.finfo(given if given.kind == "f" else np.float64).eps)

@@ -1,6 +1,5 @@
 """One clustering of points that are expressed in a dictionary: coefficients, graph, spectrum, labels."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from mercer.clustering.expression.base import without_own
 from mercer.clustering.spectral import Spectrum, laplacian_spectrum
 from mercer.clustering.subspace.affinities import Affinity
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
-from mercer.exceptions import DataWarning
+from mercer.exceptions import DataWarning, warn_user
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 
@@ -101,17 +100,15 @@ class Clustering:
     def warn(self) -> None:
         """Say so if the graph does not bear as many clusters, or bears more."""
         if self.spectrum.n_parts > self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"the affinity has {self.spectrum.n_parts} connected components, and n_clusters={self.n_clusters}: "
                 "some clusters join points with no affinity. More clusters, or a larger truncate, avoid this.",
                 DataWarning,
-                stacklevel=4,
             )
         n_found = len(np.unique(self.labels))
         if n_found < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"n_clusters={self.n_clusters}, but {n_found} clusters have points: the others have no place of their "
                 "own in the spectral embedding. Fewer clusters avoid this.",
                 DataWarning,
-                stacklevel=4,
             )

@@ -9,6 +9,7 @@ from mercer.io.objects import (
     kernel,
     metric,
     network,
+    perceptron,
     plain,
     shape,
 )
@@ -42,8 +43,10 @@ def check_network(model: Any, place: Place) -> None:
         place.at("n_components").refuse(model.n_components, f"None or {h}, as weights_ have it")
     if model.n_components is None and getattr(model, "n_clusters", 1) > h:
         place.at("n_clusters").refuse(model.n_clusters, f"at most {h}, by which the network has so many features")
-    if model.backbone is None and place.sizes["width"] != place.sizes["d"]:
+    if model.backbone is None and place.sizes["width"] != place.sizes.get("seen", place.sizes["d"]):
         place.at("weights_").refuse(model.weights_["feature_head.0.weight"], "of the columns of a sample")
+    if "span" in model.weights_ and model.backbone not in (None, "mlp"):
+        place.at("weights_").refuse(sorted(model.weights_), "without a span: the backbone sees samples as they are")
     if model.backbone is not None and not any(name.startswith("backbone.") for name in model.weights_):
         place.at("weights_").refuse(sorted(model.weights_), "the weights of the backbone too")
 
@@ -54,6 +57,14 @@ def check_manifolds(model: Any, place: Place) -> None:
 
     check_network(model, place)
     check_memberships(model)
+
+
+def check_memberships_by_softmax(model: Any, place: Place) -> None:
+    """The network is as its parameters say, with a row of memberships for each cluster."""
+    check_network(model, place)
+    if model.n_clusters != place.sizes["k"]:
+        place.at("n_clusters").refuse(model.n_clusters, f"{place.sizes['k']}, as weights_ have it")
+    model._check_own()
 
 
 def check_subspaces(model: Any, place: Place) -> None:
@@ -86,7 +97,7 @@ SCHEMAS["ManifoldClustering"] = Schema(
         "sample_shape_": shape("d"),
         "seed_": count(),
         "stage_": one_of("start", "final"),
-        "weights_": network("d", "h", ("cluster_head.",)),
+        "weights_": network("d", "h", perceptron("cluster_head", "h")),
         "eta_": number(above=0.0),
         "eigenvalues_": numbers("?"),
         "codes_": numbers("m h"),
@@ -100,6 +111,19 @@ SCHEMAS["ManifoldClustering"] = Schema(
     },
     parameters={"affinity": one_of(*AFFINITIES), "n_clusters": count(at_least=1)},
     together=check_manifolds,
+)
+SCHEMAS["NMCE"] = Schema(
+    {
+        **D,
+        "sample_shape_": shape("d"),
+        "seed_": count(),
+        "weights_": network("d", "h", {"cluster_head.weight": numbers("k h"), "cluster_head.bias": numbers("k")}),
+        "labels_": whole("n", below="k"),
+        "start_labels_": whole("n", below="k"),
+        **HISTORY,
+    },
+    parameters={"n_clusters": count(at_least=1)},
+    together=check_memberships_by_softmax,
 )
 SCHEMAS["SubspaceClustering"] = Schema(
     {

@@ -118,6 +118,7 @@ ESTIMATORS = fitted(
     "KernelEmbedding",
     "MCR2",
     "ManifoldClustering",
+    "NMCE",
     "Nystrom",
     "RFMClassifier",
     "RFMRegressor",

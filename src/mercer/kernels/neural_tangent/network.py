@@ -1,7 +1,6 @@
 """A network with a scalar head, ready for passes that give each row's gradient in parts."""
 
 import copy
-import warnings
 from collections.abc import Sequence
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.exceptions import InvalidParameterError, NumericalWarning, invalid_parameter
+from mercer.exceptions import InvalidParameterError, NumericalWarning, invalid_parameter, warn_user
 from mercer.kernels.neural_tangent.convolution import Convolution
 from mercer.kernels.neural_tangent.parts import Features, Part
 from mercer.kernels.neural_tangent.places import TRIAL_ROWS, Place, close, places_of
@@ -177,12 +176,11 @@ class TangentNetwork:
             for weight in module.parameters(recurse=False)
         }
         named = ", ".join(sorted({owners[id(weight)] for weight in self.unknown}))
-        warnings.warn(
+        warn_user(
             f"how {named} uses its parameters is not known to the tangent kernel: their gradients are taken row by "
             "row, which is slow. Known are dense layers, convolutions, norms, embeddings, attention, and "
             "parameters that are added or multiplied.",
             NumericalWarning,
-            stacklevel=5,
         )
 
 
