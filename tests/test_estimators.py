@@ -444,7 +444,7 @@ CHANGES = {
     ),
     "TabularModel": (
         {},
-        {"estimator": mercer.KernelDiscriminant("laplace"), "encoder": mercer.TableEncoder(scale=False)},
+        {"estimator": mercer.KernelDiscriminant("matern52"), "encoder": mercer.TableEncoder(scale=False)},
     ),
 }
 # These change where and how the work is done, not what comes out.

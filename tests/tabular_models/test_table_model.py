@@ -13,7 +13,7 @@ from mercer import GPClassifier, GPRegressor, RFMClassifier, RFMRegressor
 from mercer.exceptions import ConvergenceWarning
 from mercer.kernels import Kernel, Laplace
 from mercer.mahalanobis import Mahalanobis
-from mercer.tabular_models import learning
+from mercer.tabular_models import learning, many_rows
 from tests import naive
 from tests.examples_of import labelled, numbers
 
@@ -304,7 +304,7 @@ def test_as_many_landmarks_as_rows_are_one_machine_of_all_rows(few_rows, model):
 
 def test_when_time_is_up_leaves_are_solved_once(few_rows):
     X, y = data_for(RFMRegressor, 120)
-    assert len(RFMRegressor("laplace", **QUICK).fit(X, y).machines_) == learning.PARTITIONS
+    assert len(RFMRegressor("laplace", **QUICK).fit(X, y).machines_) == many_rows.PARTITIONS
     with pytest.warns(ConvergenceWarning, match="was reached"):
         assert len(RFMRegressor("laplace", **QUICK, time_limit=1e-9).fit(X, y).machines_) == 1
 
