@@ -208,6 +208,8 @@ def test_json_is_one_document(folder):
         "data": "new.csv",
         "rows": 20,
         "columns": ["prediction", "lower", "upper"],
+        "unreadable": {},
+        "unseen": {},
         "out": "answer.csv",
     }
 
@@ -254,7 +256,7 @@ def test_one_line_says_what_is_wrong(folder, args, message):
 def test_outputs_are_checked_before_anything_is_computed(folder, monkeypatch):
     done(*CLASSES)
     for module in ("mercer.app.cli.fit", "mercer.app.cli.predict"):
-        monkeypatch.setattr(f"{module}.read_table", lambda path: pytest.fail("the data were read"))
+        monkeypatch.setattr(f"{module}.read_described", lambda *_, **__: pytest.fail("the data were read"))
     assert "create the folder" in failed(*CLASSES[:2], "--target", "dear", "--out", "nowhere/m").stderr
     assert "no ending" in failed("predict", "model.mercer", "new.csv", "--out", "answer").stderr
     assert "is a file that is read" in failed("predict", "model.mercer", "new.csv", "--out", "new.csv").stderr

@@ -40,8 +40,24 @@ SET_NAMES = (
     "uci",
 )
 
-Table = Annotated[Path, typer.Argument(help="A table: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
-Data = Annotated[Path, typer.Argument(help="A table (CSV, TSV, Parquet, Feather, Excel) or a folder of images.")]
+ENDINGS = "CSV, TSV, Parquet, Feather, Excel or JSON lines, by the ending; - is standard input"
+Table = Annotated[
+    list[Path], typer.Argument(metavar="TABLE...", help=f"A table, or several of the same columns: {ENDINGS}.")
+]
+Data = Annotated[
+    list[Path], typer.Argument(metavar="DATA...", help=f"A folder of images; or a table, or several: {ENDINGS}.")
+]
+Kinds = Annotated[
+    list[str] | None,
+    typer.Option("--kinds", metavar="COLUMN=KIND,...", help="Of columns: number, category, text, date, date:%d/%m/%Y."),
+]
+HasHeader = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first row has the names of the columns; else found out."),
+]
+Sheet = Annotated[str | None, typer.Option(help="Of an Excel file: the name of the sheet, or its number from 1.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a text, such as utf-16 or latin-1; else found out.")]
+Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="The decimal mark of numbers in a text: . or ,")]
 Out = Annotated[Path, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
 Model = Annotated[Path, typer.Argument(help="A model that `mercer fit`, `embed` or `cluster` saved.")]
 Save = Annotated[Path | None, typer.Option("--save", help="Also save the model, for new data and for a report.")]
@@ -116,6 +132,11 @@ def fit(
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
     time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -135,8 +156,27 @@ def fit(
             time_limit or None,
             seed,
             as_json,
-            TableOptions(max_mb),
+            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
         )
+
+
+@app.command()
+def inspect(
+    data: Table,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    max_mb: MaxMb = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show how a table is read: how it is written, the kind of each column and why, what is missing, what is odd."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.inspect import run
+
+        run(data, as_json, TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal))
 
 
 @app.command()
@@ -145,6 +185,11 @@ def predict(
     data: Data,
     out: Out,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -154,7 +199,14 @@ def predict(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.predict import run
 
-        run(model, data, out, level, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            model,
+            data,
+            out,
+            level,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -165,6 +217,11 @@ def embed(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -178,7 +235,16 @@ def embed(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.embed import run
 
-        run(data, out, n_components, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            data,
+            out,
+            n_components,
+            tuple(ignore or ()),
+            save,
+            seed,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -189,6 +255,11 @@ def cluster(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -202,7 +273,16 @@ def cluster(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.cluster import run
 
-        run(data, out, n_clusters, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            data,
+            out,
+            n_clusters,
+            tuple(ignore or ()),
+            save,
+            seed,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -280,6 +360,11 @@ def report(
     data: Data,
     out: Annotated[Path, typer.Option(help="The page to write; its name ends in .html.")],
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -292,7 +377,14 @@ def report(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.report import run
 
-        run(model, data, out, seed, as_json, TableOptions(max_mb))
+        run(
+            model,
+            data,
+            out,
+            seed,
+            as_json,
+            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()

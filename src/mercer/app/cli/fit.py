@@ -6,9 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
-from mercer.app.cli.options import PLAIN, TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
-from mercer.app.files.tables import check_columns, check_model_output, read_table
+from mercer.app.files.description import Table
+from mercer.app.files.reading import read_described, warn_of
+from mercer.app.files.tables import check_columns, check_model_output
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.report.words import HEADINGS, score_texts
 from mercer.io import save
@@ -25,7 +27,7 @@ PLURALS = {
 
 
 def run(
-    data: Path,
+    data: list[Path],
     target: str,
     out: Path,
     model: str,
@@ -38,27 +40,29 @@ def run(
     tables: TableOptions = PLAIN,
 ) -> None:
     """Read, fit, save, and print what was found."""
-    check_model_output(out, read=[data])
+    check_model_output(out, read=data)
     workflow = TablePrediction(
         model, task=task, ignore=ignore, test_size=test_size, time_limit=time_limit, random_state=seed
     )
     with notes():
-        frame = read_table(data, max_mb=tables.max_mb)
-        check_columns(frame.columns, [target], "target column")
-        with waiting(f"fitting {len(frame)} rows"):
-            workflow.fit(frame, target)
+        table = read_described(data, tables.reading(), names=[target])
+        warn_of(table.notes)
+        check_columns(table.frame.columns, [target], "target column")
+        with waiting(f"fitting {len(table)} rows"):
+            workflow.fit(table, target)
     save(workflow, out)
     if as_json:
-        print_json(document(workflow, data, len(frame), out))
+        print_json(document(workflow, data, table, out))
     else:
-        show(out_console(), workflow, data, len(frame), out)
+        show(out_console(), workflow, data, len(table), out)
 
 
-def document(workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> dict[str, Any]:
+def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
     """Return all that `show` prints, for programs."""
     return {
-        "data": data,
-        "rows": n_rows,
+        "data": for_programs(data),
+        "rows": len(table),
+        "reading": table.describe(),
         "dropped_rows": workflow.dropped_rows_,
         "target": workflow.target_,
         "task": workflow.task_,
@@ -74,11 +78,11 @@ def document(workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> d
     }
 
 
-def show(console: Console, workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> None:
+def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: int, out: Path) -> None:
     """Print what was read, how good the model is, what was chosen, and what it looks at."""
     kinds = Counter(workflow.kinds_.values())
     listed = ", ".join(f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in kinds.most_common())
-    console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {data}", soft_wrap=True)
+    console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {named(data)}", soft_wrap=True)
     console.print(f"Predicting {workflow.target_}: {workflow.task_}\n", soft_wrap=True)
     if workflow.scores_:
         show_scores(console, workflow)

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.files.tables import check_columns
+from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
 from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
 from mercer.app.projects.table_scores import baseline_scores, classification_scores, regression_scores
@@ -20,7 +21,7 @@ from mercer.checks import check_choice, check_count, check_number, finite_answer
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level, interval_halfwidth
 from mercer.tables import TabularModel, tabular
-from mercer.tables.frames import as_frame, column_names, optional
+from mercer.tables.frames import optional
 from mercer.tabular_models.gp import GPRegressor
 
 # Held-out rows that are kept for a report.
@@ -66,6 +67,9 @@ class TablePrediction(BaseEstimator):
         The inputs.
     kinds_ : dict of str
         The kind of each input; "constant" and "missing" ones are not used, and not needed to predict.
+    readings_, encoder_kinds_ : dict
+        How each column was read (kind, formats of dates, unit, decimal mark), and the kinds that encoders are told: all
+        fits of the model, and its predictions, take columns for the same.
     n_train_, n_test_ : int
         Rows of the fit that was scored, and of its scores.
     dropped_rows_ : int
@@ -121,7 +125,8 @@ class TablePrediction(BaseEstimator):
 
         Parameters
         ----------
-        frame : data frame
+        frame : data frame, or Table of `read_described`
+            The kind of each column is found once, in all rows, where a Table does not say it.
         target_name : str
             The column to predict. Rows in which it is missing are left out.
 
@@ -131,7 +136,8 @@ class TablePrediction(BaseEstimator):
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        frame = self._named(frame)
+        read = table_of_fit(frame)
+        frame = read.frame
         inputs = self._inputs(list(frame.columns), target_name)
         rows = self._rows(frame[target_name], random)
         column = frame[target_name].iloc[rows]
@@ -141,6 +147,8 @@ class TablePrediction(BaseEstimator):
         table = frame[inputs].iloc[rows]
 
         self.task_, self.target_, self.columns_ = task, target_name, inputs
+        self.readings_ = saved_readings(read, [*inputs, target_name])
+        self.encoder_kinds_ = kinds_for_encoder(read, inputs, has_target=True)
         self.n_train_, self.n_test_ = len(rows), 0
         self.scores_: list[dict[str, Any]] = []
         self.held_out_: dict[str, Any] = {}
@@ -209,7 +217,7 @@ class TablePrediction(BaseEstimator):
 
     def _fitted(self, table: Any, y: np.ndarray, seed: int, name: str | None = None) -> TabularModel:
         estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, self.time_limit)
-        return tabular(estimator).fit(table, y)
+        return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
 
     @staticmethod
     def _predict_numbers(model: TabularModel, table: Any, y: np.ndarray | None = None) -> tuple[Any, Any, Any]:
@@ -231,7 +239,7 @@ class TablePrediction(BaseEstimator):
         rows : ndarray of int
             Positions in the table.
         """
-        some = self._named(frame).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
+        some = read_like_fit(frame, self.readings_).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
             return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
@@ -258,7 +266,7 @@ class TablePrediction(BaseEstimator):
         """
         check_is_fitted(self)
         level = check_level(level)
-        frame = self._named(frame)
+        frame = read_like_fit(frame, self.readings_)
         check_columns(
             frame.columns, [name for name in self.columns_ if self.kinds_[name] not in ("constant", "missing")]
         )
@@ -306,13 +314,6 @@ class TablePrediction(BaseEstimator):
             check_number("time_limit", self.time_limit, above=0.0)
         if isinstance(self.ignore, str):
             raise invalid_parameter("ignore", self.ignore, "a sequence of names of columns")
-
-    @staticmethod
-    def _named(frame: Any) -> Any:
-        table = as_frame(frame)
-        if table is None:
-            raise invalid_parameter("frame", type(frame).__name__, "a data frame")
-        return table.set_axis(column_names(table), axis=1)
 
     def _inputs(self, names: list[str], target_name: str) -> list[str]:
         check_columns(names, [target_name], "target column")

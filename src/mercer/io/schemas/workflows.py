@@ -74,7 +74,19 @@ def check_unlabelled(workflow: Any, place: Place) -> None:
         place.refuse(model.n_features_in_, f"a model of the {made} numbers that a row is")
 
 
+READINGS = mapping(
+    text,
+    entries(
+        {
+            "kind": one_of("number", "category", "date", "text", "missing"),
+            "formats": each("?", text),
+            "unit": text,
+            "decimal": one_of(".", ","),
+        }
+    ),
+)
 UNLABELLED: dict[str, Check] = {
+    "readings_": READINGS,
     "reads": one_of("table", "images"),
     "n_rows_": count("n", at_least=1),
     "encoder_": maybe(fitted("TableEncoder")),
@@ -88,6 +100,8 @@ SCHEMAS["TablePrediction"] = Schema(
         "task_": one_of("regression", "classification"),
         "target_": text,
         "columns_": texts("d"),
+        "readings_": READINGS,
+        "encoder_kinds_": KINDS,
         "dropped_rows_": count(),
         "n_train_": count(),
         "n_test_": count(),
