@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import NamedTuple
 
-from mercer.app.files.numbers_in_text import is_plain_number
+from mercer.app.files.numbers_in_text import is_plain_number, read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
 WHITESPACE = r"\s+"
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", WHITESPACE: "spaces"}
-# Records that are looked at, and the share of them that must have as many fields as most have.
-MOST_RECORDS, SHARE_ALIKE = 500, 0.8
+# Records that are looked at, and those whose fields are.
+MOST_RECORDS, MOST_CLEAN = 500, 100
 # A quote behind a backslash, in the middle of a field.
 ESCAPED_QUOTE = re.compile(r'\\"(?!\s*(?:[,;\t|]|$))', re.MULTILINE)
 # A field in single quotes that holds what would otherwise separate.
@@ -41,7 +41,9 @@ class Dialect(NamedTuple):
 
 
 def find_dialect(text: str, usual: str | None, is_whole: bool = True) -> Dialect:
-    """Return how a text is cut into fields: the usual delimiter where it serves, or the one with which records agree.
+    """Return how a text is cut into fields: with the delimiter that gives most records as many fields, and clean ones.
+
+    Of two that serve alike, the usual one is taken.
 
     Parameters
     ----------
@@ -54,30 +56,19 @@ def find_dialect(text: str, usual: str | None, is_whole: bool = True) -> Dialect
     """
     quote = "'" if '"' not in text and SINGLE_QUOTED.search(text) else '"'
     escape = "\\" if ESCAPED_QUOTE.search(text) else None
-    best, most = None, (0.0, 0)
-    for delimiter in dict.fromkeys([usual, *DELIMITERS] if usual else DELIMITERS):
+    best, most = None, (0.0, False, 0)
+    for delimiter in DELIMITERS:
         found = Dialect(delimiter, quote, escape)
-        counts = [len(record) for record in records_of(text, found, is_whole)]
-        if not counts:
-            continue
-        usual_count, alike = Counter(counts).most_common(1)[0]
+        records = records_of(text, found, is_whole)
+        counts = [len(record) for record in records]
+        usual_count, alike = Counter(counts).most_common(1)[0] if counts else (1, 0)
         if usual_count < 2:  # a delimiter in some lines alone is a sign within texts
             continue
-        share = alike / len(counts)
-        if delimiter == usual and share >= SHARE_ALIKE:
-            return found._replace(width=max(counts))
-        if (round(share, 2), usual_count) > most:
-            best, most = found._replace(width=max(counts)), (round(share, 2), usual_count)
-    if best is not None and most[0] >= SHARE_ALIKE:
-        return best
-    spaced = _by_spaces(text, is_whole)
-    if best is None and spaced is not None:
-        return spaced
-    if best is not None:
-        return best
-    delimiter = usual or ","
-    counts = [len(record) for record in records_of(text, Dialect(delimiter, quote, escape), is_whole)]
-    return Dialect(delimiter, quote, escape, max(counts, default=1))
+        quality = round(alike / len(counts) * _share_of_clean(records), 2)
+        if (quality, delimiter == usual, usual_count) > most:
+            best, most = found._replace(width=max(counts)), (quality, delimiter == usual, usual_count)
+    spaced = _by_spaces(text, is_whole) if best is None else None
+    return best or spaced or Dialect(usual or ",", quote, escape)
 
 
 def records_of(text: str, dialect: Dialect, is_whole: bool = True, most: int = MOST_RECORDS) -> list[list[str]]:
@@ -112,6 +103,17 @@ def records_of(text: str, dialect: Dialect, is_whole: bool = True, most: int = M
         if len(records) > most:
             return records[:most]
     return records if is_whole or len(records) < 2 else records[:-1]
+
+
+def _share_of_clean(records: Sequence[Sequence[str]]) -> float:
+    """Return the share of fields that are not cut wrongly: numbers, and texts in which nothing else separates."""
+    fields = [field for record in records[:MOST_CLEAN] for field in record]
+    clean = sum(not any(mark in field for mark in DELIMITERS) or _is_number(field) for field in fields)
+    return clean / max(1, len(fields))
+
+
+def _is_number(field: str) -> bool:
+    return any(read_numbers([field.strip()], mark).readable[0] for mark in ".,")
 
 
 def _by_spaces(text: str, is_whole: bool) -> Dialect | None:
