@@ -650,8 +650,8 @@ NASTY = [
         "a sheet that is not there",
         "t.xlsx",
         excel(First=[["c"], [1]]),
-        error="no sheet 'Frist' .nearest: 'First'.",
-        options={"sheet": "Frist"},
+        error="no sheet 'Firs' .nearest: 'First'.",
+        options={"sheet": "Firs"},
     ),
     Nasty(
         "Excel without names",

@@ -43,6 +43,23 @@ def decimal_evidence(columns: Iterable[Any]) -> str | None:
     return None if only["."] == only[","] else max(only, key=lambda mark: only[mark])
 
 
+def with_decimal_points(column: Any) -> Any:
+    """Return a column of texts in which numbers with decimal commas are written with points, if most of it is such."""
+    texts = Texts(column)
+    numbers = read_numbers(texts.different, ",")
+    present = texts.present(weak=False)
+    if not _is_enough(texts, present[numbers.readable[present]], present[~numbers.readable[present]]):
+        return column
+    written = [
+        f"{value!r} {unit}".strip() if is_number else text
+        for text, value, unit, is_number in zip(
+            texts.different, numbers.values.tolist(), numbers.units, numbers.readable, strict=True
+        )
+    ]
+    series = optional("pandas", "a table").Series
+    return series(texts.spread(np.array([*written, None], dtype=object)[:-1], None), index=column.index, dtype=object)
+
+
 def read_texts(name: str, column: Any, asked: ColumnReading | None, marks: Marks) -> Column:
     """Return a column of texts with its kind.
 

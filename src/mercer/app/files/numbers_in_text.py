@@ -10,7 +10,7 @@ import numpy as np
 GAPS = "'’_ \u00a0\u2009\u202f"
 MINUS = str.maketrans({"−": "-", "–": "-"})
 MONEY = "$€£¥₹₽₩₪฿₫₴₺¢"
-CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|BRL|ZAR|US\\$|R\\$|kr"
+CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|BRL|US\\$|R\\$|kr"
 UNIT = rf"[%‰°µμ{MONEY}a-zA-ZΩÅ](?:[%‰°µμ/²³·^. {MONEY}-]|[^\W\d_]){{0,14}}[23]?"
 # Beyond these digits neighbours have one float: the text is an identifier.
 MOST_DIGITS = 15

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from mercer.app.files.column import ColumnReading
 from mercer.app.files.columns import read_column
-from mercer.app.files.columns_of_texts import decimal_evidence
+from mercer.app.files.columns_of_texts import decimal_evidence, with_decimal_points
 from mercer.app.files.description import FileFacts, Table
 from mercer.app.files.limits import most_bytes
 from mercer.app.files.raw_tables import RawTable, read_raw
@@ -131,8 +131,7 @@ def _typed(
             raise DataFileError(
                 f"--kinds names the column {name!r}{nearest(name, there)}, and the table has {listed(there)}."
             )
-    texts = (frame[name] for name in frame.columns if frame[name].dtype.kind == "O")
-    decimal = options.decimal or decimal_evidence(texts)
+    decimal = options.decimal or decimal_evidence(_texts_of(frame))
     columns = [
         read_column(name, frame[name], kinds.get(name, readings.get(name)), decimal, commas_are_decimal)
         for name in frame.columns
@@ -155,5 +154,17 @@ def _together(raws: Sequence[RawTable]) -> Any:
             )
     if len(raws) == 1:
         return first.frame
-    pandas = optional("pandas", "reading tables", "files")
-    return pandas.concat([raw.frame[list(first.frame.columns)] for raw in raws], ignore_index=True)
+    frames = [raw.frame[list(first.frame.columns)] for raw in raws]
+    marks = [decimal_evidence(_texts_of(frame)) for frame in frames]
+    if {".", ","} <= set(marks):  # each file may have its own, but a column has one
+        frames = [
+            frame.assign(**{text.name: with_decimal_points(text) for text in _texts_of(frame)})
+            if mark == ","
+            else frame
+            for frame, mark in zip(frames, marks, strict=True)
+        ]
+    return optional("pandas", "reading tables", "files").concat(frames, ignore_index=True)
+
+
+def _texts_of(frame: Any) -> list[Any]:
+    return [frame[name] for name in frame.columns if frame[name].dtype.kind == "O"]
