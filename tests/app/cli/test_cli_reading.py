@@ -113,7 +113,7 @@ def test_inspect_says_how_a_table_is_read(tmp_path):
     out = result.stdout
     assert "t.csv: CSV, semicolons, UTF-8, names in the first row" in out
     assert "60 rows and 5 columns" in out
-    assert "'large' in row 6 cannot be read as a number and count as missing" in " ".join(out.split())
+    assert "'large' in row 6 cannot be read as a number and counts as missing" in " ".join(out.split())
     for word in ("unreadable", "Zürich", "dates as %Y-%m-%d", f"{houses()['year'].min()} to {houses()['year'].max()}"):
         assert word in out, word
     described = json.loads(done("inspect", "t.csv", "--json").stdout)
@@ -209,7 +209,7 @@ def test_new_rows_are_read_as_those_of_the_fit(tmp_path):
     new.to_csv("new.csv", index=False)
     result = done("predict", "m.mercer", "new.csv", "--out", "o.csv")
     assert "Not seen in the fit: 3 rows have another city, such as 'Lima'" in result.stdout
-    assert "note: column 'size': 'big' in row 3 cannot be read as a number and count as missing." in result.stderr
+    assert "note: column 'size': 'big' in row 3 cannot be read as a number and counts as missing." in result.stderr
     document = json.loads(done("predict", "m.mercer", "new.csv", "--out", "o.csv", "--json").stdout)
     assert document["unseen"] == {"city": 3}
     assert document["unreadable"] == {"size": 1}

@@ -347,7 +347,7 @@ NASTY = [
         AB,
         5,
         {"a": [1.5, 2.5, None]},
-        note="'three' in row 3 cannot be read as a number and count as missing",
+        note="'three' in row 3 cannot be read as a number and counts as missing",
     ),
     Nasty(
         "few numbers among words",

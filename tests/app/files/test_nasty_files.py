@@ -48,6 +48,15 @@ def test_a_file_is_read_as_a_person_would(nasty, tmp_path):
         assert letter in {"number": "biuf", "date": "M", "category": "O", "text": "O", "missing": "Of"}[kind]
 
 
+def test_dates_of_new_rows_may_be_written_otherwise_if_they_mean_one_day(tmp_path):
+    (tmp_path / "fit.csv").write_text("d,a\n31.01.2024,1\n01.02.2024,2\n")
+    (tmp_path / "new.csv").write_text("d,a\n2024-02-03,1\n04.03.2024,2\n05/06/2024,3\n")
+    readings = read_described(tmp_path / "fit.csv").readings
+    new = read_described(tmp_path / "new.csv", names=["d", "a"], readings=readings)
+    assert new.frame["d"].tolist()[:2] == [pd.Timestamp(2024, 2, 3), pd.Timestamp(2024, 3, 4)]
+    assert new.unreadable == {"d": 1}  # the fifth of June, or the sixth of May
+
+
 def test_there_are_many():
     assert len(NASTY) >= 60
     assert len({nasty.title for nasty in NASTY}) == len(NASTY)
