@@ -650,8 +650,8 @@ NASTY = [
         "a sheet that is not there",
         "t.xlsx",
         excel(First=[["c"], [1]]),
-        error="no sheet 'Firs' .nearest: 'First'.",
-        options={"sheet": "Firs"},
+        error="no sheet 'Third'.*it has 'First'",
+        options={"sheet": "Third"},
     ),
     Nasty(
         "Excel without names",

@@ -129,6 +129,12 @@ def fit(
     model: Annotated[ModelName, typer.Option(help="auto: gp for numbers, the better for classes.")] = ModelName.auto,
     task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
     ignore: Ignore = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="How rows to score on are chosen: auto, random, time, time:COLUMN or group:COLUMN."
+        ),
+    ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
     time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
     seed: Seed = 0,
@@ -152,6 +158,7 @@ def fit(
             model.value,
             task.value,
             tuple(ignore or ()),
+            split,
             test_size,
             time_limit or None,
             seed,

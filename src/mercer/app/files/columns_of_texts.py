@@ -205,9 +205,8 @@ def _dates(name: str, texts: Texts, index: Any, asked: ColumnReading | None, not
             formats, own = _in_order(name, texts, places, formats)
     elif asked is not None:
         # What is written otherwise than in the fit is read too, where it can mean one day only.
-        unread = [
-            text for text, date in zip(some, read_dates([*some, None], formats)[:-1].notna(), strict=True) if not date
-        ]
+        is_read = read_dates([*some, None], formats)[:-1].notna()
+        unread = [text for text, known in zip(some, is_read, strict=True) if not known]
         formats += [form for form in find_formats(unread) if swapped(form) is None]
     if not formats and asked is None:
         return None
@@ -330,10 +329,8 @@ def _column(
     if n_wrong:
         rows = ", ".join(f"{shown(text, 60)} in row {row}" for row, text in examples)
         more = f" and {n_wrong - len(examples)} more" if n_wrong > len(examples) else ""
-        notes = [
-            *notes,
-            f"column {name!r}: {rows}{more} cannot be read as a {reading.kind} and {'counts' if n_wrong == 1 else 'count'} as missing.",
-        ]
+        count = "counts" if n_wrong == 1 else "count"
+        notes = [*notes, f"column {name!r}: {rows}{more} cannot be read as a {reading.kind} and {count} as missing."]
     return Column(name, series, reading, reason, int(series.isna().sum()) - n_wrong, n_wrong, examples, notes)
 
 

@@ -63,11 +63,14 @@ class Table:
     columns : list of Column
     files : list of FileFacts
         Empty for a data frame that comes from no file.
+    asked : set of str
+        Columns whose kinds were given.
     """
 
     frame: Any
     columns: list[Column]
     files: list[FileFacts] = field(default_factory=list)
+    asked: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.frame)

@@ -138,7 +138,7 @@ def _typed(
     ]
     pandas = optional("pandas", "reading tables", "files")
     typed = pandas.DataFrame({column.name: column.values for column in columns}, index=frame.index)
-    return Table(typed, columns, files)
+    return Table(typed, columns, files, frozenset(kinds))
 
 
 def _together(raws: Sequence[RawTable]) -> Any:
