@@ -48,24 +48,20 @@ def find_leaks(frame: Any, kinds: Mapping[str, str], y: np.ndarray) -> dict[str,
 
 def _explained(column: Any, kind: str, Y: np.ndarray) -> float:
     """Return how much of the target one column predicts: R^2, or the mean recall of the classes."""
-    by_value = _explained_by_value(column, Y)
-    if kind not in ("number", "date") or column.dtype.kind not in "iufM":
-        return by_value
-    known = column.notna().to_numpy()
-    if known.sum() < FEWEST_ROWS or known.mean() < 0.5:
-        return by_value
-    return max(by_value, _explained_by_order(times_of(column), Y))
-
-
-def _explained_by_value(column: Any, Y: np.ndarray) -> float:
-    """Predict a row from the others with the same value; missing is a value."""
     texts = column.astype(object).where(column.notna(), None)
-    codes, different = optional("pandas", "a table").factorize(texts, use_na_sentinel=False)
-    if len(different) == 1 or 2 * len(different) > len(codes):
-        # Few rows share a value; but whether it is missing may say all.
-        codes = column.isna().to_numpy().astype(int)
-        if codes.min() == codes.max():
-            return 0.0
+    codes, _ = optional("pandas", "a table").factorize(texts, use_na_sentinel=False)
+    known = column.notna().to_numpy()
+    # Whether it is missing may say all: a day of cancellation is known of those who have cancelled.
+    shares = [_explained_by_value(np.asarray(codes), Y), _explained_by_value(known.astype(int), Y)]
+    if kind in ("number", "date") and column.dtype.kind in "iufM" and known.mean() >= 0.5:
+        shares.append(_explained_by_order(times_of(column), Y))
+    return max(shares)
+
+
+def _explained_by_value(codes: np.ndarray, Y: np.ndarray) -> float:
+    """Predict a row from the others with the same value; those that are alone with it by the mean of all."""
+    if codes.min() == codes.max():
+        return 0.0
     sizes = np.bincount(codes).astype(np.float64)
     sums = np.stack([np.bincount(codes, weights=y) for y in Y.T], axis=1)
     others = np.maximum(sizes[codes] - 1.0, 1.0)[:, None]
