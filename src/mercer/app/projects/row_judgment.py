@@ -15,6 +15,8 @@ from mercer.app.projects.table_split import SplitPlan
 from mercer.exceptions import DataFileError, invalid_parameter
 from mercer.tables.frames import optional
 
+# A share of copies from which on they are spoken of; fewer are kept together all the same.
+LEAST_COPIES = 0.02
 SPLITS = ("auto", "random", "time", "group")
 
 
@@ -103,7 +105,9 @@ def judge_rows(
     copies = find_copies(frame[list(rest)])
     if copies is not None:
         n_copies = len(copies) - len(np.unique(copies))
-        findings.append(Finding("copies", "", f"{n_copies} of {len(copies)} rows are copies of others in all inputs."))
+        if n_copies >= LEAST_COPIES * len(copies):
+            text = f"{n_copies} of {len(copies)} rows are copies of others in all inputs: they are left out together."
+            findings.append(Finding("copies", "", text))
     numbers = _one_column_a_class(y) if is_class else y.astype(np.float64)
     plan = _plan(how, column, frame, kinds, numbers, groups, copies, set(identifiers))
     if plan.kind == "time" and how == "auto":

@@ -4,14 +4,21 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold, cross_val_predict
 
 from mercer.app.projects.identifiers import is_time
 
 # Different times, and the share of steps that go forward, from which on rows are in the order of a column.
 FEWEST_TIMES, SHARE_FORWARD = 10, 0.99
+# A target that goes one way in this share of the steps is sorted, within groups of rows at least.
+SHARE_SORTED = 0.75
 # What inputs leave unexplained is alike in rows that follow each other: correlation, and in standard errors.
-LEAST_CORRELATION, LEAST_ERRORS, FEWEST_ROWS = 0.2, 5.0, 50
+LEAST_CORRELATION, LEAST_ERRORS, FEWEST_ROWS = 0.3, 5.0, 50
+# Levels of a category that are looked at, and classes for which trees are grown.
+MOST_LEVELS, MOST_CLASSES = 10, 3
+N_TREES = 50
 
 
 class TimeOrder(NamedTuple):
@@ -51,9 +58,13 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
     Y = y[:, None] if y.ndim == 1 else y
     if len(Y) < FEWEST_ROWS or set(ordered) - skip or _is_sorted(Y):
         return None  # sorted by an input, or by the target: that is no time
-    correlation = _correlation_of_neighbours(_unexplained(frame, kinds, Y, skip))
-    if correlation < max(LEAST_CORRELATION, LEAST_ERRORS / np.sqrt(len(Y))):
-        return None
+    X = _as_numbers(frame, kinds, skip)
+    # A linear model is quick; what it leaves may be due to its stiffness, and then trees explain it.
+    for model in (_linear, _trees):
+        predicted = model(X, Y)
+        correlation = _correlation_of_neighbours(Y[:, : predicted.shape[1]] - predicted)
+        if correlation < max(LEAST_CORRELATION, LEAST_ERRORS / np.sqrt(len(Y))):
+            return None
     reason = f"rows that follow each other are alike beyond their inputs (correlation {correlation:.2f})"
     return TimeOrder(None, np.arange(len(Y), dtype=np.float64), reason)
 
@@ -77,17 +88,17 @@ def _goes_one_way(column: Any, kind: str) -> bool:
 
 
 def _is_sorted(Y: np.ndarray) -> bool:
-    """Whether the rows are sorted by the target, or have its classes one after the other."""
+    """Whether the rows are sorted by the target, maybe in pieces, or have its classes one after the other."""
     if Y.shape[1] == 1:
         steps = np.diff(Y[:, 0])
-        return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) >= SHARE_FORWARD)
+        return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) >= SHARE_SORTED)
     changes = int((np.diff(Y.argmax(axis=1)) != 0).sum())
     return changes <= 2 * Y.shape[1]
 
 
-def _unexplained(frame: Any, kinds: Mapping[str, str], Y: np.ndarray, skip: set[str]) -> np.ndarray:
-    """Return what a linear model of the numbers and of the frequent categories leaves of the target."""
-    columns = []
+def _as_numbers(frame: Any, kinds: Mapping[str, str], skip: set[str]) -> np.ndarray:
+    """Return the numbers, standardized and without holes, and the frequent categories of the inputs."""
+    columns = [np.zeros(len(frame))]
     for name, kind in kinds.items():
         if name in skip:
             continue
@@ -96,12 +107,19 @@ def _unexplained(frame: Any, kinds: Mapping[str, str], Y: np.ndarray, skip: set[
             values = np.where(np.isnan(values), np.nanmedian(values) if not np.isnan(values).all() else 0.0, values)
             columns.append((values - values.mean()) / (values.std() or 1.0))
         elif kind == "category":
-            for level in frame[name].value_counts().index[:10]:
+            for level in frame[name].value_counts().index[:MOST_LEVELS]:
                 columns.append((frame[name] == level).to_numpy(dtype=np.float64))
-    if not columns:
-        return Y - Y.mean(axis=0)
-    X = np.stack(columns, axis=1)
-    return Y - Ridge(alpha=1.0).fit(X, Y).predict(X).reshape(Y.shape)
+    return np.stack(columns, axis=1)
+
+
+def _linear(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    return Ridge(alpha=1.0).fit(X, Y).predict(X).reshape(Y.shape)
+
+
+def _trees(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return what boosted trees predict for rows that they have not learned from."""
+    trees, folds = HistGradientBoostingRegressor(max_iter=N_TREES, random_state=0), KFold(5, shuffle=True, random_state=0)
+    return np.stack([cross_val_predict(trees, X, y, cv=folds) for y in Y.T[:MOST_CLASSES]], axis=1)
 
 
 def _correlation_of_neighbours(residuals: np.ndarray) -> float:
