@@ -533,6 +533,14 @@ NASTY = [
         note="'03/04/2024' is read as 04 March 2024; --kinds 'd=date:%d/%m/%Y'",
     ),
     Nasty(
+        "days that may be months, and one that is neither",
+        "t.csv",
+        lines("d,a", "soon,1", "03/04/2024,1", "01/02/2024,2", "05/06/2024,2", "07/08/2024,2"),
+        {"d": DATE, "a": NUMBER},
+        5,
+        note="'03/04/2024' is read as 04 March 2024",
+    ),
+    Nasty(
         "days in the order of time",
         "t.csv",
         lines("d,a", "01/02/2024,1", "03/02/2024,2", "01/03/2024,2"),

@@ -127,7 +127,7 @@ def show_findings(console: Console, workflow: TablePrediction) -> None:
     if told:
         console.print("Worth a look", style="bold")
         for text in told:
-            console.print(indented(text))
+            console.print(indented(text[:1].upper() + text[1:]))
         console.print()
 
 

@@ -257,7 +257,9 @@ def _in_order(name: str, texts: Texts, places: np.ndarray, formats: list[str]) -
     chosen = other if follow[other] and not follow[formats[0]] else formats[0]
     if follow[formats[0]] != follow[other]:
         return [chosen], []
-    open_one = next(i for i in range(len(some)) if dates[other].iloc[i] != dates[chosen].iloc[i])
+    # Both read the same texts; where they read them alike, day and month are one number.
+    differ = (dates[other] != dates[chosen]) & dates[chosen].notna()
+    open_one = int(np.flatnonzero(differ.to_numpy())[0])
     return [chosen], [
         f"column {name!r}: {some[open_one]!r} is read as {dates[chosen].iloc[open_one]:%d %B %Y}; "
         f"--kinds '{name}=date:{other}' takes day and month the other way round."

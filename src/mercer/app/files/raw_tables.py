@@ -1,5 +1,6 @@
 """From a file to named columns of texts or values, before anybody asks what they mean."""
 
+import errno
 import json
 import re
 from collections.abc import Sequence
@@ -61,8 +62,10 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
     except (DataFileError, InvalidParameterError):
         raise
     except Exception as error:  # readers raise whatever their engines do
-        # An OSError with a number is the system's: no permission, no such disk. Others are about the content.
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno is not None):
+        # An OSError with a number is the system's: no permission, no such disk. Others are about the content, and so is
+        # a place in the file that cannot be.
+        is_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+        if is_system or isinstance(error, MemoryError):
             raise
         reason = escaped(shortened((str(error).strip().splitlines() or [type(error).__name__])[0]))
         raise _not_of_its_kind(source, reason) from error

@@ -37,12 +37,16 @@ def find_leaks(frame: Any, kinds: Mapping[str, str], y: np.ndarray) -> dict[str,
     for name, kind in kinds.items():
         share, bar = _explained(frame[name], kind, Y), GIVES_NUMBERS_AWAY if Y.shape[1] == 1 else GIVES_CLASSES_AWAY
         if share >= bar:
-            found[name] = f"it predicts {share:.1%} of the target by itself: is it known before?"
+            found[name] = (
+                f"by itself it predicts {share:.1%} of it. Is it known before? --ignore {name!r} leaves it out."
+            )
     dates = [name for name, kind in kinds.items() if kind == "date" and name not in found][:MOST_DATES]
     for first, second in combinations(dates, 2):
         days = (times_of(frame[second]) - times_of(frame[first])) / 86_400e6
         if _explained_by_order(days, Y) >= (GIVES_NUMBERS_AWAY if Y.shape[1] == 1 else GIVES_CLASSES_AWAY):
-            found[second] = f"with {first!r} it gives the target away, by the days between them: is it known before?"
+            found[second] = (
+                f"the days from {first!r} to it predict it. Is it known before? --ignore {second!r} leaves it out."
+            )
     return found
 
 

@@ -111,7 +111,7 @@ def judge_rows(
     numbers = _one_column_a_class(y) if is_class else y.astype(np.float64)
     plan = _plan(how, column, frame, kinds, numbers, groups, copies, set(identifiers))
     if plan.kind == "time" and how == "auto":
-        findings.append(Finding("time", plan.column or "", f"{plan.reason}: the last rows are left out."))
+        findings.append(Finding("time", plan.column or "", f"{plan.reason}: the last ones are left out."))
     if plan.kind == "group" and how == "auto":
         text = f"column {plan.column!r} names groups of rows and is left out as an input: {plan.reason}."
         findings.append(Finding("group", plan.column or "", text))

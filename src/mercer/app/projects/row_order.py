@@ -118,7 +118,10 @@ def _linear(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def _trees(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Return what boosted trees predict for rows that they have not learned from."""
-    trees, folds = HistGradientBoostingRegressor(max_iter=N_TREES, random_state=0), KFold(5, shuffle=True, random_state=0)
+    trees, folds = (
+        HistGradientBoostingRegressor(max_iter=N_TREES, random_state=0),
+        KFold(5, shuffle=True, random_state=0),
+    )
     return np.stack([cross_val_predict(trees, X, y, cv=folds) for y in Y.T[:MOST_CLASSES]], axis=1)
 
 
