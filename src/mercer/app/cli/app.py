@@ -378,7 +378,7 @@ def report(
 ) -> None:
     """Write what a model has found as one HTML page: how good, how sure, where wrong, by what; or a map to explore.
 
-    DATA are best those of the fit: its held-out rows are then shown with their inputs. Others are predicted anew. The
+    DATA are best those of the fit: its rows left out are then shown with their inputs. Others are predicted anew. The
     page is one file, and loads nothing from elsewhere.
     """
     with for_people(debug=debug, as_json=as_json):
