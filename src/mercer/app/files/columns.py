@@ -38,14 +38,16 @@ def read_column(
         typed = _typed(name, column, asked)
         if typed is not None:
             return typed
+    marks = Marks(decimal, commas_are_decimal)
+    if column.dtype.kind == "O" and str(column.dtype) != "object":  # a type of texts
+        return _with_note_of_unit(read_texts(name, column, asked, marks), wanted)
     values = column.astype(object)
     present = values.dropna()
     if len(present) and all(isinstance(value, date) for value in present) and _is_open(asked, "date"):
         several_zones = len({getattr(value, "tzinfo", None) for value in present}) > 1
         dates = optional("pandas", "a table").to_datetime(values, utc=several_zones)
         return Column(name, dates.rename(name), ColumnReading("date"), "dates", int(dates.isna().sum()))
-    read = read_texts(name, _as_texts(name, values), asked, Marks(decimal, commas_are_decimal))
-    return _with_note_of_unit(read, wanted)
+    return _with_note_of_unit(read_texts(name, _as_texts(name, values), asked, marks), wanted)
 
 
 def _with_note_of_unit(column: Column, wanted: ColumnReading | str | None) -> Column:

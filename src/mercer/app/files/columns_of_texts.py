@@ -19,8 +19,8 @@ TRUTHS = {"true": True, "false": False}
 MOST_STRAY, FEWEST_READ, FEWEST_DISTINCT = 0.1, 4, 10
 # From this share on it is said that most values look like numbers or dates, where the column is read as something else.
 WORTH_A_NOTE = 0.5
-# Different texts of a column that are asked for the decimal mark.
-MOST_ASKED = 500
+# Rows and different texts of a column that are asked for the decimal mark.
+MOST_ROWS_ASKED, MOST_ASKED = 10_000, 500
 
 
 class Marks(NamedTuple):
@@ -34,7 +34,7 @@ def decimal_evidence(columns: Iterable[Any]) -> str | None:
     """Return the decimal mark that most numbers in columns of texts can only be read with; None if nothing tells."""
     only = {".": 0, ",": 0}
     for column in columns:
-        texts = Texts(column)
+        texts = Texts(column.head(MOST_ROWS_ASKED))
         some = [texts.different[i] for i in texts.present(weak=False)[:MOST_ASKED]]
         with_point, with_comma = (read_numbers(some, mark).readable for mark in ".,")
         if max(with_point.sum(), with_comma.sum()) >= WORTH_A_NOTE * len(some):
@@ -101,10 +101,9 @@ def _as_asked(name: str, texts: Texts, index: Any, asked: ColumnReading, marks: 
 
 
 def _truths(name: str, texts: Texts, index: Any) -> Column | None:
-    present = texts.present(weak=True)
-    truth: list[Any] = [TRUTHS.get(text.casefold()) for text in texts.different]
-    if any(truth[i] is None for i in present):
+    if any(texts.different[i].casefold() not in TRUTHS for i in texts.present(weak=True)):
         return None
+    truth: list[Any] = [TRUTHS.get(text.casefold()) for text in texts.different]
     values = texts.spread(np.array([*truth, None], dtype=object)[:-1], None)
     missing = int(sum(value is None for value in values))
     series = optional("pandas", "a table").Series(values.astype(object), index=index, name=name)
@@ -115,8 +114,10 @@ def _truths(name: str, texts: Texts, index: Any) -> Column | None:
 def _codes(name: str, texts: Texts, index: Any) -> Column | None:
     """Return digits that are no amounts, such as post codes with leading zeros, as strings."""
     present = [texts.different[i] for i in texts.present(weak=False)]
+    if not all(text.isdigit() for text in present):
+        return None
     code = next((text for text in present if is_code(text)), None)
-    if code is None or are_compact(present) or not all(text.isdigit() for text in present):
+    if code is None or are_compact(present):
         return None
     why = "leading zeros" if code.startswith("0") else "more digits than numbers keep"
     return _strings(name, texts, index, None, [], reason=f"codes, not amounts: {why}, such as {code!r}")

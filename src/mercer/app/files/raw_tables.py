@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from mercer.app.files.description import FileFacts
 from mercer.app.files.dialects import NAMES as DELIMITERS
 from mercer.app.files.dialects import WHITESPACE, Dialect, find_dialect, records_of
@@ -305,7 +307,9 @@ def _name(cell: Any, place: int) -> str:
 
 
 def _is_empty(column: Any) -> Any:
-    return column.isna() | (column.astype(object).map(lambda v: isinstance(v, str) and not v.strip()).astype(bool))
+    if column.dtype.kind == "O" and str(column.dtype) != "object":
+        return column.isna() | (column.str.strip() == "")
+    return column.isna() | column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)
 
 
 def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
@@ -314,7 +318,7 @@ def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
     n_filled = body.shape[1] - empty.sum(axis=1).to_numpy()
     keep = n_filled > 0
     n_blank = int((~keep).sum())
-    rows = [i for i in range(len(body)) if keep[i]]
+    rows = np.flatnonzero(keep).tolist()
     below: list[str] = []
     while len(rows) > 3 and len(below) < MOST_BELOW and body.shape[1] > 1:
         last = rows[-1]
@@ -326,7 +330,7 @@ def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
             break
         below.insert(0, " ".join(cells))
         rows.pop()
-    return body.iloc[rows], n_blank, below
+    return (body if len(rows) == len(body) else body.iloc[rows]), n_blank, below
 
 
 def _check_names(names: list[str], path: str) -> None:

@@ -17,10 +17,13 @@ class Texts:
 
     def __init__(self, column: Any) -> None:
         pandas = optional("pandas", "reading tables", "files")
-        stripped = column.astype(object).map(lambda value: value.strip(PADDING) if isinstance(value, str) else None)
-        codes, different = pandas.factorize(stripped.to_numpy(dtype=object))
+        if column.dtype.kind == "O" and str(column.dtype) != "object":
+            stripped = column.str.strip(PADDING)  # a type of texts, which pandas handles as a whole
+        else:
+            stripped = column.map(lambda value: value.strip(PADDING) if isinstance(value, str) else None)
+        codes, different = pandas.factorize(stripped)
         self.codes = np.asarray(codes)
-        self.different: list[str] = [str(text) for text in different]
+        self.different: list[str] = np.asarray(different, dtype=object).tolist()
         self.counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.different))
         self.missing = np.array([text in MISSING for text in self.different], dtype=bool)
         self.weak = np.array([text in MISSING_AMONG_NUMBERS for text in self.different], dtype=bool)
