@@ -25,8 +25,7 @@ def find_copies(inputs: Any) -> np.ndarray | None:
     pandas = optional("pandas", "a table")
     if not inputs.shape[1]:
         return None
-    hashes = pandas.util.hash_pandas_object(inputs.astype(object).where(inputs.notna(), None).astype(str), index=False)
-    codes, different = pandas.factorize(hashes)
+    codes, different = pandas.factorize(pandas.util.hash_pandas_object(inputs, index=False))
     if len(different) == len(codes):
         return None
     most = max(int(inputs[name].nunique()) for name in inputs.columns)

@@ -19,6 +19,8 @@ LEAST_CORRELATION, LEAST_ERRORS, FEWEST_ROWS = 0.3, 5.0, 50
 # Levels of a category that are looked at, and classes for which trees are grown.
 MOST_LEVELS, MOST_CLASSES = 10, 3
 N_TREES = 50
+# Rows, the first ones, of which neighbours are compared.
+MOST_ROWS = 10_000
 
 
 class TimeOrder(NamedTuple):
@@ -58,7 +60,8 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
     Y = y[:, None] if y.ndim == 1 else y
     if len(Y) < FEWEST_ROWS or set(ordered) - skip or _is_sorted(Y):
         return None  # sorted by an input, or by the target: that is no time
-    X = _as_numbers(frame, kinds, skip)
+    Y = Y[:MOST_ROWS]
+    X = _as_numbers(frame.iloc[:MOST_ROWS], kinds, skip)
     # A linear model is quick; what it leaves may be due to its stiffness, and then trees explain it.
     for model in (_linear, _trees):
         predicted = model(X, Y)
