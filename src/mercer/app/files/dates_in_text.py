@@ -1,7 +1,7 @@
 """Dates as people write them: which formats the texts of a column have, and what they may mean."""
 
 import re
-from datetime import datetime
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,22 @@ SWAPPED = {
     "%d/%m/": "%m/%d/",
     "%d-%m-%Y": "%m-%d-%Y",
     "%m-%d-%Y": "%d-%m-%Y",
+}
+SHAPES = {
+    "%Y": r"\d{4}",
+    "%y": r"\d{2}",
+    "%m": r"\d{1,2}",
+    "%d": r"\d{1,2}",
+    "%b": r"[^\W\d_]{3,4}",
+    "%B": r"[^\W\d_]{3,9}",
+    "%a": r"[^\W\d_]{3}",
+    "%H": r"\d{1,2}",
+    "%I": r"\d{1,2}",
+    "%M": r"\d{1,2}",
+    "%S": r"\d{1,2}",
+    "%f": r"\d{1,9}",
+    "%p": r"[AaPp][Mm]",
+    "%z": r"(?:Z|[+-]\d\d:?\d\d)",
 }
 LOOKS_LIKE_A_DATE = re.compile(r"(?=.*\d).*(?:\d[-/.:]\d|[A-Za-z]{3}|\d\.? [A-Za-z]).*", re.DOTALL)
 YEARS = (1800, 2200)
@@ -126,7 +142,7 @@ def are_compact(texts: list[str]) -> bool:
 
 
 def _candidates(texts: list[str]) -> list[str]:
-    """Return the formats that read some of a few texts, in the order of the list."""
+    """Return the formats whose shape some of a few texts have, in the order of the list."""
     step = max(1, len(texts) // 5)
     some = [text for text in texts[::step][:6] if LOOKS_LIKE_A_DATE.fullmatch(text)]
     if not some:
@@ -137,12 +153,11 @@ def _candidates(texts: list[str]) -> list[str]:
     times = TIMES if timed else ("",)
     zones = ZONES if zoned else ("",)
     formats = [day + time + (zone if time else "") for day in days for time in times for zone in zones]
-    return [form for form in dict.fromkeys(formats) if any(_parses(text, form) for text in some)]
+    return [form for form in dict.fromkeys(formats) if any(_shape(form).fullmatch(text) for text in some)]
 
 
-def _parses(text: str, form: str) -> bool:
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """Return the shape of texts in a format; `strptime` would build it anew for each of so many formats."""
+    parts = re.split(r"(%.)", form)
+    return re.compile("".join(SHAPES[part] if part in SHAPES else re.escape(part) for part in parts))
