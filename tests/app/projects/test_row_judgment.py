@@ -162,8 +162,9 @@ def test_leaks(seed):
         "closed": pd.Series(start).where(classes == "dear"),
     }.items():
         assert found(judge(frame.assign(**{name: values}), classes), "leak") == [name]
-    dates = frame.assign(begin=start, end=start + pd.to_timedelta(duration, unit="D"))
+    dates = frame.assign(begin=start, end=(start + pd.to_timedelta(duration, unit="D")).astype("datetime64[ns]"))
     assert found(judge(dates, duration), "leak") == ["end"]
+    assert found(judge(dates.assign(end=dates["end"].dt.tz_localize("UTC")), duration), "leak") == ["end"]
 
 
 # ---- what is asked for ---------------------------------------------------------------------------------------

@@ -312,7 +312,8 @@ def _say_if_many(name: str, texts: Texts, good: np.ndarray, wrong: np.ndarray, k
         row, text = texts.rows_of(wrong)[0]
         notes.append(
             f"column {name!r}: {n_good} of {n_good + n_wrong} values are {kind}s, and others are not, such as "
-            f"{shown(text, 60)} in row {row}: it is not taken for {kind}s. --kinds '{name}={kind}' counts those as missing."
+            f"{shown(text, 60)} in row {row}: it is not taken for {kind}s. --kinds '{name}={kind}' counts those as "
+            "missing."
         )
 
 

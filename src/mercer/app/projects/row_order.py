@@ -73,11 +73,14 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
 
 
 def times_of(column: Any) -> np.ndarray:
-    """Return dates or numbers as numbers that grow with time; a missing one has that of the row before."""
+    """Return numbers as they are and dates in microseconds; a missing one has that of the row before."""
     filled = column.ffill().bfill()
     if filled.dtype.kind in "iufb":
         return filled.to_numpy(dtype=np.float64)
-    return filled.astype("int64").to_numpy(dtype=np.float64)
+    if filled.dtype.kind != "M":  # months, quarters
+        filled = filled.dt.to_timestamp()
+    naive = filled if filled.dt.tz is None else filled.dt.tz_convert(None)
+    return naive.to_numpy(dtype="datetime64[us]").astype(np.float64)
 
 
 def _goes_one_way(column: Any, kind: str) -> bool:
