@@ -77,6 +77,14 @@ def test_equal_rows_of_few_categories_are_no_copies(seed):
     assert judge(frame, y.to_numpy()).findings == []
 
 
+def test_names_that_only_look_like_those_of_identifiers():
+    frame, y = table(0)
+    random = np.random.default_rng(0)
+    counts = random.integers(0, 15, len(y))
+    for name in ("no of rooms", "paid", "households", "centroid-row", "index of refraction", "key figure"):
+        assert judge(frame.assign(**{name: counts}), y).findings == []
+
+
 # ---- what is planted is found --------------------------------------------------------------------------------
 
 

@@ -1,6 +1,5 @@
 """The commands and their options. What they do is in modules of their own, imported when they are called."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,26 @@ import typer
 
 from mercer.app.cli.errors import for_people
 from mercer.app.cli.options import TableOptions
+from mercer.app.cli.parameters import (
+    Data,
+    Debug,
+    Decimal,
+    Encoding,
+    HasHeader,
+    Ignore,
+    Json,
+    Kinds,
+    MaxMb,
+    Model,
+    ModelName,
+    Out,
+    SafeCsv,
+    Save,
+    Seed,
+    Sheet,
+    Table,
+    TaskName,
+)
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
@@ -39,56 +58,6 @@ SET_NAMES = (
     "all",
     "uci",
 )
-
-ENDINGS = "CSV, TSV, Parquet, Feather, Excel or JSON lines, by the ending; - is standard input"
-Table = Annotated[
-    list[Path], typer.Argument(metavar="TABLE...", help=f"A table, or several of the same columns: {ENDINGS}.")
-]
-Data = Annotated[
-    list[Path], typer.Argument(metavar="DATA...", help=f"A folder of images; or a table, or several: {ENDINGS}.")
-]
-Kinds = Annotated[
-    list[str] | None,
-    typer.Option("--kinds", metavar="COLUMN=KIND,...", help="Of columns: number, category, text, date, date:%d/%m/%Y."),
-]
-HasHeader = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first row has the names of the columns; else found out."),
-]
-Sheet = Annotated[str | None, typer.Option(help="Of an Excel file: the name of the sheet, or its number from 1.")]
-Encoding = Annotated[str | None, typer.Option(help="Of a text, such as utf-16 or latin-1; else found out.")]
-Decimal = Annotated[str | None, typer.Option(metavar="MARK", help="The decimal mark of numbers in a text: . or ,")]
-Out = Annotated[Path, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
-Model = Annotated[Path, typer.Argument(help="A model that `mercer fit`, `embed` or `cluster` saved.")]
-Save = Annotated[Path | None, typer.Option("--save", help="Also save the model, for new data and for a report.")]
-Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out, such as an identifier.")]
-Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-MaxMb = Annotated[
-    float | None,
-    typer.Option("--max-mb", metavar="MIB", min=1, help="MiB that the table may take; 1024, packed ones less."),
-]
-SafeCsv = Annotated[
-    bool, typer.Option("--safe-csv", help="In CSV, an apostrophe before texts that spreadsheets take for formulas.")
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-class ModelName(StrEnum):
-    """What `mercer fit` can fit."""
-
-    auto = "auto"
-    rfm = "rfm"
-    gp = "gp"
-    discriminant = "discriminant"
-
-
-class TaskName(StrEnum):
-    """What `mercer fit` takes the target for."""
-
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
 
 
 def print_version(wanted: bool) -> None:
