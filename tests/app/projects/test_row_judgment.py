@@ -97,6 +97,8 @@ def test_identifiers(seed):
         "id": random.permutation(10**6)[:n],
         "customer": [f"C-{i:05d}" for i in random.permutation(10**4)[:n]],
         "person": [f"{random.choice(['Ann', 'Bob', 'Cem'])} Number{i}" for i in range(n)],
+        "Order ID": random.permutation(10**6)[:n],
+        "orderId": random.permutation(10**6)[:n],
         "key": [random.bytes(8).hex() for _ in range(n)],
     }
     for name, values in planted.items():

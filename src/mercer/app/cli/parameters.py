@@ -8,10 +8,10 @@ import typer
 
 ENDINGS = "CSV, TSV, Parquet, Feather, Excel or JSON lines, by the ending; - is standard input"
 Table = Annotated[
-    list[Path], typer.Argument(metavar="TABLE...", help=f"A table, or several of the same columns: {ENDINGS}.")
+    list[Path], typer.Argument(metavar="TABLE", help=f"A table, or several of the same columns: {ENDINGS}.")
 ]
 Data = Annotated[
-    list[Path], typer.Argument(metavar="DATA...", help=f"A folder of images; or a table, or several: {ENDINGS}.")
+    list[Path], typer.Argument(metavar="DATA", help=f"A folder of images; or a table, or several: {ENDINGS}.")
 ]
 Kinds = Annotated[
     list[str] | None,

@@ -16,7 +16,7 @@ from mercer.app.files.encodings import NAMES as ENCODINGS
 from mercer.app.files.encodings import check_encoding, marked_encoding, unmarked_encoding
 from mercer.app.files.headers import find_header
 from mercer.app.files.limits import MIB, MOST_COLUMNS, PIECE, check_cells, check_size
-from mercer.app.files.sources import Source
+from mercer.app.files.sources import NAME_OF_INPUT, Source
 from mercer.exceptions import DataFileError, InvalidParameterError, escaped, shortened, shown
 from mercer.tables.frames import listed, nearest, optional
 
@@ -57,7 +57,7 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
         elif source.kind.reader == "excel":
             raw = _read_excel(pandas, source, facts, options, known)
         elif source.kind.reader == "json":
-            raw = RawTable(_read_json(pandas, source, encoding), facts)
+            raw = RawTable(_read_json(pandas, source, facts, encoding), facts)
         else:
             with source.open() as file:
                 raw = RawTable(getattr(pandas, f"read_{source.kind.reader}")(file).reset_index(drop=True), facts)
@@ -70,13 +70,13 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
         if is_system or isinstance(error, MemoryError):
             raise
         reason = escaped(shortened((str(error).strip().splitlines() or [type(error).__name__])[0]))
-        raise _not_of_its_kind(source, reason) from error
+        raise _not_of_its_kind(facts, reason) from error
     return _checked(raw)
 
 
-def _not_of_its_kind(source: Source, reason: str) -> DataFileError:
-    named = "" if source.path is None else ", as it is named"
-    return DataFileError(f"{shown(source.name)} is not a file of the kind {source.kind.name}{named}: {reason}")
+def _not_of_its_kind(facts: FileFacts, reason: str) -> DataFileError:
+    named = "" if facts.name == NAME_OF_INPUT else ", as it is named"
+    return DataFileError(f"{shown(facts.name)} is not a file of the kind {facts.format}{named}: {reason}")
 
 
 # ---- texts ------------------------------------------------------------------------------------------------------
@@ -114,12 +114,12 @@ def _read_text(
     is_whole = len(head) < HEAD
     text = _decoded(head, encoding, is_whole)
     if not text.strip():
-        raise _not_of_its_kind(source, "it is empty.")
+        raise _not_of_its_kind(facts, "it is empty.")
     dialect = find_dialect(text, source.kind.options["sep"], is_whole)
     if dialect.width > MOST_COLUMNS:
         raise DataFileError(f"{shown(source.name)} has {dialect.width} columns: at most {MOST_COLUMNS} can be read.")
     check_cells(source, n_lines, dialect.width, options.max_mb)
-    grid = _grid_of_text(pandas, source, dialect, encoding)
+    grid = _grid_of_text(pandas, source, facts, dialect, encoding)
     records = records_of(text, dialect, is_whole)
     facts = replace(
         facts, encoding=ENCODINGS.get(encoding, encoding), delimiter=DELIMITERS[dialect.delimiter], notes=notes
@@ -137,7 +137,7 @@ def _decoded(head: bytes, encoding: str, is_whole: bool) -> str:
         ) from error
 
 
-def _grid_of_text(pandas: Any, source: Source, dialect: Dialect, encoding: str) -> Any:
+def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialect, encoding: str) -> Any:
     """Return all records as rows of texts, without blank lines."""
     with source.open() as file:
         try:
@@ -162,7 +162,7 @@ def _grid_of_text(pandas: Any, source: Source, dialect: Dialect, encoding: str) 
                 raise
             expected, line, saw = map(int, found.groups())
             raise _not_of_its_kind(
-                source,
+                facts,
                 f"line {line} has {saw} fields where others have {expected}: {_line(source, line, encoding)}",
             ) from error
 
@@ -214,7 +214,7 @@ def _sheet(source: Source, sheets: list[str], asked: str | None) -> str | None:
     )
 
 
-def _read_json(pandas: Any, source: Source, encoding: str | None) -> Any:
+def _read_json(pandas: Any, source: Source, facts: FileFacts, encoding: str | None) -> Any:
     encoding = encoding or _found_encoding(source)
     with source.open() as file:
         text = file.read().decode(encoding)
@@ -228,11 +228,11 @@ def _read_json(pandas: Any, source: Source, encoding: str | None) -> Any:
             try:
                 records.append(json.loads(line))
             except json.JSONDecodeError as error:
-                raise _not_of_its_kind(source, f"line {number}, {shown(line, 120)}: {error.msg}") from error
+                raise _not_of_its_kind(facts, f"line {number}, {shown(line, 120)}: {error.msg}") from error
     wrong = next((record for record in records if not isinstance(record, dict)), None)
     if wrong is not None:
         raise _not_of_its_kind(
-            source, f"each row must be an object with the columns' names, where one is {shown(wrong, 80)}."
+            facts, f"each row must be an object with the columns' names, where one is {shown(wrong, 80)}."
         )
     names = dict.fromkeys(name for record in records for name in record)
     return pandas.DataFrame({name: _column_of_json(pandas, [r.get(name) for r in records]) for name in names})
@@ -270,9 +270,9 @@ def _named(
     empty = [i for i in extra if _is_empty(body[i]).all()]
     if any(i >= n_fields and i not in empty for i in extra):
         row = next(record for record in records[begin:] if len(record) > n_fields)
-        raise DataFileError(
-            f"{shown(facts.name)} is not a file of the kind {facts.format}, as it is named: its rows have more fields "
-            f"than its first line has names, such as {shown(row, 120)} below {shown(records[header.n_above], 120)}."
+        above = shown(records[header.n_above], 120)
+        raise _not_of_its_kind(
+            facts, f"its rows have more fields than its first line has names, such as {shown(row, 120)} below {above}."
         )
     kept = [i for i in range(width) if i not in empty]
     if header.has_names:
@@ -292,7 +292,7 @@ def _named(
     if n_blank:
         notes.append(f"{shown(facts.name)}: {_rows(n_blank)} without any value left out.")
     if not header.has_names and options.header is None:
-        first = shown([str(cell) for cell in rows[header.n_above]], 120)
+        first = shown(", ".join(str(cell) for cell in rows[header.n_above]), 120)
         notes.append(
             f"{shown(facts.name)} has no names in its first row, {first}: {header.reason}. Columns are called "
             f"{names[0]} to {names[-1]}; --header takes the first row for names."

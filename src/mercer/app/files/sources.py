@@ -26,7 +26,7 @@ from mercer.storage.atomic import check_path
 from mercer.storage.reading import open_regular
 from mercer.tables.frames import nearest
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT, NAME_OF_INPUT = "-", "standard input"
 OPENERS: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
@@ -108,13 +108,13 @@ def _standard_input(max_bytes: int) -> Source:
             "table into a file."
         )
     packing = next((ending for begin, ending in PACKED_FIRST_BYTES.items() if content.startswith(begin)), None)
-    plain = Source("standard input", format_of_bytes(b""), packing, content=content)
+    plain = Source(NAME_OF_INPUT, format_of_bytes(b""), packing, content=content)
     try:
         kind = format_of_bytes(plain.head(16))
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise DataFileError(f"standard input is packed ({packing}) and damaged.") from error
     check_engine(kind)
-    return Source("standard input", kind, packing, content=content)
+    return Source(NAME_OF_INPUT, kind, packing, content=content)
 
 
 def _only_member(stored: BinaryIO, name: str) -> Any:

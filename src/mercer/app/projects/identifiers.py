@@ -13,7 +13,7 @@ FEWEST_ROWS = 20
 SHARE_DISTINCT, SHARE_OF_SHAPE, MOST_WORDS = 0.95, 0.8, 3
 # A group has two rows on average at least; there are so many groups at least, for so many rows.
 ROWS_A_GROUP, FEWEST_GROUPS, SHARE_OF_GROUPS = 2.0, 10, 0.03
-ID_NAME = re.compile(r"(?:^|[\W_])(?:id|ids|uuid|guid|idx|rownum)$|^(?:id|index|row|rowid|key|nr|no)\W*$|[a-z]ID$")
+ID_NAME = re.compile(r"(?i:(?:^|[\W_])(?:id|ids|uuid|guid|idx|rownum)$|^(?:index|row|rowid|key|nr|no)\W*$)|[a-z]I[Dd]$")
 WHO = "patient|subject|person|participant|user|customer|client|member|player|student|household|family|device|session"
 GROUP_NAME = re.compile(rf"^(?:{WHO})(?:[\W_]*(?:id|no|nr|number|name|key|code))?$", re.IGNORECASE)
 TIME_NAME = re.compile(
