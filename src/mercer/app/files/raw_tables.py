@@ -5,18 +5,16 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from mercer.app.files.description import FileFacts
 from mercer.app.files.dialects import NAMES as DELIMITERS
 from mercer.app.files.dialects import WHITESPACE, Dialect, find_dialect, records_of
 from mercer.app.files.encodings import NAMES as ENCODINGS
 from mercer.app.files.encodings import check_encoding, marked_encoding, unmarked_encoding
-from mercer.app.files.headers import find_header
 from mercer.app.files.limits import MIB, MOST_COLUMNS, PIECE, check_cells, check_size
-from mercer.app.files.sources import NAME_OF_INPUT, Source
+from mercer.app.files.named_tables import UNNAMED, RawTable, check_names, named_table, not_of_its_kind
+from mercer.app.files.sources import Source
 from mercer.exceptions import DataFileError, InvalidParameterError, escaped, shortened, shown
 from mercer.tables.frames import listed, nearest, optional
 
@@ -26,15 +24,6 @@ if TYPE_CHECKING:
 # Bytes of a text that are looked at to find out how it is cut, and rows of a sheet to find its header.
 HEAD, HEAD_ROWS = MIB // 2, 500
 TOO_MANY_FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
-TOTALS = frozenset(["total", "totals", "grand total", "sum", "subtotal", "summe", "gesamt"])
-MOST_BELOW = 5
-
-
-class RawTable(NamedTuple):
-    """Named columns of one file, and how it was taken apart."""
-
-    frame: Any
-    facts: FileFacts
 
 
 def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> RawTable:
@@ -70,13 +59,8 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
         if is_system or isinstance(error, MemoryError):
             raise
         reason = escaped(shortened((str(error).strip().splitlines() or [type(error).__name__])[0]))
-        raise _not_of_its_kind(facts, reason) from error
+        raise not_of_its_kind(facts, reason) from error
     return _checked(raw)
-
-
-def _not_of_its_kind(facts: FileFacts, reason: str) -> DataFileError:
-    named = "" if facts.name == NAME_OF_INPUT else ", as it is named"
-    return DataFileError(f"{shown(facts.name)} is not a file of the kind {facts.format}{named}: {reason}")
 
 
 # ---- texts ------------------------------------------------------------------------------------------------------
@@ -114,7 +98,7 @@ def _read_text(
     is_whole = len(head) < HEAD
     text = _decoded(head, encoding, is_whole)
     if not text.strip():
-        raise _not_of_its_kind(facts, "it is empty.")
+        raise not_of_its_kind(facts, "it is empty.")
     dialect = find_dialect(text, source.kind.options["sep"], is_whole)
     if dialect.width > MOST_COLUMNS:
         raise DataFileError(f"{shown(source.name)} has {dialect.width} columns: at most {MOST_COLUMNS} can be read.")
@@ -124,7 +108,7 @@ def _read_text(
     facts = replace(
         facts, encoding=ENCODINGS.get(encoding, encoding), delimiter=DELIMITERS[dialect.delimiter], notes=notes
     )
-    return _named(grid, records, facts, options, known)
+    return named_table(grid, records, facts, options, known)
 
 
 def _decoded(head: bytes, encoding: str, is_whole: bool) -> str:
@@ -161,7 +145,7 @@ def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialec
             if found is None:
                 raise
             expected, line, saw = map(int, found.groups())
-            raise _not_of_its_kind(
+            raise not_of_its_kind(
                 facts,
                 f"line {line} has {saw} fields where others have {expected}: {_line(source, line, encoding)}",
             ) from error
@@ -201,7 +185,7 @@ def _read_excel(
     if chosen is None and others:
         notes.append(f"{shown(source.name)}: the sheet {name!r} is read; --sheet reads another, of {listed(others)}.")
     facts = replace(facts, sheet=name, sheets=sheets, notes=notes)
-    return _named(grid, grid.head(HEAD_ROWS).to_numpy(dtype=object).tolist(), facts, options, known)
+    return named_table(grid, grid.head(HEAD_ROWS).to_numpy(dtype=object).tolist(), facts, options, known)
 
 
 def _sheet(source: Source, sheets: list[str], asked: str | None) -> str | None:
@@ -228,10 +212,10 @@ def _read_json(pandas: Any, source: Source, facts: FileFacts, encoding: str | No
             try:
                 records.append(json.loads(line))
             except json.JSONDecodeError as error:
-                raise _not_of_its_kind(facts, f"line {number}, {shown(line, 120)}: {error.msg}") from error
+                raise not_of_its_kind(facts, f"line {number}, {shown(line, 120)}: {error.msg}") from error
     wrong = next((record for record in records if not isinstance(record, dict)), None)
     if wrong is not None:
-        raise _not_of_its_kind(
+        raise not_of_its_kind(
             facts, f"each row must be an object with the columns' names, where one is {shown(wrong, 80)}."
         )
     names = dict.fromkeys(name for record in records for name in record)
@@ -249,97 +233,7 @@ def _column_of_json(pandas: Any, values: list[Any]) -> Any:
     return pandas.Series(values, dtype=object)
 
 
-# ---- names ------------------------------------------------------------------------------------------------------
-
-
-def _named(
-    grid: Any, records: list[list[Any]], facts: FileFacts, options: "ReadOptions", known: Sequence[str]
-) -> RawTable:
-    """Find the names in a grid of cells, and leave out what stands above and below the table."""
-    width = grid.shape[1]
-    rows = [[*record, *[""] * (width - len(record))] for record in records]
-    header = find_header(rows, known, options.header)
-    begin = header.n_above + header.has_names
-    n_fields = len(records[header.n_above]) if header.n_above < len(records) else width
-    if not header.has_names:
-        names = [f"column_{i + 1}" for i in range(width)]
-    else:
-        names = [_name(cell, i) for i, cell in enumerate(rows[header.n_above])]
-    body = grid.iloc[begin:]
-    extra = [i for i in range(width) if (header.has_names and i >= n_fields) or names[i].startswith("Unnamed: ")]
-    empty = [i for i in extra if _is_empty(body[i]).all()]
-    if any(i >= n_fields and i not in empty for i in extra):
-        row = next(record for record in records[begin:] if len(record) > n_fields)
-        above = shown(records[header.n_above], 120)
-        raise _not_of_its_kind(
-            facts, f"its rows have more fields than its first line has names, such as {shown(row, 120)} below {above}."
-        )
-    kept = [i for i in range(width) if i not in empty]
-    if header.has_names:
-        _check_names([names[i] for i in kept if not names[i].startswith("Unnamed: ")], facts.name)
-    body = body[kept].set_axis([names[i] for i in kept], axis=1)
-    body, n_blank, below = _without_rows_below(body)
-    notes = list(facts.notes)
-    above = [" ".join(str(cell) for cell in row if str(cell or "").strip()) for row in rows[: header.n_above]]
-    if above:
-        notes.append(
-            f"{shown(facts.name)}: {_rows(len(above))} above the table left out, such as {shown(above[0], 80)}."
-        )
-    if below:
-        notes.append(
-            f"{shown(facts.name)}: {_rows(len(below))} below the table left out, such as {shown(below[0], 80)}."
-        )
-    if n_blank:
-        notes.append(f"{shown(facts.name)}: {_rows(n_blank)} without any value left out.")
-    if not header.has_names and options.header is None:
-        first = shown(", ".join(str(cell) for cell in rows[header.n_above]), 120)
-        notes.append(
-            f"{shown(facts.name)} has no names in its first row, {first}: {header.reason}. Columns are called "
-            f"{names[0]} to {names[-1]}; --header takes the first row for names."
-        )
-    facts = replace(facts, header=header.has_names, header_reason=header.reason, above=above, below=below, notes=notes)
-    return RawTable(body.reset_index(drop=True), facts)
-
-
-def _name(cell: Any, place: int) -> str:
-    text = "" if cell is None or cell != cell else str(cell).strip()
-    return text or f"Unnamed: {place}"
-
-
-def _is_empty(column: Any) -> Any:
-    if column.dtype.kind == "O" and str(column.dtype) != "object":
-        return column.isna() | (column.str.strip() == "")
-    return column.isna() | column.map(lambda value: isinstance(value, str) and not value.strip()).astype(bool)
-
-
-def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
-    """Leave out rows without any value, and at the end lines of notes and of totals."""
-    empty = body.apply(_is_empty) if body.shape[1] else body.isna()
-    n_filled = body.shape[1] - empty.sum(axis=1).to_numpy()
-    keep = n_filled > 0
-    n_blank = int((~keep).sum())
-    rows = np.flatnonzero(keep).tolist()
-    below: list[str] = []
-    while len(rows) > 3 and len(below) < MOST_BELOW and body.shape[1] > 1:
-        last = rows[-1]
-        cells = [str(cell).strip() for cell in body.iloc[last] if cell is not None and str(cell).strip()]
-        is_total = cells[0].rstrip(":").casefold() in TOTALS and not empty.iloc[last, 0]
-        is_note = body.shape[1] > 2 and n_filled[last] == 1 and not empty.iloc[last, 0]
-        is_note = is_note and sum(n_filled[i] == 1 for i in rows[-50:-MOST_BELOW]) == 0 and n_filled[rows[0]] > 1
-        if not (is_total or is_note):
-            break
-        below.insert(0, " ".join(cells))
-        rows.pop()
-    return (body if len(rows) == len(body) else body.iloc[rows]), n_blank, below
-
-
-def _check_names(names: list[str], path: str) -> None:
-    """Raise if two columns have one name. Those without any are known by their place."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise DataFileError(f"{path!r} has two columns {shown(name)}: columns need names of their own.")
-        seen.add(name)
+# ---- all of them ------------------------------------------------------------------------------------------------
 
 
 def _checked(raw: RawTable) -> RawTable:
@@ -347,7 +241,7 @@ def _checked(raw: RawTable) -> RawTable:
     if frame.shape[0] == 0 or frame.shape[1] == 0:
         raise DataFileError(f"{facts.name!r} holds no data: it has {frame.shape[0]} rows and {frame.shape[1]} columns.")
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    _check_names(list(frame.columns), facts.name)
+    check_names(list(frame.columns), facts.name)
     if _counts_rows(frame):
         note = f"the first column of {facts.name!r} has no name and counts the rows: it is left out."
         frame, facts = frame.iloc[:, 1:], replace(facts, notes=[*facts.notes, note])
@@ -356,10 +250,6 @@ def _checked(raw: RawTable) -> RawTable:
 
 def _counts_rows(frame: Any) -> bool:
     """Whether the first column is the index that pandas writes: it would tell of the order of the rows."""
-    if frame.columns[0] != "Unnamed: 0" or frame.shape[1] == 1:
+    if frame.columns[0] != f"{UNNAMED}0" or frame.shape[1] == 1:
         return False
     return [str(value) for value in frame.iloc[:, 0]] == [str(i) for i in range(len(frame))]
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"

@@ -10,7 +10,8 @@ from mercer.app.files.columns import read_column
 from mercer.app.files.columns_of_texts import decimal_evidence, with_decimal_points
 from mercer.app.files.description import FileFacts, Table
 from mercer.app.files.limits import most_bytes
-from mercer.app.files.raw_tables import RawTable, read_raw
+from mercer.app.files.named_tables import RawTable
+from mercer.app.files.raw_tables import read_raw
 from mercer.app.files.sources import STANDARD_INPUT, source_of
 from mercer.exceptions import DataFileError, DataWarning, invalid_parameter
 from mercer.tables.frames import as_frame, column_names, listed, nearest, optional
