@@ -289,6 +289,22 @@ NASTY = [
     Nasty("a quote that never ends", "t.csv", 'a,b\n1,"x\n2,y\n', error="not a file of the kind CSV"),
     Nasty("nothing", "t.csv", "", error="it is empty"),
     Nasty("one column", "t.csv", lines("a", "1", "2"), {"a": NUMBER}, 2),
+    Nasty(
+        "one column of sentences",
+        "t.csv",
+        lines("said", "Well, yes", "No", "Maybe; or not"),
+        {"said": CATEGORY},
+        3,
+        {"said": ["Well, yes", "No", "Maybe; or not"]},
+    ),
+    Nasty(
+        "most rows too short",
+        "t.csv",
+        lines("a,b", "1", "2", "3,x"),
+        {"a": NUMBER, "b": CATEGORY},
+        3,
+        {"b": [None, None, "x"]},
+    ),
     # ---- encodings
     Nasty("UTF-8 with a mark", "t.csv", "\ufeffa,b\n1,ä\n2,ö\n", AB, 2, {"b": ["ä", "ö"]}),
     Nasty("UTF-16 with a mark", "t.csv", "a,b\n1,ä\n2,ö\n".encode("utf-16"), AB, 2, {"b": ["ä", "ö"]}),

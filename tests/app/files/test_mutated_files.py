@@ -68,7 +68,7 @@ def try_one(seed, folder):
     return ""
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("error::pandas.errors.ParserWarning")
 def test_damaged_files_are_read_or_refused(tmp_path):
     messages = [try_one(seed, tmp_path) for seed in range(150)]
     assert 30 < sum(not message for message in messages) < 120

@@ -11,7 +11,16 @@ from mercer.app.files.numbers_in_text import is_plain_number, read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
 WHITESPACE = r"\s+"
-NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", WHITESPACE: "spaces"}
+# A file of one column has no delimiter, and commas in its texts separate nothing: this character is in no text.
+NOTHING = "\x1f"
+NAMES = {
+    ",": "commas",
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "vertical bars",
+    WHITESPACE: "spaces",
+    NOTHING: "one column",
+}
 # Records that are looked at, and those whose fields are.
 MOST_RECORDS, MOST_CLEAN = 500, 100
 # A quote behind a backslash, in the middle of a field.
@@ -62,13 +71,14 @@ def find_dialect(text: str, usual: str | None, is_whole: bool = True) -> Dialect
         records = records_of(text, found, is_whole)
         counts = [len(record) for record in records]
         usual_count, alike = Counter(counts).most_common(1)[0] if counts else (1, 0)
-        if usual_count < 2:  # a delimiter in some lines alone is a sign within texts
+        is_of_names = bool(counts) and counts[0] == max(counts) > 1  # rows may be short, not longer than the names
+        if usual_count < 2 and not is_of_names:  # a delimiter in some lines alone is a sign within texts
             continue
         quality = round(alike / len(counts) * _share_of_clean(records), 2)
         if (quality, delimiter == usual, usual_count) > most:
             best, most = found._replace(width=max(counts)), (quality, delimiter == usual, usual_count)
     spaced = _by_spaces(text, is_whole) if best is None else None
-    return best or spaced or Dialect(usual or ",", quote, escape)
+    return best or spaced or Dialect(NOTHING, quote, escape)
 
 
 def records_of(text: str, dialect: Dialect, is_whole: bool = True, most: int = MOST_RECORDS) -> list[list[str]]:

@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -123,7 +124,9 @@ def _decoded(head: bytes, encoding: str, is_whole: bool) -> str:
 
 def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialect, encoding: str) -> Any:
     """Return all records as rows of texts, without blank lines."""
-    with source.open() as file:
+    cut = pandas.errors.ParserWarning
+    with source.open() as file, warnings.catch_warnings():
+        warnings.simplefilter("error", cut)  # of rows that are longer than they seemed to be, pandas cuts the ends
         try:
             return pandas.read_csv(
                 file,
@@ -140,6 +143,9 @@ def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialec
                 encoding=encoding,
                 low_memory=False,
             )
+        except cut as error:
+            reason = f"some rows have more fields than the {dialect.width} of others, or quotes in the midst of fields."
+            raise not_of_its_kind(facts, reason) from error
         except pandas.errors.ParserError as error:
             found = TOO_MANY_FIELDS.search(str(error))
             if found is None:
