@@ -218,6 +218,22 @@ def test_new_rows_are_read_as_those_of_the_fit(tmp_path):
     pd.testing.assert_frame_equal(answer, pd.read_csv("o.csv"))
 
 
+def test_few_new_rows_are_read_as_the_fit_was(tmp_path):
+    """Two rows alone would be words, and days that could be months: the fit has seen what they are."""
+    written({"size": "{} m²", "day": "%d/%m/%Y"}, np.arange(60), tmp_path / "t.csv")
+    done("fit", "t.csv", "--target", "price", "--out", "m.mercer", "--model", "rfm")
+    model = mercer.load("m.mercer")
+    new = pd.DataFrame({"size": ["60 m²", "big"], "city": "Oslo", "day": ["03/04/2021", "05/06/2021"], "year": 1990})
+    plain = new.assign(size=[60.0, np.nan], day=[pd.Timestamp(2021, 4, 3), pd.Timestamp(2021, 6, 5)])
+    expected = model.predict_frame(plain)
+    with pytest.warns(mercer.exceptions.DataWarning, match="'big' in row 2"):
+        pd.testing.assert_frame_equal(model.predict_frame(new), expected)
+    new.to_csv("new.csv", index=False)
+    result = done("predict", "m.mercer", "new.csv", "--out", "o.csv")
+    pd.testing.assert_frame_equal(pd.read_csv("o.csv"), expected)
+    assert result.stderr.count("note:") == 1
+
+
 def test_a_model_of_a_file_without_names_reads_such_files(tmp_path):
     written({"header": False}, np.arange(60), tmp_path / "t.csv")
     done("fit", "t.csv", "--target", "column_5", "--out", "m.mercer", "--model", "rfm")

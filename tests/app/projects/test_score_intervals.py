@@ -6,7 +6,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mercer.app.projects.baselines import Answers, baseline_answers, row_before
 from mercer.app.projects.class_scores import ranking_scores, recall_by_class
-from mercer.app.projects.score_intervals import compare_with_best, score_intervals, stretches_of
+from mercer.app.projects.score_intervals import clusters_of, compare_with_best, score_intervals, stretches_of
+from mercer.app.projects.table_split import SplitPlan
 
 
 def test_intervals_hold_the_score_on_all_rows():
@@ -48,6 +49,10 @@ def test_rows_that_belong_together_are_drawn_together():
     assert widths[1] > 2.0 * widths[0]
     assert np.bincount(stretches_of(np.arange(1000.0)[::-1])).tolist() == [10] * 100
     assert stretches_of(np.array([3.0, 1.0, 2.0])).tolist() == [1, 0, 0]
+    rows = np.array([1, 2, 199])
+    assert clusters_of(SplitPlan("time", None, "", times=np.arange(200.0)), rows).tolist() == [0, 0, 1]
+    assert clusters_of(SplitPlan("group", "g", "", groups=groups), rows).tolist() == [0, 0, 19]
+    assert clusters_of(SplitPlan("random", None, ""), rows) is None
 
 
 def test_models_are_compared_on_the_same_rows():
