@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.contestants import one_thread
 from benchmarks.tables import (
+    Fold,
     categorical,
     compare,
     folder,
@@ -129,8 +130,8 @@ def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
 # ---- runs -----------------------------------------------------------------------------------------------------------
 
 
-def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
-    """Fit one contestant on one fold of one table."""
+def classes_of_fold(table: str, fold: int, most_rows: int) -> tuple[Fold, int]:
+    """Read one fold of one table, its classes as numbers from 0 on, and return how many there are."""
     import pandas as pd
 
     train, test = split(pd.read_parquet(folder() / f"{table}.parquet"), fold, most_rows)
@@ -138,13 +139,18 @@ def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
     classes = np.sort(counts.index[counts >= FEWEST_OF_A_CLASS].to_numpy())
     train, test = (part[part.target.isin(classes)] for part in (train, test))
     y, truth = (np.searchsorted(classes, part.target.to_numpy()) for part in (train, test))
-    train, test = train.drop(columns="target"), test.drop(columns="target")
+    return Fold(train.drop(columns="target"), y, test.drop(columns="target"), truth), len(classes)
+
+
+def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
+    """Fit one contestant on one fold of one table."""
+    (train, y, test, truth), n_classes = classes_of_fold(table, fold, most_rows)
     with one_thread():
-        outcome = CONTESTANTS[method](train, y, test, len(classes))
+        outcome = CONTESTANTS[method](train, y, test, n_classes)
     p = outcome.pop("prediction")
     scores = {"log_loss": log_loss(p, truth), "accuracy": float(np.mean(p.argmax(axis=1) == truth))}
     scores["calibration_error"] = calibration_error(p, truth)
-    return {"n": len(y), "classes": len(classes), **scores, **outcome}
+    return {"n": len(y), "classes": n_classes, **scores, **outcome}
 
 
 def main(argv: list[str] | None = None) -> int:

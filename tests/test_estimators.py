@@ -290,7 +290,8 @@ CHANGES = {
     "KernelDiscriminant": (
         {"n_landmarks": 20, "bandwidth": 2.0},
         {
-            "kernel": "laplace",
+            "kernel": "polynomial",
+            "metric": "diagonal",
             "n_components": 3,
             "ridge": 5.0,
             "regularizer": "identity",

@@ -8,6 +8,7 @@ them.
 import importlib
 import warnings
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,10 @@ def fit_catboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     return lambda rows: Prediction(model.predict(rows))
 
 
-def fit_catboost_uncertainty(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
+def fit_catboost_uncertainty(X: Any, y: np.ndarray, seed: int, cat_features: list[str] | None = None) -> Predict:
     """The documented way to a density: Gaussian loss, posterior sampling, ten virtual ensembles, both uncertainties.
+
+    Where categories are named, the rows are frames.
 
     Without posterior sampling, which is off by default, the NLL is higher: energy 14.1 against 9.7 (3 splits).
     """
@@ -53,13 +56,14 @@ def fit_catboost_uncertainty(X: np.ndarray, y: np.ndarray, seed: int) -> Predict
     model = CatBoostRegressor(
         loss_function="RMSEWithUncertainty",
         posterior_sampling=True,
+        cat_features=cat_features,
         random_seed=seed,
         thread_count=1,
         verbose=False,
         allow_writing_files=False,
     ).fit(X, y)
 
-    def predict(rows: np.ndarray) -> Prediction:
+    def predict(rows: Any) -> Prediction:
         mean, knowledge, data = model.virtual_ensembles_predict(
             rows, prediction_type="TotalUncertainty", virtual_ensembles_count=10, thread_count=1
         ).T

@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, sum_over_blocks, walk
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
+from mercer.mahalanobis import Mahalanobis
 
 
 def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY) -> Any:
@@ -98,6 +99,51 @@ def agop(
         device=z.device,
     )
     return like_input(total / total_mass, X, Z, alpha)
+
+
+def next_metric(
+    kernel: Kernel,
+    X: Tensor,
+    centres: Tensor,
+    alpha: Tensor,
+    metric: str,
+    weights: Tensor | None = None,
+    working_memory: float = WORKING_MEMORY,
+) -> Mahalanobis:
+    """Return the average gradient outer product of the fit over the rows of X, or its diagonal, as a metric of trace d.
+
+    It is the step from a fit to the next metric in a recursive feature machine. A fit without gradients (of a constant
+    target) has nothing to say: the metric stays what it was.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With one metric.
+    X : tensor of shape (n, d)
+    centres : tensor of shape (m, d)
+    alpha : tensor of shape (m,) or (m, c)
+        The coefficients of the fit.
+    metric : {"diagonal", "full"}
+    weights : tensor of shape (n,), optional
+        Of the rows in the average.
+    working_memory : float, default=64.0
+    """
+    diagonal = metric == "diagonal"
+    if not diagonal and len(X) * alpha[0].numel() < X.shape[1]:
+        return _in_the_span(kernel, X, centres, alpha, weights, working_memory)
+    M = agop(kernel, X, centres, alpha, diagonal=diagonal, weights=weights, working_memory=working_memory).cpu()
+    learned = Mahalanobis.from_weights(M) if diagonal else Mahalanobis.from_matrix(M)
+    return learned.normalized() if float(M.sum() if diagonal else M.trace()) > 0 else kernel.single_metric()
+
+
+def _in_the_span(
+    kernel: Kernel, X: Tensor, centres: Tensor, alpha: Tensor, weights: Tensor | None, working_memory: float
+) -> Mahalanobis:
+    """Return the same for fewer gradients than columns: a full metric of low rank, without a matrix of d^2 numbers."""
+    gradients = predictor_gradients(kernel, X, centres, alpha, working_memory=working_memory)
+    mass = gradients.new_ones(len(X)) if weights is None else weights
+    G = ((mass / mass.sum()).sqrt()[:, None] * gradients.flatten(1)).reshape(-1, X.shape[1])
+    return Mahalanobis.from_outer_products(G).normalized() if bool(G.any()) else kernel.single_metric()
 
 
 def _prepare(kernel: Kernel, X: Any, Z: Any, alpha: Any) -> tuple[Tensor, Tensor, Any, int]:

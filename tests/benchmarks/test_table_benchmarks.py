@@ -16,8 +16,10 @@ from benchmarks import (
     bounds,
     busy_neighbor,
     contestants,
+    distributions,
     fit_time,
     fresh_process,
+    gp_classifier,
     importances,
     large_table,
     made_tables,
@@ -315,3 +317,63 @@ def test_busy_neighbor_fits_and_searches(tmp_path):
     assert [fit["busy"] for fit in found["fits"]] == [False, True] * 2
     assert found["grid_search"]["looks"] > 0
     assert statuses(found["claims"])[-2:] == ["held", "held"]
+
+
+def made_classes(folder, name, n):
+    pytest.importorskip("pyarrow")
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(n, 2)), columns=["a", "b"])
+    frame["target"] = np.where(frame.a + 0.3 * random.normal(size=n) > 0, "up", "down")
+    (folder / "tables").mkdir(exist_ok=True)
+    frame.assign(fold=np.arange(n) % 10).to_parquet(folder / "tables" / f"{name}.parquet")
+
+
+def test_gaussian_process_classifiers_are_compared_on_small_tables(tmp_path, monkeypatch):
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    made_classes(tmp_path, "class_many", 600)
+    made_classes(tmp_path, "class_small", 50)
+    assert main(["gp_classifier", "--quick", "--out", str(tmp_path)]) == 0
+    runs = kept(tmp_path, "gp_classifier")["runs"]
+    assert [run["table"] for run in runs] == ["class_small"] * 5
+    assert all(run["seconds"] > 0 and run["log_loss"] < 0.6 for run in runs)
+
+
+def test_the_verdicts_on_gaussian_process_classifiers():
+    ours, same = gp_classifier.OURS
+    theirs, restarted, by_column = gp_classifier.THEIRS
+    seconds = {ours: 2.0, same: 0.1, theirs: 1.0, restarted: 3.0, by_column: None}
+    losses = {ours: 0.3, same: 0.5, theirs: 0.4, restarted: 0.4, by_column: None}
+    lines = [{"table": "t", "method": m, "seconds": seconds[m], "log_loss": losses[m]} for m in seconds]
+    held, missed, unknown = "held", "not held", "not measured"
+    expected = [held, missed, missed, unknown, missed, held, held, unknown]
+    assert statuses(gp_classifier.judge(lines)) == expected
+
+
+def test_distributions_are_compared_by_density_and_coverage(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    pytest.importorskip("ngboost")
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.random(60), "kind": random.choice(["x", "y"], 60)})
+    frame["target"] = 4 * frame.a + (frame.kind == "x") + 0.1 * random.standard_normal(60)
+    (tmp_path / "tables").mkdir()
+    frame.assign(fold=np.arange(60) % 2).to_parquet(tmp_path / "tables" / "number_made.parquet")
+    monkeypatch.setenv("MERCER_DATA", str(tmp_path))
+    methods = "GPRegressor,NGBoost,scikit-learn GPR"
+    assert main(["distributions", "--folds", "one", "--methods", methods, "--out", str(tmp_path)]) == 0
+    runs = json.loads((tmp_path / "distributions-2000.json").read_text())["runs"]
+    assert [sum(run["rows"]) for run in runs] == [30] * 3
+    assert_allclose([run["coverage"] for run in runs], [sum(run["covered"]) / 30 for run in runs])
+    assert runs[0]["coverage"] > 0.5
+    assert runs[0]["nll"] < 0.0
+
+
+def test_coverage_is_pooled_over_rows_and_thirds_apart():
+    few = {"method": "GPRegressor", "table": "few", "n": 100, "nll": 1.0, "covered": [1, 2, 4], "rows": [2, 4, 4]}
+    many = {**few, "table": "many", "n": 900, "covered": [18, 18, 18], "rows": [20, 20, 20]}
+    assert_allclose(distributions.coverage_of([few, many]), [61 / 70, 19 / 22, 20 / 24, 22 / 24])
+    peer = [{**line, "method": "NGBoost", "nll": 2.0} for line in (few, many)]
+    claims = {claim["claim"]: claim for claim in distributions.judge([few, many, *peer])}
+    assert claims["mean rank of the NLL: the best peer's less ours"]["value"] == 1.0
+    assert claims["coverage, below 600 rows, pooled: no less than 0.87"]["status"] == "not held"
+    assert claims["coverage, from 600 rows, pooled: no less than 0.87"]["status"] == "held"
+    assert claims["coverage, below 600 rows, wide: no more than 0.96"]["status"] == "not held"

@@ -585,6 +585,17 @@ def test_levels_and_inputs_are_checked():
         IntervalDisplay(ones[:, None], ones[:, None], ones[:, None])
     with pytest.raises(InvalidParameterError, match="max_rows=0"):
         IntervalDisplay(ones, ones, ones).plot(max_rows=0)
+    with pytest.raises(ValueError, match=r"interval=\(3,\) is not allowed.*the two ends for each of 3 rows"):
+        IntervalDisplay(ones, ones, ones, interval=ones)
+
+
+def test_intervals_that_are_not_gaussian_are_drawn_from_end_to_end():
+    y, mean, std = np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.5, 2.0]), np.ones(3)
+    ends = np.array([[0.5, 4.0], [2.2, 9.0], [1.0, 3.0]])
+    display = IntervalDisplay.from_predictions(y, mean, std, interval=ends)
+    np.testing.assert_array_equal(display.outside(), [False, True, False])
+    drawn = sorted(bar[2:] for bars in error_bars(display) for bar in bars)
+    np.testing.assert_allclose(drawn, ends[np.argsort(ends[:, 0])])
 
 
 # intervals

@@ -11,16 +11,11 @@ from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace
 from mercer.tabular_models import finish
 from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
-from mercer.tabular_models.finish import (
-    Leaves,
-    cut_into_leaves,
-    exact_iterate,
-    judged_in_leaves,
-    on_more_rows,
-    solved,
-)
+from mercer.tabular_models.finish import exact_iterate, on_dense_rows, on_more_rows, solved
 from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
+from mercer.tabular_models.leaves import cut_into_leaves
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
+from mercer.tabular_models.partition import random_leaf
 from mercer.tabular_models.race import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
@@ -38,11 +33,6 @@ def plan_of(metric="identity", iterates=None, warp="none"):
     return Plan(Setting(iterates[0].kernel, warp, metric, len(iterates) - 1), iterates)
 
 
-@pytest.fixture
-def small_leaves(monkeypatch):
-    monkeypatch.setattr(finish, "LEAF_ROWS", 6)
-
-
 def machine_of(iterate, table, leaves=None):
     return solved(iterate, plan_of(), table, leaves, variances=False).machine
 
@@ -52,7 +42,7 @@ def weighted_table():
 
 
 def in_leaves(table):
-    return cut_into_leaves(Iterate(KERNEL, RIDGE), plan_of(), table, np.random.RandomState(0))
+    return cut_into_leaves(Iterate(KERNEL, RIDGE), plan_of(), table, np.random.RandomState(0), 6)
 
 
 def naive_alpha(table, rows, kernel=KERNEL, ridge=RIDGE):
@@ -110,7 +100,7 @@ def test_the_output_scale_of_the_largest_evidence_hears_of_repeats():
 
 
 @pytest.mark.parametrize("cut", [False, True], ids=["one piece", "leaves"])
-def test_variances_left_out_are_those_of_refits_without_the_row_and_the_evidence_is_a_density(small_leaves, cut):
+def test_variances_left_out_are_those_of_refits_without_the_row_and_the_evidence_is_a_density(cut):
     table = table_of(numbers(30, 2), numbers(30, 2, seed=1), np.linspace(0.5, 3.0, 30))
     leaves = in_leaves(table) if cut else None
     found = solved(Iterate(KERNEL, RIDGE), plan_of(), table, leaves, variances=True)
@@ -156,7 +146,7 @@ def test_length_scales_are_followed_further_on_more_rows(monkeypatch):
     monkeypatch.setattr(finish, "SCREEN_ROWS", 20)
     table, last = table_of(*smooth_rows(40)), Iterate(Gaussian(1.5), 0.1)
     part = table.take(np.arange(30))
-    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7)
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7, steps=finish.MORE_STEPS)
     plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
     found = on_more_rows(search(), plan, table, evidence_rows=30)
     assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
@@ -178,17 +168,7 @@ def test_bandwidth_and_ridge_of_one_machine_are_tuned_finely(fitter, monkeypatch
 # ---- leaves ------------------------------------------------------------------------------------------------
 
 
-def test_every_row_is_in_one_leaf_of_few_rows(small_leaves):
-    table = weighted_table()
-    leaves = in_leaves(table)
-    rows = [leaves.rows_of(leaf) for leaf in range(leaves.partition.n_leaves)]
-    assert len(rows) > 2
-    assert max(map(len, rows)) <= 6
-    assert_array_equal(np.sort(np.concatenate(rows)), np.arange(len(table)))
-    assert isinstance(leaves, Leaves)
-
-
-def test_a_machine_in_leaves_is_a_machine_solved_by_hand_in_each(small_leaves):
+def test_a_machine_in_leaves_is_a_machine_solved_by_hand_in_each():
     table = weighted_table()
     leaves = in_leaves(table)
     machine = machine_of(Iterate(KERNEL, RIDGE), table, leaves)
@@ -205,55 +185,17 @@ def test_a_machine_in_leaves_is_a_machine_solved_by_hand_in_each(small_leaves):
     assert_array_equal(machine.leaves, leaves.of_row)
 
 
-def test_settings_are_judged_on_fresh_rows_of_some_leaves(small_leaves):
-    table = weighted_table()
-    leaves, sampled = in_leaves(table), [2, 0, 1]
-    fresh = np.arange(len(table)) % 3 > 0
-    given = search(freedom=Freedom(bandwidth=False, ridge=False))
-    plan = plan_of()
-    last, trial = judged_in_leaves(given, plan, Iterate(KERNEL, RIDGE), table, leaves, sampled, fresh, fine=True)
-    assert (last.kernel, last.ridge) == (KERNEL, RIDGE)
-    rows, misses, variances = [], [], []
-    for leaf in sampled:
-        own = np.flatnonzero(leaves.of_row == leaf)
-        K = naive.kernel_matrix(KERNEL, table.X[own], table.X[own])
-        missed, variance = naive.ridge_leave_one_out(K, table.y.numpy()[own], RIDGE, table.mass.numpy()[own])
-        for i, row in enumerate(own):
-            if fresh[row]:
-                rows.append(row)
-                misses.append(missed[i])
-                variances.append(variance[i])
-    assert_array_equal(trial.rows, rows)
-    assert_allclose(trial.left_out.y, table.y[rows])
-    assert_allclose(trial.left_out.weights, table.mass[rows])
-    assert_allclose(trial.left_out.y - trial.left_out.mean, misses, atol=1e-8)
-    assert_allclose(trial.left_out.unit_variance, variances, rtol=1e-8)
-    assert_allclose(trial.scores, -np.mean(np.square(misses), axis=1), atol=1e-8)
-    assert trial.plan is plan
-
-
-@pytest.mark.parametrize("fine", [False, True])
-def test_bandwidth_and_ridge_are_tuned_in_the_first_leaf(small_leaves, fine):
-    table = weighted_table()
-    leaves, sampled = in_leaves(table), [1, 3, 0]
-    fresh = np.ones(len(table), dtype=bool)
-    begun = Iterate(Laplace(9.0), 5.0)
-    last, _ = judged_in_leaves(search(), plan_of(), begun, table, leaves, sampled, fresh, fine=fine)
-    part = table.take(leaves.rows_of(1))
-    expected = tuned(begun.kernel, begun.ridge, [(part, part.warped("none"))], RidgeFitter(), Freedom(), fine=fine)
-    assert (last.kernel, last.ridge) == (expected.kernel, expected.ridge)
-    assert last.ridge != 5.0
-
-
-def test_another_direction_first_gives_other_borders(small_leaves):
-    table = weighted_table()
-    one, other = (
-        cut_into_leaves(Iterate(KERNEL, RIDGE), plan_of(), table, np.random.RandomState(0), first) for first in (0, 1)
-    )
-    assert not np.array_equal(one.of_row == one.of_row[0], other.of_row == other.of_row[0])
-    assert one.partition.directions[0] @ other.partition.directions[0] < 0.9
-
-
 def test_more_rows_are_worth_more_rows_of_evidence_within_bounds():
     found = [finish.evidence_rows_of_many(n) for n in (5000, 15_000, 18_000, 24_000, 10**6)]
     assert found == [1000, 1000, 1200, 1600, 1600]
+
+
+def test_length_scales_follow_the_evidence_on_a_leaf_of_dense_rows():
+    table, last = table_of(*smooth_rows(60)), Iterate(Gaussian(1.5), 0.1)
+    plan = plan_of("ard", [Iterate(Gaussian(2.0), 0.3), last])
+    leaf = random_leaf(last.kernel, table.warped("none"), 20, np.random.RandomState(3))
+    part = table.take(leaf)
+    expected = with_length_scales(last, part, part.warped("none"), noise_floor=1e-7, steps=finish.MORE_STEPS)
+    found = on_dense_rows(search(), plan, last, table, 20, np.random.RandomState(3))
+    assert (found.kernel, found.ridge) == (expected.kernel, expected.ridge)
+    assert found.kernel.single_metric() != last.kernel.single_metric()

@@ -7,7 +7,9 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 import mercer
-from mercer.tabular_models.latent_machine import LeftOutLatents, best_sharpness
+from mercer.tabular_models.fitters import ClassFitter
+from mercer.tabular_models.laplace import softmax_posterior
+from mercer.tabular_models.latent_machine import LeftOutLatents, best_sharpness, latent_machine, left_out_of
 
 PLAIN = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
 
@@ -61,6 +63,29 @@ def test_sharpness_mends_latents_that_are_too_timid_or_too_sure():
         assert found.sharpness == pytest.approx(1.0 / factor, rel=0.12)
 
 
+def test_judgments_that_share_a_kernel_share_their_machine(monkeypatch):
+    random = np.random.default_rng(6)
+    X = random.normal(size=(90, 3))
+    model = mercer.GPClassifier(**PLAIN)
+    _, table, _ = model._labelled_table(X, classes_of(X, random)[1], None)
+    learned = model._learn(table, ClassFitter(table.center), None)
+    fit = learned.fits[0]
+    machine = latent_machine(fit.machine, table, 5.0)
+    calls = []
+
+    def counted(*parts):
+        calls.append(len(parts[0]))
+        return softmax_posterior(*parts)
+
+    monkeypatch.setattr("mercer.tabular_models.latent_machine.softmax_posterior", counted)
+    together = left_out_of(machine, fit.judgments, table)
+    assert len(fit.judgments) == 5
+    assert calls == [90]
+    apart = [left_out_of(machine, [judgment], table) for judgment in fit.judgments]
+    for found, parts in zip(together, zip(*apart, strict=True), strict=True):
+        torch.testing.assert_close(found, torch.cat(parts))
+
+
 def test_class_weights_and_sample_weights_are_copies():
     random = np.random.default_rng(3)
     X = random.normal(size=(60, 2))
@@ -89,9 +114,9 @@ def test_it_is_saved_and_loaded(tmp_path):
 
 def test_rows_in_leaves(monkeypatch):
     monkeypatch.setattr("mercer.tabular_models.learning.MOST_EXACT_ROWS", 300)
-    monkeypatch.setattr("mercer.tabular_models.finish.LEAF_ROWS", 200)
-    monkeypatch.setattr("mercer.tabular_models.learning.METRIC_ROWS", 150)
-    monkeypatch.setattr("mercer.tabular_models.learning.JUDGE_ROWS", 150)
+    monkeypatch.setattr("mercer.tabular_models.learning.MANY_ROWS", 300)
+    monkeypatch.setattr("mercer.tabular_models.learned.MANY_ROWS", 300)
+    monkeypatch.setattr("mercer.tabular_models.many_rows.LEAF_ROWS", 200)
     random = np.random.default_rng(5)
     X = random.normal(size=(500, 2))
     y = classes_of(X, random)[1]

@@ -80,12 +80,15 @@ def test_fewer_rows_are_drawn_where_values_are_many(monkeypatch):
     for most, expected in ((500, 300), (120, 120)):
         monkeypatch.setattr(importances, "MOST_ROWS", most)
         total_effects([spy], X, np.random.RandomState(0))
-        assert set(asked) == {expected}
-        assert len(asked) == 3
+        assert asked == [expected, 2 * expected]
         asked.clear()
     monkeypatch.setattr(importances, "MOST_VALUES", 1.0)
     total_effects([spy], X, np.random.RandomState(0))
-    assert set(asked) == {importances.FEWEST_ROWS}
+    assert asked == [importances.FEWEST_ROWS, 2 * importances.FEWEST_ROWS]
+    asked.clear()
+    monkeypatch.setattr(importances, "ROWS_AT_A_TIME", importances.FEWEST_ROWS)
+    total_effects([spy], X, np.random.RandomState(0))
+    assert asked == [importances.FEWEST_ROWS] * 3
 
 
 def test_shares_sum_to_one_and_are_equal_where_nothing_counts():

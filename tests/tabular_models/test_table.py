@@ -172,3 +172,17 @@ def test_a_deadline_is_over_after_its_share_of_the_time(monkeypatch):
         assert not free.is_over(0.0)
     assert short.was_asked_in_vain
     assert not free.was_asked_in_vain
+
+
+@pytest.mark.parametrize("warped_before", [False, True])
+def test_a_table_in_single_precision_has_the_same_rows_in_seven_digits(warped_before):
+    X, Y, w = repeated_rows()
+    table = table_of(X, Y, w, standardize=True)
+    if warped_before:
+        table.warped("rank")
+    single = table.in_single_precision()
+    assert (single.y.dtype, single.weights.dtype, single.warped("rank").dtype) == (torch.float32,) * 3
+    assert_allclose(single.y, table.y, rtol=1e-6)
+    assert_allclose(single.weights, table.weights, rtol=1e-6)
+    assert_allclose(single.warped("rank"), table.warped("rank"), rtol=1e-5)
+    assert table.y.dtype == table.warped("rank").dtype == torch.float64

@@ -9,7 +9,7 @@ import mercer
 from mercer import GPRegressor, RFMClassifier, RFMRegressor
 from mercer.kernels import Gaussian, Laplace, Linear, Matern32, ProductLaplace
 from mercer.linalg import ridge_leave_one_out
-from mercer.tabular_models import finish, learning, race, trend
+from mercer.tabular_models import finish, learned, learning, many_rows, race, trend
 from mercer.tabular_models.fitters import LeftOut, RidgeFitter
 from mercer.tabular_models.landmark_ridge import landmark_sums
 from mercer.tabular_models.landmark_table import Landmarks, landmark_machine
@@ -25,13 +25,16 @@ from tests.tabular_models.test_table import smooth_rows, table_of
 def very_many_rows(monkeypatch):
     """Bounds so small that a thousand rows are very many, and a leaf has few beside its noise."""
     monkeypatch.setattr(learning, "MOST_EXACT_ROWS", 300)
-    monkeypatch.setattr(learning, "VERY_MANY_ROWS", 500)
-    monkeypatch.setattr(finish, "LEAF_ROWS", 70)
-    for module in (finish, learning, race):
+    monkeypatch.setattr(learning, "FEWEST_TREND_ROWS", 500)
+    for module in (learned, learning):
+        monkeypatch.setattr(module, "MANY_ROWS", 300)
+    for module in (many_rows, trend):
+        monkeypatch.setattr(module, "LEAF_ROWS", 70)
+    for module in (finish, learned, race):
         monkeypatch.setattr(module, "SCREEN_ROWS", 150)
-    for module in (finish, learning):
+    for module in (finish, learned):
         monkeypatch.setattr(module, "METRIC_ROWS", 200)
-    monkeypatch.setattr(learning, "JUDGE_ROWS", 200)
+    monkeypatch.setattr(learned, "JUDGE_ROWS", 200)
     monkeypatch.setattr(learning, "MOST_TRENDS", 1)
     monkeypatch.setattr(trend, "ROWS_A_LANDMARK", 20)
 
@@ -39,7 +42,7 @@ def very_many_rows(monkeypatch):
 @pytest.fixture
 def with_leaves(very_many_rows, monkeypatch):
     """Leaves follow the trend even where they have little to add."""
-    monkeypatch.setattr(learning, "beats_its_trend", lambda fitter, left_out: True)
+    monkeypatch.setattr(many_rows, "beats_its_trend", lambda fitter, left_out: True)
 
 
 def noisy_rows(n=1000):

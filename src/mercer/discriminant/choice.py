@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import as_tensor
 from mercer.discriminant.directions import (
     Discriminants,
     Groups,
@@ -35,6 +34,8 @@ from mercer.selection import climb
 FIRST_BANDWIDTH = 0.5
 BANDWIDTH_STEP = 2.0
 BANDWIDTHS = (0.05, 20.0)
+# The step of a climb at which a kernel keeps its bandwidth.
+STAYS = 2
 # Ridges cut off the eigenvalues of the kernel matrix below some size, relative to the mean of its diagonal; these are
 # climbed to in steps of the root of 10. With R = I the matrix is squared, so that smaller ones are rounding.
 FIRST_CUTOFF = 1e-2
@@ -52,10 +53,31 @@ SEARCH_LANDMARKS = 500
 
 
 class Scales(NamedTuple):
-    """What a choice was: a factor for the kernel's bandwidths, and a ridge."""
+    """A factor for the kernel's bandwidths and a ridge."""
 
     factor: float
     ridge: float
+
+
+class Choice(NamedTuple):
+    """What a climb has come to.
+
+    Attributes
+    ----------
+    kernel : Kernel or None
+        With its bandwidth; None if its matrix was given.
+    ridge : float
+        Of the regression of the class indicators.
+    cost : float
+        The logarithm of the error of rows left out.
+    place : tuple of int
+        Where on the grid of bandwidths and ridges this is.
+    """
+
+    kernel: Kernel | None
+    ridge: float
+    cost: float
+    place: tuple[int, int]
 
 
 class Freedom(NamedTuple):
@@ -107,15 +129,15 @@ def cutoff_at(step: int) -> float:
     return FIRST_CUTOFF * CUTOFF_STEP ** (step / 2)
 
 
-def left_out_error(K: Tensor, groups: Groups, ridge: float, regularizer: str, center: bool) -> float:
-    """Return the mean squared leave-one-out error of the class indicators, summed over the classes.
+def left_out_errors(K: Tensor, groups: Groups, ridge: float, regularizer: str, center: bool) -> Tensor:
+    """Return the squared leave-one-out error of the class indicators at each row, summed over the classes.
 
     Of the ridge regression with the smoother of the discriminant, and with an intercept if the features are centred: K
     is then double-centred.
     """
     Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
     residuals = ridge_leave_one_out(smoother_gram(K, regularizer), Y, ridge, intercept=center).residuals
-    return float(residuals.square().sum(dim=1).mean())
+    return residuals.square().sum(dim=1)
 
 
 def discriminant_ridge(K: Tensor, groups: Groups, ridge: float, regularizer: str, n_components: int) -> float:
@@ -159,8 +181,10 @@ def chosen_scales(
     diagonal: float,
     regularizer: str,
     freedom: Freedom,
-) -> Scales:
-    """Climb to the bandwidth and the ridge with the smallest error of rows left out.
+    start: tuple[int, int] = (0, 0),
+    fine: bool = True,
+) -> tuple[Scales, float, tuple[int, int]]:
+    """Climb to the bandwidth and the ridge with the smallest error of rows left out; return its cost and place too.
 
     Parameters
     ----------
@@ -172,10 +196,15 @@ def chosen_scales(
         The mean of the kernel's diagonal.
     regularizer : {"identity", "rkhs"}
     freedom : Freedom
+    start : tuple of int, default=(0, 0)
+        The place where the climb begins.
+    fine : bool, default=True
+        Whether to end with smaller steps.
 
     Notes
     -----
-    Some fifteen errors; those of one bandwidth, which come one after another, share its matrix.
+    Some fifteen errors, half of them without the fine steps; those of one bandwidth, which come one after another,
+    share its matrix.
     """
     latest: dict[int, Tensor] = {}
 
@@ -184,14 +213,19 @@ def chosen_scales(
         chosen = ridge_of_cutoff(cutoff_at(place[1]), diagonal, regularizer)
         return Scales(factor, chosen if freedom.ridge is None else freedom.ridge)
 
-    def cost(place: tuple[int, int]) -> float:
+    def from_start(steps: tuple[int, int]) -> tuple[int, int]:
+        return start[0] + steps[0], start[1] + steps[1]
+
+    def cost(steps: tuple[int, int]) -> float:
+        place = from_start(steps)
         factor, ridge = scales(place)
         if place[0] not in latest:
             latest.clear()
             latest[place[0]] = matrices(factor)
         return relative(error(latest[place[0]], ridge))
 
-    def is_allowed(place: tuple[int, int]) -> bool:
+    def is_allowed(steps: tuple[int, int]) -> bool:
+        place = from_start(steps)
         return (
             (freedom.bandwidth or place[0] == 0)
             and (freedom.ridge is None or place[1] == 0)
@@ -199,44 +233,48 @@ def chosen_scales(
             and 0.999 * SMALLEST_CUTOFF[regularizer] <= cutoff_at(place[1]) <= 1.001 * LARGEST_CUTOFF
         )
 
-    best, _ = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=True)
-    return scales(best)
+    steps, lowest = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=fine)
+    return scales(from_start(steps)), lowest, from_start(steps)
 
 
-def choose_exact(
+def tuned(
     kernel: Kernel | None,
-    X: np.ndarray,
+    x: Tensor,
     groups: Groups,
-    rows: np.ndarray,
-    n_components: int,
     regularizer: str,
     center: bool,
     freedom: Freedom,
-) -> tuple[Kernel | None, float]:
-    """Return the best kernel and ridge for functions of all rows, searched on some `rows` of them.
+    start: tuple[int, int] = (0, 0),
+    fine: bool = True,
+) -> Choice:
+    """Return the kernel with the bandwidth, and the ridge, of the smallest error of rows left out.
 
-    A ridge means the same on all rows as on a part of them, where it cuts the same eigenvalues of the kernel operator.
-    X is the kernel matrix itself if the kernel is None.
+    Parameters
+    ----------
+    kernel : Kernel or None
+        With numbers for its bandwidths.
+    x : tensor of shape (n, d)
+        The kernel matrix itself if the kernel is None.
+    groups : Groups
+        The classes of the rows.
+    regularizer : {"identity", "rkhs"}
+    center : bool
+    freedom, start, fine
+        As for `chosen_scales`.
     """
-    part = part_of(groups, rows)
-    given = X[np.ix_(rows, rows)] if kernel is None else X[rows]
-    x = as_tensor(given, dtype=torch.float64, device=groups.counts.device)
-    wanted = min(n_components, len(part.counts) - 1)
-    if wanted == 0:  # the draw has one class alone
-        return kernel, ridge_of_cutoff(FIRST_CUTOFF, 1.0, regularizer) if freedom.ridge is None else freedom.ridge
 
     def matrices(factor: float) -> Tensor:
         return double_centred(of_factor(factor)) if center else of_factor(factor)
 
     def error(K: Tensor, ridge: float) -> float:
-        return left_out_error(K, part, ridge, regularizer, center)
+        return float(left_out_errors(K, groups, ridge, regularizer, center).mean())
 
     of_factor = (lambda _: x) if kernel is None else kernel.matrices(x)
-    diagonal = float(np.mean(given.diagonal() if kernel is None else kernel.diagonal(given)))
-    factor, ridge = chosen_scales(matrices, error, diagonal, regularizer, freedom)
-    if freedom.ridge is None:
-        ridge = discriminant_ridge(matrices(factor), part, ridge, regularizer, wanted)
-    return kernel.rescaled(factor) if kernel is not None and freedom.bandwidth else kernel, ridge
+    diagonal = float((x.diagonal() if kernel is None else kernel.diagonal(x)).mean())
+    options = (diagonal, regularizer, freedom, start, fine)
+    (factor, ridge), cost, place = chosen_scales(matrices, error, *options)
+    chosen = kernel.rescaled(factor) if kernel is not None and freedom.bandwidth else kernel
+    return Choice(chosen, ridge, cost, place)
 
 
 def relative(loss: float) -> float:

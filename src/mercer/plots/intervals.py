@@ -43,6 +43,9 @@ class IntervalDisplay:
     name : str, optional
         The name of the model, for the title.
     x_name : str, default="x"
+    interval : array-like of shape (n, 2), optional
+        The ends of the intervals where they are not those of a Gaussian, such as those of `predict_interval`; not along
+        an input. The `level` of a plot then says what theirs is.
 
     Attributes
     ----------
@@ -59,6 +62,7 @@ class IntervalDisplay:
         curve: Curve | None = None,
         name: str | None = None,
         x_name: str = "x",
+        interval: Any = None,
     ) -> None:
         self.y_true, self.mean, self.std = check_gaussian(y_true, mean, std, "y_true")
         if self.y_true.ndim != 1:
@@ -74,6 +78,10 @@ class IntervalDisplay:
         self.curve = curve
         self.name = name
         self.x_name = x_name
+        self.interval = None if interval is None else as_numbers("interval", interval)
+        if self.interval is not None and (x is not None or self.interval.shape != (len(self.y_true), 2)):
+            allowed = f"None where x is given, or the two ends for each of {len(self.y_true)} rows"
+            raise invalid_parameter("interval", self.interval.shape, allowed)
 
     @classmethod
     def from_estimator(
@@ -104,14 +112,23 @@ class IntervalDisplay:
         level: float = 0.9,
         name: str | None = None,
         x_name: str = "x",
+        interval: Any = None,
         ax: Any = None,
     ) -> "IntervalDisplay":
         """Draw predictions, along the input x if it is given."""
-        return cls(y_true, mean, std, x, name=name, x_name=x_name).plot(ax=ax, level=level)
+        return cls(y_true, mean, std, x, name=name, x_name=x_name, interval=interval).plot(ax=ax, level=level)
+
+    def ends(self, level: float = 0.9) -> np.ndarray:
+        """Return the lower and the upper end of the interval of each row, of shape (n, 2)."""
+        if self.interval is not None:
+            return self.interval
+        half = interval_halfwidth(level) * self.std
+        return np.column_stack([self.mean - half, self.mean + half])
 
     def outside(self, level: float = 0.9) -> np.ndarray:
         """Return which rows have their target outside the interval, a boolean array of shape (n,)."""
-        return np.abs(self.y_true - self.mean) > interval_halfwidth(level) * self.std
+        lower, upper = self.ends(level).T
+        return (self.y_true < lower) | (self.y_true > upper)
 
     def plot(
         self, ax: Any = None, *, level: float = 0.9, max_rows: int = 200, random_state: Any = 0
@@ -172,13 +189,15 @@ class IntervalDisplay:
         ax.set_ylabel("target")
 
     def _draw_rows(self, ax: Any, rows: np.ndarray, outside: np.ndarray, level: float) -> None:
-        reach = interval_halfwidth(level) * self.std
+        lower, upper = self.ends(level).T
+        # The mean of a skewed distribution may lie outside.
+        reach = np.maximum([self.mean - lower, upper - self.mean], 0.0)
         for marked, colour, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
             kept = rows[outside[rows] == marked]
             ax.errorbar(
                 self.y_true[kept],
                 self.mean[kept],
-                yerr=reach[kept],
+                yerr=reach[:, kept],
                 fmt=marker,
                 color=colour,
                 markersize=3,

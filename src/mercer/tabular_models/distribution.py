@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.tabular_models.learning import Fit
+from mercer.tabular_models.learned import Fit
 from mercer.tabular_models.noise_level import NoiseLevel, find_noise_level
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.spread import Spread, fit_spread, left_out_predictive

@@ -1,20 +1,19 @@
 """Machines on all rows of a table: metrics learned on more rows, coefficients solved in one piece or in leaves."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.linalg import CholeskyFactor, cholesky, ridge_leave_one_out, threads_for
+from mercer.linalg import CholeskyFactor, cholesky, threads_for
 from mercer.tabular_models.evidence import EvidenceTerms
-from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.leaves import Leaves
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
-from mercer.tabular_models.partition import Partition, median_cuts
-from mercer.tabular_models.race import SCREEN_ROWS, Judgment, Plan, Search, Trial
+from mercer.tabular_models.partition import random_leaf
+from mercer.tabular_models.race import SCREEN_ROWS, Plan, Search
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
@@ -22,12 +21,8 @@ from mercer.tabular_models.tuning import Iterate, tuned
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
 # Of many rows, one in so many is worth the time of the evidence, between these bounds.
 ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
-# Up to this many rows one machine holds them all; beyond, each leaf of at most so many rows has its own.
-MOST_EXACT_ROWS, LEAF_ROWS = 4000, 1500
-# Settings that are judged in one leaf, how many of these are finalists, and leaves in which finalists are judged.
-JUDGED_IN_LEAVES, LEAF_FINALISTS, JUDGED_LEAVES = 8, 3, 4
-# Partitions that a machine is solved in: their average has smaller jumps at borders.
-PARTITIONS = 2
+# Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
+MORE_STEPS = 8
 
 
 def evidence_rows_of_many(n: int) -> int:
@@ -54,9 +49,38 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
     if plan.setting.metric == "ard":
         floor = search.fitter.smallest_ridge
         return with_length_scales(
-            plan.iterates[-1], rows, Z, noise_floor=floor, freedom=search.freedom, rows=evidence_rows
+            plan.iterates[-1],
+            rows,
+            Z,
+            noise_floor=floor,
+            freedom=search.freedom,
+            rows=evidence_rows,
+            steps=MORE_STEPS,
         )
     return relearned(plan.iterates, plan.setting.metric, rows, Z, search.fitter.smallest_ridge, search.freedom)[-1]
+
+
+def on_dense_rows(
+    search: Search, plan: Plan, last: Iterate, table: Table, rows: int, random: np.random.RandomState
+) -> Iterate:
+    """Return the length scales of `last` after they have followed the evidence on the rows of one leaf.
+
+    Few rows drawn from all of a table lie far from each other, and say nothing of what is short. Rows of a leaf are as
+    dense as the table. Scales that a leaf says nothing of stay near where they were.
+    """
+    warp = plan.setting.warp
+    leaf = table.take(random_leaf(last.kernel, table.warped(warp), rows, random))
+    floor = search.fitter.smallest_ridge
+    with threads_for(rows):
+        return with_length_scales(
+            last,
+            leaf,
+            leaf.warped(warp),
+            noise_floor=floor,
+            freedom=search.freedom,
+            rows=len(leaf),
+            steps=MORE_STEPS,
+        )
 
 
 def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
@@ -66,73 +90,6 @@ def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
         rows = table.take(np.arange(min(len(table), TUNE_ROWS)))
         part = (rows, rows.warped(plan.setting.warp))
         return tuned(last.kernel, last.ridge, [part], search.fitter, search.freedom, fine=True)
-
-
-class Leaves(NamedTuple):
-    """A partition of the rows of a table, and which rows are in which leaf."""
-
-    partition: Partition
-    of_row: np.ndarray
-
-    def rows_of(self, leaf: int) -> np.ndarray:
-        """Return the rows of a leaf."""
-        return np.flatnonzero(self.of_row == leaf)
-
-    def pieces(self) -> list[np.ndarray]:
-        """Return the rows of every leaf."""
-        return [self.rows_of(leaf) for leaf in range(self.partition.n_leaves)]
-
-
-def cut_into_leaves(
-    iterate: Iterate, plan: Plan, table: Table, random: np.random.RandomState, first: int = 0
-) -> Leaves:
-    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first."""
-    columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
-    return Leaves(*median_cuts(iterate.kernel, columns, Z, LEAF_ROWS, random, first))
-
-
-def judged_in_leaves(
-    search: Search,
-    plan: Plan,
-    last: Iterate,
-    table: Table,
-    leaves: Leaves,
-    sampled: Sequence[int],
-    fresh: np.ndarray,
-    *,
-    fine: bool,
-) -> tuple[Iterate, Trial]:
-    """Tune a machine in some leaves, and judge it by its leave-one-out predictions there.
-
-    Parameters
-    ----------
-    search, plan, last
-        The kernel of `last` has the plan's metric, learned on rows that are not `fresh`.
-    table : Table
-        All rows.
-    leaves : Leaves
-    sampled : sequence of int
-        The leaves to use.
-    fresh : ndarray of bool, of shape (n,)
-        Rows that had no part in any metric; only these are judged.
-    fine : bool
-        Whether bandwidth and ridge are tuned to the end.
-    """
-    warp, parts = plan.setting.warp, []
-    for leaf in sampled:
-        rows = table.take(leaves.rows_of(leaf))
-        parts.append((rows, rows.warped(warp)))
-    with threads_for(LEAF_ROWS):
-        last = tuned(last.kernel, last.ridge, parts[:1], search.fitter, search.freedom, fine=fine)
-        found, judgments = [], []
-        for leaf, (rows, Z) in zip(sampled, parts, strict=True):
-            solution = ridge_leave_one_out(last.kernel.matrix(Z), rows.y, last.ridge, rows.weights)
-            own = leaves.rows_of(leaf)
-            judgments.append(Judgment(last, own, np.flatnonzero(fresh[own])))
-            found.append(LeftOut.from_solution(solution, rows).rows(judgments[-1].judged))
-    left_out = LeftOut.joined(found)
-    judged = np.concatenate([each.rows[each.judged] for each in judgments])
-    return last, Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
 
 
 class Solved(NamedTuple):

@@ -26,7 +26,7 @@ from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_param
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import ProcessFitter
-from mercer.tabular_models.learning import Fit, Learned
+from mercer.tabular_models.learned import Fit, Learned
 from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED

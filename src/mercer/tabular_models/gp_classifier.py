@@ -9,14 +9,16 @@ from mercer.blocks import WORKING_MEMORY
 from mercer.checks import all_or_nothing, answers_without_nan, check_number, finite_answers
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
+    FIRST_SCALE,
     LatentMachine,
+    Scale,
     average_probabilities,
     best_scale,
     best_sharpness,
     latent_machine,
     left_out_of,
 )
-from mercer.tabular_models.learning import Fit
+from mercer.tabular_models.learned import Fit
 from mercer.tabular_models.rfm import FITTED, LeftOutAverage
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier
@@ -27,12 +29,15 @@ SMALLEST_PROBABILITY = 1e-12
 
 def with_latents(fits: list[Fit], table: Table, output_scale: float | None) -> list[Fit]:
     """Return fits whose machines are latent functions, as sharp as left-out rows say."""
-    machines = [fit.machine for fit in fits]
-    scales = [best_scale(machine, table) if output_scale is None else output_scale for machine in machines]
-    latents = [left_out_of(fit.machine, fit.judgments, table, s) for fit, s in zip(fits, scales, strict=True)]
+    machines: list[LatentMachine] = []
+    for fit in fits:
+        near = machines[-1].output_scales[0] if machines else FIRST_SCALE
+        scale = best_scale(fit.machine, table, near) if output_scale is None else Scale(output_scale, None)
+        machines.append(latent_machine(fit.machine, table, scale.value, scale.coefficients))
+    latents = [left_out_of(machine, fit.judgments, table) for machine, fit in zip(machines, fits, strict=True)]
     offsets = torch.from_numpy(np.log(table.center))
     factors = best_sharpness(latents, [machine.share for machine in machines], offsets)
-    found = [latent_machine(m, table, s).changed(**factors._asdict()) for m, s in zip(machines, scales, strict=True)]
+    found = [machine.changed(**factors._asdict()) for machine in machines]
     return [fit._replace(machine=machine) for fit, machine in zip(fits, found, strict=True)]
 
 
@@ -77,7 +82,9 @@ class GPClassifier(TableClassifier):
 
     Notes
     -----
-    O(c n^3) time and O(c n^2) memory for c classes, n the rows of a leaf: at most 4000 in one piece, 1500 beyond.
+    n are the rows of a leaf: at most 4000 in one piece, 1500 beyond. Beside the search a fit takes O(c n^2) for each of
+    some hundred products, and O(c 500^3) for its choices, c the number of classes; the first prediction takes O(c n^3)
+    and O(c n^2) memory for the spread of the latent functions. Two classes are one function: O(n^3) and O(n^2).
 
     Examples
     --------

@@ -18,7 +18,7 @@ from mercer.tabular_models.machine import Machine, packed_triangle
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
-# Landmarks are drawn from, and leave-one-out errors taken at, no more rows than this.
+# Landmarks are drawn from no more rows than this, or twice their number; leave-one-out errors are taken at no more.
 MOST_SAMPLED = 20_000
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 3.1, 0.5))
 # On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients; the ridge
@@ -37,12 +37,15 @@ class Landmarks(NamedTuple):
     seed : int
         One seed chooses the same rows for every kernel, where the method does not depend on the kernel.
     working_memory : float
+    n_judged : int
+        At most so many rows are left out in turn, by whose predictions a ridge is chosen.
     """
 
     n_landmarks: int
     method: str
     seed: int
     working_memory: float
+    n_judged: int = MOST_SAMPLED
 
 
 class LandmarkFit(NamedTuple):
@@ -71,7 +74,7 @@ def landmark_machine(
     kernel, columns = iterate.kernel, table.columns(warp)
     random = np.random.RandomState(landmarks.seed)
     pool = drawn_rows(len(table), max(MOST_SAMPLED, 2 * landmarks.n_landmarks), random)
-    judged = drawn_rows(len(table), MOST_SAMPLED, random, among=pool)
+    judged = drawn_rows(len(table), landmarks.n_judged, random, among=pool)
     seen = table.take(judged)
     # Variances need the sums over all landmarks, however many these are.
     is_summed = fitter.needs_variances or landmarks.n_landmarks <= MOST_SUMMED

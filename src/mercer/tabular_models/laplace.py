@@ -1,44 +1,25 @@
 """Gaussian process classification by Laplace's approximation: a Gaussian at the mode of the posterior.
 
 Latent functions f_c, one a class, are independent processes with the same kernel K; p(c) is their softmax. With weights
-w_i and targets t_ic the log posterior is sum_i w_i sum_c t_ic log p_ic - 1/2 sum_c f_c^T K^-1 f_c. Its Hessian has
-blocks of n x n, and with D_c = w p_c, E_c = D_c (I + K D_c)^-1 all that is needed of it are factorizations of n x n
-matrices, one a class and one for the sum of the E_c (Rasmussen and Williams 2006, section 3.5; weights are new).
+w_i and targets t_ic the log posterior is sum_i w_i sum_c t_ic log p_ic - 1/2 sum_c f_c^T K^-1 f_c. It is climbed in the
+coefficients a = K^-1 f, which at the mode are w (t - p), by Newton's steps (Rasmussen and Williams 2006, section 3.5;
+weights are new).
 """
 
-import math
-from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from scipy.special import ndtri
-from scipy.stats import qmc
 from torch import Tensor
+
+from mercer.tabular_models.latent_curvature import curvature, of_two_classes
 
 MOST_STEPS = 30
 # Newton's steps end when the log posterior gains less than this, in nats in all.
 SMALLEST_GAIN = 1e-6
-# Points at which the expected softmax is taken, a power of 2.
-N_POINTS = 256
-
-
-class Curvature(NamedTuple):
-    """The part of the posterior's curvature that the labels add.
-
-    Attributes
-    ----------
-    pulls : tensor of shape (c, n, n)
-        E_c = D_c (I + K D_c)^-1.
-    total : tensor of shape (n, n)
-        The lower Cholesky factor of the sum of the E_c.
-    log_determinant : float
-        log |I + K W|, W the negative Hessian of the log likelihood.
-    """
-
-    pulls: Tensor
-    total: Tensor
-    log_determinant: float
+SMALLEST_STEP = 1e-4
+# The equations of a Newton step are solved by conjugate gradients until this much of the right side is left. With more
+# left (1e-2), steps went astray where the prior is wide; with less nothing was gained.
+RESIDUAL, MOST_GRADIENTS = 1e-4, 300
 
 
 class Posterior(NamedTuple):
@@ -48,46 +29,21 @@ class Posterior(NamedTuple):
     ----------
     coefficients : tensor of shape (n, c)
         K^-1 f = w (t - p) at the mode, so that f(x) = sum_j k(x, x_j) coefficients_j.
-    log_evidence : float
-        Laplace's approximation of it.
+    log_joint : float
+        The log likelihood less half of sum_c f_c^T K^-1 f_c.
     """
 
     coefficients: Tensor
-    log_evidence: float
+    log_joint: float
 
 
-def curvature(K: Tensor, log_p: Tensor, weights: Tensor) -> Curvature:
-    """Return the curvature at latent values with these log probabilities.
+class Latents(NamedTuple):
+    """Coefficients a, latent values f = K a beside the offsets, log probabilities, and the log posterior."""
 
-    Parameters
-    ----------
-    K : tensor of shape (n, n)
-    log_p : tensor of shape (n, c)
-    weights : tensor of shape (n,)
-
-    Notes
-    -----
-    O(c n^3) time and O(c n^2) memory.
-    """
-    D = (weights[:, None] * log_p.exp()).T.clamp(min=torch.finfo(K.dtype).tiny)
-    root = D.sqrt()
-    B = root[:, :, None] * K * root[:, None, :]
-    B.diagonal(dim1=1, dim2=2).add_(1.0)
-    lower = torch.linalg.cholesky(B)
-    half = torch.linalg.solve_triangular(lower, torch.diag_embed(root), upper=False)
-    pulls = half.mT @ half
-    total = torch.linalg.cholesky(pulls.sum(dim=0))
-    logs = lower.diagonal(dim1=1, dim2=2).log().sum() + total.diagonal().log().sum() - 0.5 * weights.log().sum()
-    return Curvature(pulls, total, 2.0 * float(logs))
-
-
-def newton_step(K: Tensor, f: Tensor, slope: Tensor, log_p: Tensor, weights: Tensor, curved: Curvature) -> Tensor:
-    """Return the coefficients K^-1 f of the next latent values (algorithm 3.3 of the book)."""
-    p = log_p.exp()
-    b = weights[:, None] * (p * f - p * (p * f).sum(dim=1, keepdim=True)) + slope
-    pulled = torch.einsum("cij,jc->ic", curved.pulls, K @ b)
-    shared = torch.cholesky_solve(pulled.sum(dim=1, keepdim=True), curved.total)
-    return b - pulled + torch.einsum("cij,j->ic", curved.pulls, shared[:, 0])
+    a: Tensor
+    f: Tensor
+    log_p: Tensor
+    value: float
 
 
 def softmax_posterior(
@@ -106,101 +62,116 @@ def softmax_posterior(
         The mean of the latent functions.
     start : tensor of shape (n, c), optional
         Coefficients to begin with.
-    """
-    a = torch.zeros_like(targets) if start is None else start
-    f = K @ a
 
-    def log_posterior(a: Tensor, f: Tensor) -> tuple[float, Tensor]:
+    Notes
+    -----
+    Some ten steps: of n^3 / 3 each for two classes, of some twenty products of K with c columns for more.
+    """
+
+    def latents(a: Tensor, f: Tensor) -> Latents:
         log_p = torch.log_softmax(f + offsets, dim=1)
-        return float((weights[:, None] * targets * log_p).sum() - 0.5 * (a * f).sum()), log_p
+        return Latents(a, f, log_p, float((weights[:, None] * targets * log_p).sum() - 0.5 * (a * f).sum()))
 
-    value, log_p = log_posterior(a, f)
+    newton = step_of_two_classes if targets.shape[1] == 2 else step_by_conjugate_gradients
+    a = torch.zeros_like(targets) if start is None else start
+    here = latents(a, K @ a)
     for _ in range(MOST_STEPS):
-        slope = weights[:, None] * (targets - log_p.exp())
-        proposed = newton_step(K, f, slope, log_p, weights, curvature(K, log_p, weights))
-        gain, step = -math.inf, 1.0
-        # The log posterior is concave, so that a step which goes too far is mended by a shorter one.
-        while gain < 0 and step > 1e-4:
-            new_a = a + step * (proposed - a)
-            new_f = K @ new_a
-            new_value, new_log_p = log_posterior(new_a, new_f)
-            gain, step = new_value - value, step / 2
-        if gain > 0:
-            a, f, value, log_p = new_a, new_f, new_value, new_log_p
-        if gain < SMALLEST_GAIN:
+        missing = weights[:, None] * (targets - here.log_p.exp()) - here.a
+        way = newton(K, missing, here.log_p, weights)
+        K_way, before, step = K @ way, here, 1.0
+        tried = latents(before.a + way, before.f + K_way)
+        # The log posterior is concave: it rises along the way up to a point and falls beyond. A shorter step is cheap
+        # beside a new way.
+        while step > SMALLEST_STEP:
+            step /= 2.0
+            shorter = latents(before.a + step * way, before.f + step * K_way)
+            if shorter.value <= tried.value and tried.value > before.value:
+                break
+            tried = shorter
+        here = max(before, tried, key=lambda each: each.value)
+        if here.value - before.value < SMALLEST_GAIN:
             break
-    return Posterior(a, value - 0.5 * curvature(K, log_p, weights).log_determinant)
+    return Posterior(here.a, here.value)
 
 
-def latent_covariance(K_cross: Tensor, prior: Tensor, curved: Curvature) -> Tensor:
-    """Return the covariance of the latent functions at rows, of shape (n, c, c).
+def step_of_two_classes(K: Tensor, missing: Tensor, log_p: Tensor, weights: Tensor) -> Tensor:
+    """Return the step of the coefficients that solves (I + W K) step = missing, for two classes.
 
-    Parameters
-    ----------
-    K_cross : tensor of shape (m, n)
-        Between the rows of the fit and those asked for.
-    prior : tensor of shape (n,)
-        The prior variance at each row asked for.
-    curved : Curvature
+    W sees the difference of the two functions alone: what both coefficients miss in common is added as it is.
     """
-    pulled = curved.pulls @ K_cross
-    shared = torch.linalg.solve_triangular(curved.total, pulled, upper=False)
-    covariance = torch.einsum("amn,bmn->nab", shared, shared)
-    own = prior - torch.einsum("mn,cmn->cn", K_cross, pulled)
-    covariance.diagonal(dim1=1, dim2=2).add_(own.T)
-    return covariance
+    common = missing.mean(dim=1, keepdim=True)
+    apart = missing[:, :1] - common
+    apart = apart - of_two_classes(K, log_p, weights).solve(2.0 * K @ apart)
+    return torch.cat([common + apart, common - apart], dim=1)
+
+
+def step_by_conjugate_gradients(K: Tensor, missing: Tensor, log_p: Tensor, weights: Tensor) -> Tensor:
+    """Return about the step of the coefficients that solves (I + W K) step = missing, for any number of classes.
+
+    With W = R R^T, the blocks of R being w_i^1/2 (I - p_i 1^T) diag(p_i)^1/2, the step is missing - R u where
+    (I + R^T K R) u = R^T K missing. A u that is found from 0 by conjugate gradients goes uphill from the first on.
+    """
+    half = (0.5 * log_p).exp()
+    root = weights.sqrt()[:, None] * half
+
+    def forth(v: Tensor) -> Tensor:  # R v
+        v = root * v
+        return v - half.square() * v.sum(dim=1, keepdim=True)
+
+    def back(v: Tensor) -> Tensor:  # R^T v
+        return root * (v - (half.square() * v).sum(dim=1, keepdim=True))
+
+    residual = back(K @ missing)
+    u, way, square = torch.zeros_like(residual), residual, float((residual * residual).sum())
+    enough = RESIDUAL**2 * square
+    for _ in range(MOST_GRADIENTS):
+        if square <= enough:
+            break
+        image = way + back(K @ forth(way))
+        rate = square / float((way * image).sum())
+        u = u + rate * way
+        residual = residual - rate * image
+        before, square = square, float((residual * residual).sum())
+        way = residual + (square / before) * way
+    return missing - forth(u)
+
+
+def log_evidence(K: Tensor, posterior: Posterior, weights: Tensor, offsets: Tensor) -> float:
+    """Return Laplace's approximation of the log evidence."""
+    log_p = torch.log_softmax(K @ posterior.coefficients + offsets, dim=1)
+    return posterior.log_joint - 0.5 * curvature(K, log_p, weights).log_determinant
 
 
 def left_out_latents(
-    K: Tensor, posterior: Posterior, targets: Tensor, weights: Tensor, offsets: Tensor
+    K: Tensor, posterior: Posterior, targets: Tensor, weights: Tensor, offsets: Tensor, rows: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return the means and covariances of the latent values of each row had it been left out.
+    """Return the means and covariances of the latent values of some rows, each as if it had been left out.
 
     The approximate posterior is Gaussian with one factor a row; that of row i is divided out. With S_i the posterior
     covariance of f_i, W_i its negative Hessian and g_i its slope, what remains has the covariance
     C_i = (I - S_i W_i)^-1 S_i and the mean f_i - C_i g_i.
 
+    Parameters
+    ----------
+    K, targets, weights, offsets
+        As for `softmax_posterior`.
+    posterior : Posterior
+    rows : tensor of shape (m,)
+        Which rows are asked for.
+
     Returns
     -------
-    means : tensor of shape (n, c)
+    means : tensor of shape (m, c)
         Beside the offsets.
-    covariances : tensor of shape (n, c, c)
+    covariances : tensor of shape (m, c, c)
     """
     f = K @ posterior.coefficients
     log_p = torch.log_softmax(f + offsets, dim=1)
-    p, slope = log_p.exp(), weights[:, None] * (targets - log_p.exp())
-    S = latent_covariance(K, K.diagonal(), curvature(K, log_p, weights))
-    W = weights[:, None, None] * (torch.diag_embed(p) - p[:, :, None] * p[:, None, :])
+    S = curvature(K, log_p, weights).covariance(K[:, rows], K.diagonal()[rows])
+    p, w = log_p[rows].exp(), weights[rows]
+    slope = w[:, None] * (targets[rows] - p)
+    W = w[:, None, None] * (torch.diag_embed(p) - p[:, :, None] * p[:, None, :])
     eye = torch.eye(p.shape[1], dtype=K.dtype, device=K.device)
     C = torch.linalg.solve(eye - S @ W, S)
     C = 0.5 * (C + C.mT)
-    return f - (C @ slope[:, :, None])[:, :, 0], C
-
-
-def expected_softmax(mean: Tensor, covariance: Tensor, n_points: int = N_POINTS) -> Tensor:
-    """Return the expected softmax of Gaussian latent values, of shape (n, c).
-
-    It has no closed form. The mean over Sobol's points, the same at every row, is within .01 of it: a tenth of the
-    error of the formulas that draw in differences of pairs (Lu, Ie and Sha 2020) for five classes.
-
-    Parameters
-    ----------
-    mean : tensor of shape (n, c)
-    covariance : tensor of shape (n, c, c)
-    n_points : int, default=256
-        A power of 2.
-    """
-    total = torch.zeros_like(mean)
-    values, vectors = torch.linalg.eigh(covariance)
-    root = vectors * values.clamp(min=0.0).sqrt()[:, None, :]
-    for point in torch.from_numpy(normal_points(mean.shape[1], n_points)).to(mean):
-        total += torch.softmax(mean + root @ point, dim=1)
-    return total / n_points
-
-
-@cache
-def normal_points(dimension: int, n_points: int) -> np.ndarray:
-    """Return points of Sobol's sequence as if drawn from a normal distribution, of shape (n_points, dimension)."""
-    # The first point of the sequence is the corner 0: half a step inward, all have a place under the normal law.
-    points = qmc.Sobol(dimension, scramble=False).random(n_points) + 0.5 / n_points
-    return ndtri(points)
+    return f[rows] - (C @ slope[:, :, None])[:, :, 0], C

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +16,15 @@ from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.tabular_models.calibration import ROWS_IN_DOUBT
 from mercer.tabular_models.column_warp import ColumnWarp
-from mercer.tabular_models.laplace import (
-    Curvature,
-    Posterior,
-    curvature,
+from mercer.tabular_models.expected_softmax import (
+    deviations,
     expected_softmax,
-    latent_covariance,
-    left_out_latents,
-    softmax_posterior,
+    latent_root,
+    mean_softmax,
+    normal_points,
 )
+from mercer.tabular_models.laplace import Posterior, left_out_latents, log_evidence, softmax_posterior
+from mercer.tabular_models.latent_curvature import Curvature, curvature
 from mercer.tabular_models.machine import Machine, with_threads_for_its_rows
 from mercer.tabular_models.race import Judgment
 from mercer.tabular_models.table import Table
@@ -68,7 +69,7 @@ class LatentMachine(Machine):
             ):
                 asked = self.kernel.prepare(block, beside=prepared)
                 K, prior = scale * self.kernel.values(asked, prepared).T, scale * self.kernel.prepared_diagonal(asked)
-                covariance = self.spread * latent_covariance(K, prior, curved)
+                covariance = self.spread * curved.covariance(K, prior)
                 part.append(expected_softmax(mean[rows][place], covariance))
             result[rows] = torch.cat(part).cpu().numpy()
         return result
@@ -108,7 +109,7 @@ class LeftOutLatents(NamedTuple):
     weights: Tensor
 
 
-def latent_machine(machine: Machine, table: Table, scale: float) -> LatentMachine:
+def latent_machine(machine: Machine, table: Table, scale: float, start: Tensor | None = None) -> LatentMachine:
     """Return the latent functions under the kernel of a machine, in its leaves if it has some.
 
     Parameters
@@ -119,6 +120,8 @@ def latent_machine(machine: Machine, table: Table, scale: float) -> LatentMachin
         With class indicators as targets, centered.
     scale : float
         The prior variance of the latent functions.
+    start : tensor of shape (n, c), optional
+        Coefficients of all rows to begin with.
     """
     pieces = [np.arange(len(table))]
     if machine.partition is not None and machine.leaves is not None:
@@ -126,7 +129,9 @@ def latent_machine(machine: Machine, table: Table, scale: float) -> LatentMachin
     alpha = np.empty(table.y.shape)
     for rows in pieces:
         K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(rows))
-        alpha[rows] = scale * softmax_posterior(scale * K, targets, weights, offsets).coefficients.cpu().numpy()
+        begin = None if start is None else start[rows]
+        found = softmax_posterior(scale * K, targets, weights, offsets, begin)
+        alpha[rows] = scale * found.coefficients.cpu().numpy()
     return LatentMachine(
         machine.kernel,
         machine.columns,
@@ -142,37 +147,68 @@ def latent_machine(machine: Machine, table: Table, scale: float) -> LatentMachin
     )
 
 
-def best_scale(machine: Machine, table: Table) -> float:
-    """Return the prior variance of the largest evidence on some rows of a table, by climbing over a grid."""
+class Scale(NamedTuple):
+    """The prior variance of latent functions, and their coefficients under it where these are of all rows."""
+
+    value: float
+    coefficients: Tensor | None
+
+
+def best_scale(machine: Machine, table: Table, near: float = FIRST_SCALE) -> Scale:
+    """Return the prior variance of the largest evidence on some rows of a table, by climbing over a grid.
+
+    Parameters
+    ----------
+    machine : Machine
+    table : Table
+    near : float, default=9.0
+        Where the climb begins.
+    """
     rows = np.flatnonzero(machine.leaves == 0) if machine.leaves is not None else np.arange(len(table))
     step = -(-len(rows) // SCALE_ROWS)
-    K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(rows[::step]))
-    seen: dict[int, Posterior] = {}
+    some = rows[::step]
+    K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(some))
+    modes: dict[int, Posterior] = {}
+    evidences: dict[int, float] = {}
 
-    def evidence(place: int, near: int) -> float:
-        if place not in seen:
-            start = seen[near].coefficients if near in seen else None
-            seen[place] = softmax_posterior(FIRST_SCALE * SCALE_STEP**place * K, targets, weights, offsets, start)
-        return seen[place].log_evidence
+    def evidence(place: int, beside: int) -> float:
+        if place not in modes:
+            start = modes[beside].coefficients if beside in modes else None
+            covariance = near * SCALE_STEP**place * K
+            modes[place] = softmax_posterior(covariance, targets, weights, offsets, start)
+            evidences[place] = log_evidence(covariance, modes[place], weights, offsets)
+        return evidences[place]
 
     here = 0
     for direction in (1, -1):
-        while len(seen) < MOST_SCALES and evidence(here + direction, here) > evidence(here, here):
+        while len(modes) < MOST_SCALES and evidence(here, here) < evidence(here + direction, here):
             here += direction
-    return FIRST_SCALE * SCALE_STEP**here
+    return Scale(near * SCALE_STEP**here, modes[here].coefficients if len(some) == len(table) else None)
 
 
-def left_out_of(machine: Machine, judgments: Sequence[Judgment], table: Table, scale: float) -> LeftOutLatents:
-    """Return the latent values of rows left out, by machines whose metric had not seen these rows."""
-    found = []
-    for iterate, rows, judged in judgments:
-        step = -(-len(rows) // MOST_JUDGED)
-        kept = np.arange(len(rows)) % step == 0
-        inside = np.flatnonzero(np.isin(np.flatnonzero(kept), judged))
-        K, targets, weights, offsets = _parts(iterate.kernel, machine.columns, table.take(rows[kept]))
-        posterior = softmax_posterior(scale * K, targets, weights, offsets)
-        mean, covariance = left_out_latents(scale * K, posterior, targets, weights, offsets)
-        found.append([part[inside] for part in (mean, covariance, targets, weights)])
+def left_out_of(machine: LatentMachine, judgments: Sequence[Judgment], table: Table) -> LeftOutLatents:
+    """Return the latent values of rows left out, by machines whose metric had not seen these rows.
+
+    Parameters
+    ----------
+    machine : LatentMachine
+        On all rows: its coefficients are where the others begin.
+    judgments : sequence of Judgment
+        Kernels that had a part of the rows withheld. Those that share a kernel and the rows that a machine stands on,
+        as under a metric that is not learned, share their machine.
+    table : Table
+    """
+    found, scale = [], float(machine.output_scales[0])
+    for _, group in groupby(judgments, key=lambda each: (id(each.iterate.kernel), each.rows.tobytes())):
+        alike = list(group)
+        kernel, rows = alike[0].iterate.kernel, alike[0].rows
+        kept = np.arange(0, len(rows), -(-len(rows) // MOST_JUDGED))
+        judged = np.concatenate([np.flatnonzero(np.isin(kept, each.judged)) for each in alike])
+        K, targets, weights, offsets = _parts(kernel, machine.columns, table.take(rows[kept]))
+        start, inside = as_tensor(machine.alpha[rows[kept]] / scale).to(K), torch.from_numpy(judged).to(K.device)
+        posterior = softmax_posterior(scale * K, targets, weights, offsets, start)
+        latents = left_out_latents(scale * K, posterior, targets, weights, offsets, inside)
+        found.append([*latents, targets[inside], weights[inside]])
     return LeftOutLatents(*(torch.cat(parts) for parts in zip(*found, strict=True)))
 
 
@@ -193,11 +229,14 @@ def best_sharpness(latents: Sequence[LeftOutLatents], shares: Sequence[float], o
     doubt = ROWS_IN_DOUBT / (float(weights.sum()) + 2.0 * ROWS_IN_DOUBT)
     targets = (1.0 - doubt) * targets + doubt * torch.softmax(offsets, dim=0)
 
+    roots = [latent_root(each.covariance) for each in latents]
+    apart = [deviations(root, normal_points(root.shape[2], FEW_POINTS)) for root in roots]
+
     def loss(logs: np.ndarray) -> float:
         sharpness, spread = np.exp(logs)
         average = torch.zeros_like(targets)
-        for share, each in zip(shares, latents, strict=True):
-            average += share * expected_softmax(sharpness * each.mean + offsets, spread * each.covariance, FEW_POINTS)
+        for share, each, deviation in zip(shares, latents, apart, strict=True):
+            average += share * mean_softmax(sharpness * each.mean + offsets, spread**0.5 * deviation)
         return -float((weights[:, None] * targets * average.clamp(min=1e-12).log()).sum())
 
     begin = [[0.0, 0.0], [1.0, 0.0], [0.5, -2.0]]

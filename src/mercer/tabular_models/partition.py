@@ -121,6 +121,21 @@ def median_cuts(
     return made, leaves
 
 
+def random_leaf(kernel: Kernel, Z: Tensor, most_rows: int, random: np.random.RandomState) -> np.ndarray:
+    """Return the rows of one leaf of at most `most_rows`: cuts as those of `median_cuts`, and a random side of each.
+
+    O(n d) for all cuts together, as each halves the rows.
+    """
+    project, rows = kernel.single_metric().project, np.arange(len(Z))
+    while len(rows) > most_rows:
+        cut = leading_cut(project, Z, rows, random)
+        if cut is None:
+            return rows[:most_rows]
+        left = cut[2] <= cut[1]
+        rows = rows[left if random.randint(2) else ~left]
+    return rows
+
+
 def leading_cut(
     project: Callable[[Tensor], Tensor], Z: Tensor, rows: np.ndarray, random: np.random.RandomState, which: int = 0
 ) -> tuple[np.ndarray, float, np.ndarray] | None:

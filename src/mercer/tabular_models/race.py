@@ -124,8 +124,9 @@ class Breadth(NamedTuple):
     leaders: int
 
 
-# Few rows cannot tell many settings apart, and many rows are worth more time.
-USUAL, OF_MANY_ROWS = Breadth(2, 4), Breadth(3, 7)
+# Few rows cannot tell many settings apart. Of many rows, those of the screen lie too far from each other to say which
+# kernel and warp is right: all of them learn length scales, and are judged where rows are dense.
+USUAL, OF_MANY_ROWS = Breadth(2, 4), Breadth(3, 12)
 
 
 def screen(
@@ -296,6 +297,22 @@ def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
     return sorted(chosen, key=lambda plan: plan.cost)
 
 
+def contenders(plans: Sequence[Plan], most: int) -> list[Plan]:
+    """Return the finalists, and the best plan of every kernel under every warp: at most so many.
+
+    Which kernel and warp is right changes with the number of rows: rough ones show what they can do where rows are
+    dense.
+    """
+    chosen = finalists(plans)
+    seen = {(type(plan.setting.kernel), plan.setting.warp) for plan in chosen}
+    for plan in plans:
+        pair = (type(plan.setting.kernel), plan.setting.warp)
+        if pair not in seen and hasattr(plan.setting.kernel, "bandwidth"):
+            seen.add(pair)
+            chosen.append(plan)
+    return sorted(chosen[:most], key=lambda plan: plan.cost)
+
+
 def is_alike(setting: Setting, other: Setting) -> bool:
     """Return whether two settings differ in their steps alone."""
     return setting._replace(steps=0) == other._replace(steps=0)
@@ -378,6 +395,8 @@ def over_a_split(search: Search, table: Table, running: list[Running], split: Sp
 
 def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:
     """Return the plans whose scores so far are within some standard errors of the best, paired row by row."""
+    if len(running) == 1:
+        return running
     joined = [LeftOut.joined(entry.parts) for entry in running]
     scores = [fitter.row_scores(left_out) for left_out in joined]
     weights = joined[0].weights

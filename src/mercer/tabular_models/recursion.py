@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 
 from torch import Tensor
 
-from mercer.agop import agop, predictor_gradients
+from mercer.agop import next_metric
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import check_choice, check_count
 from mercer.kernels import Kernel
-from mercer.mahalanobis import Mahalanobis
 from mercer.selection import Candidate
 
 METRICS = ("identity", "diagonal", "full")
@@ -58,34 +57,3 @@ def recursive_features(
             fitted = iterate.kernel_used()
             learned = next_metric(fitted, X, X, iterate.fitted().alpha, metric, weights, working_memory)
             kernel = fitted.with_metric(learned)
-
-
-def next_metric(
-    kernel: Kernel,
-    X: Tensor,
-    centres: Tensor,
-    alpha: Tensor,
-    metric: str,
-    weights: Tensor | None = None,
-    working_memory: float = WORKING_MEMORY,
-) -> Mahalanobis:
-    """Return the average gradient outer product of the fit over the rows of X, or its diagonal, as a metric of trace d.
-
-    A fit without gradients (of a constant target) has nothing to say: the metric stays what it was.
-    """
-    diagonal = metric == "diagonal"
-    if not diagonal and len(X) * alpha[0].numel() < X.shape[1]:
-        return in_the_span(kernel, X, centres, alpha, weights, working_memory)
-    M = agop(kernel, X, centres, alpha, diagonal=diagonal, weights=weights, working_memory=working_memory).cpu()
-    learned = Mahalanobis.from_weights(M) if diagonal else Mahalanobis.from_matrix(M)
-    return learned.normalized() if float(M.sum() if diagonal else M.trace()) > 0 else kernel.single_metric()
-
-
-def in_the_span(
-    kernel: Kernel, X: Tensor, centres: Tensor, alpha: Tensor, weights: Tensor | None, working_memory: float
-) -> Mahalanobis:
-    """Return the same for fewer gradients than columns: a full metric of low rank, without a matrix of d^2 numbers."""
-    gradients = predictor_gradients(kernel, X, centres, alpha, working_memory=working_memory)
-    mass = gradients.new_ones(len(X)) if weights is None else weights
-    G = ((mass / mass.sum()).sqrt()[:, None] * gradients.flatten(1)).reshape(-1, X.shape[1])
-    return Mahalanobis.from_outer_products(G).normalized() if bool(G.any()) else kernel.single_metric()

@@ -19,7 +19,7 @@ from mercer.checks import (
 )
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
-from mercer.tabular_models.learning import Learned
+from mercer.tabular_models.learned import Learned
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier
 from mercer.tabular_models.table_model import TableModel

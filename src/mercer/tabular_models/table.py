@@ -149,7 +149,7 @@ class Table:
         if key not in self._warped:
             source, rows = self._taken if self._taken is not None else (None, None)
             if source is not None and key in source._warped:
-                self._warped[key] = source._warped[key][rows]
+                self._warped[key] = source._warped[key][rows].to(self.y.dtype)
             else:
                 transformed = self.columns(warp).transform(self.X.astype(np.float64, copy=False))
                 self._warped[key] = as_tensor(transformed, dtype=self.y.dtype, device=self.device)
@@ -181,6 +181,13 @@ class Table:
         # Neither rows nor warps are copied before they are asked for: of a wide table each is as large as the table.
         taken._taken = (self, rows)
         return taken
+
+    def in_single_precision(self) -> "Table":
+        """Return the same rows in float32: products take half the time where seven digits are enough."""
+        single = self.take(np.arange(len(self)))
+        single.y = self.y.to(torch.float32)
+        single.weights = None if self.weights is None else self.weights.to(torch.float32)
+        return single
 
     def without(self, values: Tensor) -> "Table":
         """Return the same rows with a trend of those values, of shape (n, c), taken from the targets."""

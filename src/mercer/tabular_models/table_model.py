@@ -25,7 +25,8 @@ from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.grouped_rows import GroupedRows, collapse
 from mercer.tabular_models.importances import shares_of_effects, total_effects
 from mercer.tabular_models.landmark_table import Landmarks
-from mercer.tabular_models.learning import Learned, Space, learn
+from mercer.tabular_models.learned import Learned, Space
+from mercer.tabular_models.learning import learn
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.race import FIRST_RIDGE, Search
 from mercer.tabular_models.settings import METRICS, kernels_of

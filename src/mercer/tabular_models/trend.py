@@ -16,25 +16,29 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
-from mercer.tabular_models.finish import JUDGED_LEAVES, cut_into_leaves, judged_in_leaves, on_more_rows
+from mercer.tabular_models.finish import on_more_rows
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
-from mercer.tabular_models.race import Plan, Search
+from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, JudgedLeaves
+from mercer.tabular_models.race import Plan, Search, Trial
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
+# Tables with fewer rows are cut into leaves as they are: to compare trends would take longer than all the rest, and
+# leaves see nearly as much as all rows do.
+FEWEST_TREND_ROWS = 40_000
 # One trend may follow on the residuals of another, at most so many.
 MOST_TRENDS = 3
 # Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than
 # 800, whose products over a million rows take about a minute.
-ROWS_A_LANDMARK, MOST_LANDMARKS = 40, 800
+ROWS_A_LANDMARK, MOST_LANDMARKS = 100, 800
 # Standard errors by which predictions in leaves must be better with a trend.
 SURE_ERRORS = 2.0
 # Kernels, metrics and bandwidths are compared on one in so many of the rows, between these bounds, and on so many
-# landmarks; so many kernels begin anew.
-COMPARED_PART, FEWEST_COMPARED, MOST_COMPARED, COMPARED_LANDMARKS = 4, 20_000, 100_000, 500
+# landmarks, by the errors of so many left-out rows; so many kernels begin anew.
+COMPARED_PART, FEWEST_COMPARED, MOST_COMPARED, COMPARED_LANDMARKS, COMPARED_LEFT_OUT = 4, 20_000, 100_000, 500, 5000
 COMPARED_KERNELS = 2
 # Steps of the recursion from the identity, rows that gradients are averaged over, steps of a bandwidth to either side.
 RECURSION_STEPS, GRADIENT_ROWS, BANDWIDTH_STEPS = 3, 2000, 3
@@ -111,14 +115,17 @@ def trend_of(
     O(n m (d + m)) for m landmarks.
     """
     last = starts[0].iterate
-    leaves = cut_into_leaves(last, plan, table, random)
-    sampled = [int(leaf) for leaf in random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]]
+    leaves = JudgedLeaves.drawn(last, plan, table, fresh, random, LEAF_ROWS)
     fit = on_landmarks(search, starts, table, random)
     if fit is None:
         return None
     trend = Trend(fit, trend_values(fit, table))
-    _, before = judged_in_leaves(search, plan, last, table, leaves, sampled, fresh, fine=False)
-    _, after = judged_in_leaves(search, plan, last, table.without(trend.values), leaves, sampled, fresh, fine=False)
+
+    def judged(targets: Table) -> Trial:
+        own = leaves._replace(table=targets)
+        return own.judged(search, plan, own.tuned(search, plan, last, QUICK))
+
+    before, after = judged(table), judged(table.without(trend.values))
     weights = before.left_out.weights
     return trend if is_clearly_better(after.scores, before.scores, weights, errors=SURE_ERRORS) else None
 
@@ -139,9 +146,9 @@ def on_landmarks(
     """
     seed, ridge = int(random.randint(2**31 - 1)), None if search.freedom.ridge else search.ridge
     n_landmarks = min(MOST_LANDMARKS, max(1, len(table) // ROWS_A_LANDMARK))
-    few = Landmarks(min(n_landmarks, COMPARED_LANDMARKS), "uniform", seed, WORKING_MEMORY)
+    few = Landmarks(min(n_landmarks, COMPARED_LANDMARKS), "uniform", seed, WORKING_MEMORY, COMPARED_LEFT_OUT)
     n_compared = min(max(len(table) // COMPARED_PART, FEWEST_COMPARED), MOST_COMPARED)
-    part = table.take(drawn_rows(len(table), n_compared, random))
+    part = table.take(drawn_rows(len(table), n_compared, random)).in_single_precision()
     with threads_for(n_landmarks):
         best: tuple[float, Any, LandmarkFit] | None = None
         for start in starts:
@@ -152,17 +159,22 @@ def on_landmarks(
                     best = (score, start.warp, fit)
         if best is None or not beats_its_trend(search.fitter, best[2].left_out):
             return None
-        kernel, many = best[2].machine.kernel, few._replace(n_landmarks=n_landmarks)
+        kernel, many = best[2].machine.kernel, Landmarks(n_landmarks, "uniform", seed, WORKING_MEMORY)
         return landmark_machine(Iterate(kernel, best[2].machine.ridge), best[1], table, many, search.fitter, ridge)
 
 
 def recursion(
     search: Search, start: Start, part: Table, landmarks: Landmarks, ridge: float | None
 ) -> Iterator[tuple[float, LandmarkFit]]:
-    """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows."""
+    """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows.
+
+    The bandwidth is searched for at both ends: steps between are passed through, and change what is long and short more
+    than how long all is.
+    """
     iterate = start.iterate
     for step in range(start.steps + 1):
-        score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge)
+        reach = BANDWIDTH_STEPS if step in (0, start.steps) and search.freedom.bandwidth else 0
+        score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge, reach)
         yield score, fit
         if step < start.steps:
             machine = fit.machine
@@ -174,9 +186,12 @@ def recursion(
 
 
 def with_best_bandwidth(
-    search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None
+    search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None, reach: int
 ) -> tuple[float, LandmarkFit]:
-    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones."""
+    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones.
+
+    At most `reach` steps are taken to either side.
+    """
 
     def fitted(step: int) -> tuple[float, LandmarkFit]:
         rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**step))
@@ -185,9 +200,9 @@ def with_best_bandwidth(
         return float(np.average(search.fitter.row_scores(left_out), weights=left_out.weights)), found
 
     best = fitted(0)
-    for direction in (1, -1) if search.freedom.bandwidth else ():
+    for direction in (1, -1):
         here = best[0]
-        for step in range(1, BANDWIDTH_STEPS + 1):
+        for step in range(1, reach + 1):
             found = fitted(direction * step)
             if found[0] <= best[0]:
                 break

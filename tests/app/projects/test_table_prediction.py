@@ -14,7 +14,7 @@ import mercer
 from mercer.app.projects import TablePrediction, table_prediction
 from mercer.app.projects.table_description import describe_combinations
 from mercer.app.projects.table_estimators import ESTIMATORS, LANDMARKS, MOST_EXACT_ROWS, allowed_models, compare, make
-from mercer.app.projects.table_scores import classification_scores, regression_scores
+from mercer.app.projects.table_scores import Spread, classification_scores, regression_scores
 from mercer.app.projects.table_split import split
 from mercer.app.projects.table_target import as_classes, as_numbers, find_task
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
@@ -60,10 +60,11 @@ def fitted():
         "rfm": TablePrediction("rfm", options=SIMPLE, **NUMBERS).fit(frame, "rent"),
         "classes": TablePrediction(options=SIMPLE, **CLASSES).fit(frame, "dear"),
         "discriminant": TablePrediction("discriminant", **CLASSES).fit(frame, "dear"),
+        "process of classes": TablePrediction("gp", options=SIMPLE, **CLASSES).fit(frame, "dear"),
     }
 
 
-EVERY = ("gp", "rfm", "classes", "discriminant")
+EVERY = ("gp", "rfm", "classes", "discriminant", "process of classes")
 
 
 # ---- the task ------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def test_numbers_are_split_at_random():
 
 def test_scores_of_numbers():
     y, mean, std = np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 0.5])
-    scores = regression_scores(y, mean, std)
+    scores = regression_scores(y, mean, Spread.gaussian(y, mean, std))
     inside = np.abs(y - mean) <= norm.ppf(0.95) * std
     naive = {
         "rmse": np.sqrt(5 / 3),
@@ -197,9 +198,12 @@ def test_scores_of_numbers():
     }
     assert scores == pytest.approx(naive)
     assert scores["coverage"] == pytest.approx(2 / 3)
-    assert regression_scores(y, mean, std, np.array([-1.0, -2.0, -6.0]))["nll"] == pytest.approx(3.0)
+    ends = np.array([[0.0, 1.0], [2.5, 3.0], [1.0, 9.0]])
+    own = regression_scores(y, mean, Spread(np.array([-1.0, -2.0, -6.0]), ends))
+    assert own["nll"] == pytest.approx(3.0)
+    assert own["coverage"] == pytest.approx(2 / 3)
     assert regression_scores(y, mean) | {"nll": None, "coverage": None} == regression_scores(y, mean)
-    assert regression_scores(y, mean, np.zeros(3))["nll"] is None
+    assert Spread.gaussian(y, mean, np.zeros(3)) is None
     assert regression_scores(y[:1], mean[:1])["r2"] is None
 
 
@@ -313,7 +317,7 @@ def test_rows_keep_their_order_and_columns_may_come_in_any(fitted, name):
 
 
 def test_classes_come_with_their_probabilities(fitted):
-    for name in ("classes", "discriminant"):
+    for name in ("classes", "discriminant", "process of classes"):
         answer = fitted[name].predict_frame(flats(40, seed=1))
         assert list(answer) == ["prediction", "probability of no", "probability of yes"]
         np.testing.assert_allclose(answer.iloc[:, 1] + answer.iloc[:, 2], 1.0)
@@ -321,12 +325,15 @@ def test_classes_come_with_their_probabilities(fitted):
         assert np.mean(answer["prediction"] == flats(40, seed=1)["dear"]) > 0.7
 
 
-def test_intervals_of_a_process_are_gaussian(fitted):
+def test_intervals_of_a_process_are_its_own(fitted):
     frame = flats(40, seed=1)
-    answer = fitted["gp"].predict_frame(frame, level=0.5)
+    workflow = fitted["gp"]
+    answer = workflow.predict_frame(frame, level=0.5)
     assert list(answer) == ["prediction", "std", "lower", "upper"]
-    np.testing.assert_allclose(answer["upper"] - answer["prediction"], norm.ppf(0.75) * answer["std"])
-    np.testing.assert_allclose(answer["prediction"] - answer["lower"], norm.ppf(0.75) * answer["std"])
+    own = workflow.model_.predict_interval(frame.reindex(columns=workflow.columns_), 0.5)
+    np.testing.assert_array_equal(answer[["lower", "upper"]], own)
+    gaussian = norm.ppf(0.75) * answer["std"]
+    assert not np.allclose(answer["upper"] - answer["prediction"], gaussian, rtol=1e-3)
     assert np.corrcoef(answer["prediction"], frame["rent"])[0, 1] > 0.9
 
 
@@ -337,6 +344,30 @@ def test_intervals_of_a_machine_are_conformal(fitted, level, place):
     errors = np.sort(np.abs(fitted["rfm"].held_out_["true"] - fitted["rfm"].held_out_["predicted"]))
     np.testing.assert_allclose(answer["upper"] - answer["prediction"], errors[place - 1])
     np.testing.assert_allclose(answer["prediction"] - answer["lower"], errors[place - 1])
+
+
+def test_what_is_scored_of_a_process_is_the_interval_that_is_shown(fitted):
+    kept, (own, *_) = fitted["gp"].held_out_, fitted["gp"].scores_
+    inside = (kept["lower"] <= kept["true"]) & (kept["true"] <= kept["upper"])
+    assert own["coverage"] == pytest.approx(inside.mean())
+    # An interval of a level holds the truth from the narrowest that does on.
+    np.testing.assert_array_equal(kept["narrowest"] <= 0.9 + 1e-9, inside)
+    assert set(np.round(kept["narrowest"], 2)) <= {*np.round(np.linspace(0.05, 0.95, 19), 2), 1.0}
+    assert len(set(kept["narrowest"])) > 5
+    assert fitted["rfm"].held_out_["lower"] is fitted["rfm"].held_out_["narrowest"] is None
+
+
+def test_intervals_are_by_folds_where_the_model_was_fitted_with_them():
+    frame = flats(80)
+    workflow = TablePrediction(options={**SIMPLE, "interval_folds": 3}, **NUMBERS).fit(frame, "rent")
+    answer = workflow.predict_frame(frame.iloc[:20], level=0.8)
+    table = frame.iloc[:20].reindex(columns=workflow.columns_)
+    np.testing.assert_array_equal(
+        answer[["lower", "upper"]], workflow.model_.predict_interval(table, 0.8, method="cv+")
+    )
+    kept, (own, *_) = workflow.held_out_, workflow.scores_
+    inside = (kept["lower"] <= kept["true"]) & (kept["true"] <= kept["upper"])
+    assert own["coverage"] == pytest.approx(inside.mean())
 
 
 def test_intervals_that_too_few_rows_can_give_are_left_out(fitted):
@@ -499,7 +530,6 @@ def test_the_table_is_left_as_it_is():
     ("params", "target", "message"),
     [
         ({"model": "forest"}, "rent", r"model='forest' is not allowed.*'auto', 'rfm', 'gp', 'discriminant'"),
-        ({"model": "gp"}, "dear", r"model='gp'.*one of 'auto', 'rfm', 'discriminant'. The task is classification"),
         ({"model": "discriminant"}, "rent", r"model='discriminant'.*'auto', 'gp', 'rfm'. The task is regression"),
         ({"task": "ranking"}, "rent", r"task='ranking'.*'auto', 'regression', 'classification'"),
         ({"test_size": 1.0}, "rent", r"test_size=1.0 is not allowed.*below 1"),
@@ -564,7 +594,7 @@ def test_classes_get_the_model_that_does_better_on_rows_kept_back(monkeypatch, b
 def test_where_rows_are_few_nothing_is_compared():
     model = TablePrediction(options=SIMPLE, ignore=("id", "rent"), test_size=0, random_state=0).fit(flats(30), "dear")
     assert model.compared_ == {"rfm": None}
-    assert allowed_models("auto", "classification", {"metric": "full"}) == ["rfm"]
+    assert allowed_models("auto", "classification", {"warp": "none"}) == ["rfm"]
     assert allowed_models("auto", "classification", {"kernel": "laplace"}) == ["rfm", "discriminant"]
     assert allowed_models("auto", "classification", {"kernels": "laplace"}) == ["rfm"]
     assert allowed_models("auto", "regression", {"noise": 1.0}) == ["gp"]

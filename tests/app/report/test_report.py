@@ -22,7 +22,13 @@ from mercer.app.report.embedding import most_like
 from mercer.app.report.evidence import held_out, is_table_of_fit, scored_anew
 from mercer.app.report.maps import draw_samples, encode_column, folders_of, map_data
 from mercer.app.report.markup import Html, escape, json_block, table, tag
-from mercer.app.report.prediction_figures import answers_figure, calibration_figure, importances_figure, metric_figure
+from mercer.app.report.prediction_figures import (
+    _reliability_of_intervals,
+    answers_figure,
+    calibration_figure,
+    importances_figure,
+    metric_figure,
+)
 from mercer.app.report.thumbnails import SIDE, sheet, thumbnail
 from mercer.app.report.words import count, listed, percent, score_texts, text_of, texts_of
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
@@ -351,7 +357,28 @@ def test_other_rows_are_scored_anew(flat_models, name):
     assert expected in found.sections["good"]
     judged = scored_anew(model, new, 0)
     assert 7 not in judged.rows
-    assert "nll" not in judged.scores() or judged.scores()["nll"] is None
+    if name == "gp":
+        scores = judged.scores()
+        inside = (answer["lower"] <= true) & (true <= answer["upper"])
+        density = model.model_.log_density(new.drop(index=7).reindex(columns=model.columns_), true.to_numpy())
+        assert scores["coverage"] == pytest.approx(inside.mean())
+        assert scores["nll"] == pytest.approx(-density.mean())
+        np.testing.assert_array_equal(judged.narrowest <= 0.9 + 1e-9, inside)
+
+
+def test_intervals_of_a_report_are_those_of_the_model(flat_models):
+    frame, models = flat_models
+    kept = models["gp"].held_out_
+    worst = np.argsort(-np.abs(kept["true"] - kept["predicted"]))[:10]
+    found = read(build_report(models["gp"], frame)).sections["wrong"]
+    assert "90%: from" in found
+    for end in ("lower", "upper"):
+        assert all(f" {text} " in found for text in texts_of(kept[end][worst].tolist()))
+    display = _reliability_of_intervals(held_out(models["gp"]))
+    at_90 = np.isclose(display.levels, 0.9)
+    inside = (kept["lower"] <= kept["true"]) & (kept["true"] <= kept["upper"])
+    assert display.observed[at_90] == display.coverage_90 == pytest.approx(inside.mean())
+    assert np.all(np.diff(display.observed) >= 0)
 
 
 def test_classes_that_the_fit_has_not_seen_are_wrong(flat_models):

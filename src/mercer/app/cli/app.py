@@ -95,7 +95,9 @@ def fit(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[Path, typer.Option(help="The file that the model is saved to.")],
-    model: Annotated[ModelName, typer.Option(help="auto: gp for numbers, the better for classes.")] = ModelName.auto,
+    model: Annotated[
+        ModelName, typer.Option(help="auto: gp for numbers, the better of rfm and discriminant for classes.")
+    ] = ModelName.auto,
     task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
     ignore: Ignore = None,
     split: Annotated[

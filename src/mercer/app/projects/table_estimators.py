@@ -9,6 +9,7 @@ from mercer.app.projects.table_split import split
 from mercer.discriminant.kernel_discriminant import KernelDiscriminant
 from mercer.exceptions import invalid_parameter
 from mercer.tabular_models.gp import GPRegressor
+from mercer.tabular_models.gp_classifier import GPClassifier
 from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
 
 MODELS = ("auto", "rfm", "gp", "discriminant")
@@ -16,8 +17,10 @@ MODELS = ("auto", "rfm", "gp", "discriminant")
 # first for numbers, since it alone says how sure it is.
 ESTIMATORS: dict[str, dict[str, type]] = {
     "regression": {"gp": GPRegressor, "rfm": RFMRegressor},
-    "classification": {"rfm": RFMClassifier, "discriminant": KernelDiscriminant},
+    "classification": {"rfm": RFMClassifier, "discriminant": KernelDiscriminant, "gp": GPClassifier},
 }
+# A Gaussian process of classes takes O(c n^3), and is for those who ask for it.
+COMPARED_MODELS = ("rfm", "discriminant")
 # Discriminants of more rows are made of landmarks: the exact eigenproblem is O(n^3), and 3 GB for 20 000 rows. The
 # other estimators turn to landmarks by themselves.
 MOST_EXACT_ROWS, LANDMARKS = 4000, 2000
@@ -39,7 +42,7 @@ def allowed_models(model: str, task: str, options: Mapping[str, Any] | None = No
         return [model]
     if task == "regression":
         return known[:1]
-    knowing = [name for name in known if set(options or ()) <= set(ESTIMATORS[task][name]().get_params())]
+    knowing = [name for name in COMPARED_MODELS if set(options or ()) <= set(ESTIMATORS[task][name]().get_params())]
     return knowing or known[:1]
 
 

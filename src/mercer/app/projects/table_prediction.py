@@ -14,6 +14,7 @@ from mercer.app.files.tables import check_columns
 from mercer.app.projects.baselines import Answers, baselines_of_split
 from mercer.app.projects.class_scores import recall_by_class
 from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
+from mercer.app.projects.number_prediction import judge_numbers, predict_numbers
 from mercer.app.projects.row_judgment import check_split, judge_rows
 from mercer.app.projects.score_intervals import clusters_of, compare_with_best, score_intervals
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
@@ -23,10 +24,9 @@ from mercer.app.projects.table_split import SplitPlan, split_rows
 from mercer.app.projects.table_target import TASKS, as_classes, as_numbers, find_task
 from mercer.checks import check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import DataWarning, invalid_parameter
-from mercer.metrics.gaussian import check_level, interval_halfwidth
+from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
 from mercer.tables.frames import optional
-from mercer.tabular_models.gp import GPRegressor
 
 # Held-out rows that are kept for a report.
 MOST_KEPT = 5000
@@ -44,7 +44,7 @@ class TablePrediction(BaseEstimator):
     Parameters
     ----------
     model : {"auto", "gp", "rfm", "discriminant"}, default="auto"
-        "gp" (numbers), "rfm" (numbers or classes) or "discriminant" (classes). "auto" is gp for numbers; for classes
+        "gp" and "rfm" (numbers or classes) or "discriminant" (classes). "auto" is gp for numbers; for classes
         rfm and discriminant are compared on a quarter of the rows that they may learn from, 5000 at most, and the
         one with the lower log loss is taken.
     task : {"auto", "regression", "classification"}, default="auto"
@@ -102,9 +102,10 @@ class TablePrediction(BaseEstimator):
     recalls_ : list of dict
         Of each `class`: `rows` left out that have it, and the share of them that is predicted so, `recall`.
     held_out_ : dict
-        `rows` (positions in the table), `true`, `predicted`, and `std`, or `probabilities` (a column a class) and
-        `classes`, of at most 5000 rows, and `encoded`, the inputs of the first 50, by which the table is known again.
-        Empty if test_size=0.
+        `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and `encoded`, the inputs of the
+        first 50, by which the table is known again. Of numbers `std`, `lower` and `upper` (the 90 % interval) and
+        `narrowest` (the level of the narrowest interval that holds the truth), None where the model has no spread of
+        its own; of classes `probabilities` (a column a class) and `classes`. Empty if test_size=0.
     model_ : TabularModel
         Fitted on all rows.
     settings_ : dict
@@ -236,10 +237,13 @@ class TablePrediction(BaseEstimator):
         self.n_train_, self.n_test_ = len(train), len(test)
         self.held_out_ = {"rows": rows[test][kept], "true": truth[kept]}
         if self.task_ == "regression":
-            mean, std, log_density = self._predict_numbers(fitted, held_out, truth)
-            scores = regression_scores(truth, mean, std, log_density)
-            self.held_out_ |= {"predicted": mean[kept], "std": None if std is None else std[kept]}
-            answers = Answers(name, mean, std)
+            mean, *sure = predict_numbers(fitted, held_out)
+            spread, narrowest = (None, None) if sure[0] is None else judge_numbers(fitted, held_out, truth)
+            scores = regression_scores(truth, mean, spread)
+            names = ("predicted", "std", "lower", "upper", "narrowest")
+            parts = (None if part is None else part[kept] for part in (mean, *sure, narrowest))
+            self.held_out_ |= dict(zip(names, parts, strict=True))
+            answers = Answers(name, mean)
         else:
             predicted, probabilities = fitted.predict(held_out), fitted.predict_proba(held_out)
             answers = Answers(name, predicted, None, probabilities, np.array(fitted.classes_))
@@ -257,15 +261,6 @@ class TablePrediction(BaseEstimator):
     def _fitted(self, table: Any, y: np.ndarray, seed: int, name: str | None = None) -> TabularModel:
         estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, self.time_limit)
         return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
-
-    @staticmethod
-    def _predict_numbers(model: TabularModel, table: Any, y: np.ndarray | None = None) -> tuple[Any, Any, Any]:
-        """Return the mean, and where the model has them the standard deviation and the log density of y."""
-        if not isinstance(model.estimator_, GPRegressor):
-            return model.predict(table), None, None
-        X = model.encoder_.transform(table)
-        mean, std = model.estimator_.predict(X, return_std=True)
-        return mean, std, None if y is None else model.estimator_.log_density(X, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
 
@@ -298,7 +293,8 @@ class TablePrediction(BaseEstimator):
         -------
         data frame with the index of `frame`
             Classes: `prediction` and `probability of ...` for each class. Numbers: `prediction`, and for a Gaussian
-            process `std`, `lower` and `upper`, which are those of an observation. A recursive feature machine has no
+            process `std`, `lower` and `upper`, which are those of an observation: quantiles of its own distribution, or
+            intervals with a guarantee where it was fitted with `interval_folds`. A recursive feature machine has no
             spread of its own: `lower` and `upper` are its prediction minus and plus the absolute error that the share
             `level` of held-out rows did not exceed (split conformal intervals, one width for all rows), and are left
             out where too few rows were held out.
@@ -316,12 +312,11 @@ class TablePrediction(BaseEstimator):
             for label, column in zip(self.model_.classes_, self.model_.predict_proba(table).T, strict=True):
                 answer[f"probability of {label}"] = column
         else:
-            mean, std, _ = self._predict_numbers(self.model_, table)
+            mean, std, lower, upper = predict_numbers(self.model_, table, level)
             answer["prediction"] = mean
             if std is not None:
-                answer["std"] = std
-            width = self._conformal_width(level) if std is None else interval_halfwidth(level) * std
-            if width is not None:
+                answer |= {"std": std, "lower": lower, "upper": upper}
+            elif (width := self._conformal_width(level)) is not None:
                 answer |= {"lower": mean - width, "upper": mean + width}
         return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
 

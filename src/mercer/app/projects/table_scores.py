@@ -1,31 +1,52 @@
 """How good predictions for held-out rows are, beside what simple models of scikit-learn do on the same table."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import norm
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
 from mercer.app.projects.baselines import Answers
 from mercer.app.projects.class_scores import ranking_scores
 from mercer.embedding.linear_probe import balanced_accuracy
-from mercer.metrics import coverage, negative_log_likelihood
+from mercer.metrics import interval_halfwidth
 
+# The probability of the intervals that are scored.
 LEVEL = 0.9
 # Probabilities of 0 count as this, the rounding of 1: one row then costs 36, not infinity.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
-def regression_scores(
-    y: np.ndarray, mean: np.ndarray, std: np.ndarray | None = None, log_density: np.ndarray | None = None
-) -> dict[str, float | None]:
+class Spread(NamedTuple):
+    """How sure predictions of numbers were.
+
+    Attributes
+    ----------
+    log_density : ndarray of shape (n,)
+        Of the targets.
+    interval : ndarray of shape (n, 2)
+        The ends of the 90 % intervals.
+    """
+
+    log_density: np.ndarray
+    interval: np.ndarray
+
+    @classmethod
+    def gaussian(cls, y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> "Spread | None":
+        """Return that of N(mean, std^2); None where a deviation is 0."""
+        if not np.all(std > 0):
+            return None
+        half = interval_halfwidth(LEVEL) * std
+        return cls(norm.logpdf(y, mean, std), np.column_stack([mean - half, mean + half]))
+
+
+def regression_scores(y: np.ndarray, mean: np.ndarray, spread: Spread | None = None) -> dict[str, float | None]:
     """Return errors of predicted numbers; likelihood and coverage of 90 % intervals where there is a spread.
 
     Parameters
     ----------
     y, mean : ndarray of shape (n,)
-    std : ndarray of shape (n,), optional
-    log_density : ndarray of shape (n,), optional
-        Of y, where it is not that of N(mean, std^2).
+    spread : Spread, optional
     """
     scores = {
         "rmse": float(root_mean_squared_error(y, mean)),
@@ -34,9 +55,10 @@ def regression_scores(
         "nll": None,
         "coverage": None,
     }
-    if std is not None and np.all(std > 0):
-        nll = negative_log_likelihood(y, mean, std) if log_density is None else -float(np.mean(log_density))
-        scores |= {"nll": nll, "coverage": coverage(y, mean, std, LEVEL)}
+    if spread is not None:
+        lower, upper = spread.interval.T
+        inside = (lower <= y) & (y <= upper)
+        scores |= {"nll": -float(np.mean(spread.log_density)), "coverage": float(np.mean(inside))}
     return scores
 
 
@@ -71,7 +93,8 @@ def scores_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, Any]:
     answers : Answers
     """
     if task == "regression":
-        return {"name": answers.name, **regression_scores(y, answers.predicted, answers.std)}
+        spread = None if answers.std is None else Spread.gaussian(y, answers.predicted, answers.std)
+        return {"name": answers.name, **regression_scores(y, answers.predicted, spread)}
     assert answers.probabilities is not None
     assert answers.classes is not None
     scores = classification_scores(y, answers.predicted, answers.probabilities, answers.classes)

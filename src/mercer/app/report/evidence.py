@@ -7,7 +7,8 @@ from sklearn.utils import check_random_state
 
 from mercer.app.files.tables import check_columns
 from mercer.app.projects import TablePrediction
-from mercer.app.projects.table_scores import classification_scores, regression_scores
+from mercer.app.projects.number_prediction import judge_numbers
+from mercer.app.projects.table_scores import Spread, classification_scores, regression_scores
 from mercer.app.projects.table_target import as_numbers
 from mercer.app.report.words import count
 from mercer.exceptions import DataFileError
@@ -30,25 +31,33 @@ class Evidence(NamedTuple):
         Numbers, or places in `classes`.
     true : ndarray of shape (n,) or None
         A class that the fit has not seen has the place after the last.
-    std : ndarray of shape (n,) or None
-        Of numbers, where the model has them.
     probabilities : ndarray of shape (n, n_classes) or None
     classes : list of str
         None for numbers.
     inputs : data frame or None
         The rows of the table, where they are at hand; their places in it are `rows`.
     rows : ndarray of shape (n,)
+    std, lower, upper : ndarray of shape (n,) or None
+        Of numbers, where the model has them: the deviations, and the ends of the 90 % intervals.
+    narrowest : ndarray of shape (n,) or None
+        The level of the narrowest interval that holds the truth; see `NumberJudgment`.
+    log_density : ndarray of shape (n,) or None
+        Of the truth, where it was predicted anew.
     """
 
     words: str
     noun: str
     predicted: np.ndarray
     true: Any
-    std: Any
     probabilities: Any
     classes: list[str]
     inputs: Any
     rows: np.ndarray
+    std: Any = None
+    lower: Any = None
+    upper: Any = None
+    narrowest: Any = None
+    log_density: Any = None
 
     def badness(self) -> np.ndarray:
         """Return how wrong each row is: the absolute error, or 1 - the probability of the right class."""
@@ -65,8 +74,9 @@ class Evidence(NamedTuple):
     def scores(self) -> dict[str, float | None]:
         """Return the scores of the predictions."""
         if self.probabilities is None:
-            # A Gaussian process averages candidates, and its likelihood is not that of one Gaussian.
-            return regression_scores(self.true, self.predicted, self.std) | {"nll": None}
+            known = self.log_density is not None
+            spread = Spread(self.log_density, np.column_stack([self.lower, self.upper])) if known else None
+            return regression_scores(self.true, self.predicted, spread)
         places = np.arange(len(self.classes))
         return classification_scores(self.true, self.predicted, self.probabilities, places)
 
@@ -90,9 +100,9 @@ def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
     if classes:
         true, predicted = (places_of(values, classes) for values in (true, predicted))
     inputs = None if frame is None else frame.iloc[rows]
-    return Evidence(
-        words, "held-out rows", predicted, true, kept.get("std"), kept.get("probabilities"), classes, inputs, rows
-    )
+    of_numbers = {name: kept.get(name) for name in ("std", "lower", "upper", "narrowest")}
+    probabilities = kept.get("probabilities")
+    return Evidence(words, "held-out rows", predicted, true, probabilities, classes, inputs, rows, **of_numbers)
 
 
 def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evidence:
@@ -114,17 +124,21 @@ def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evi
     words = f"{count(len(usable), 'row')} of the data" + (
         f", of which {len(rows):,} were drawn at random and predicted" if len(rows) < len(usable) else ""
     )
-    predicted, probabilities, std, classes, true = answer["prediction"].to_numpy(), None, None, [], None
+    predicted, probabilities, classes, true = answer["prediction"].to_numpy(), None, [], None
+    of_numbers: dict[str, Any] = {}
     if workflow.task_ == "classification":
         classes = [text_of_class(label) for label in workflow.model_.classes_]
         probabilities = answer.to_numpy()[:, 1 : 1 + len(classes)].astype(np.float64)
         predicted = places_of(predicted, classes)
     elif "std" in answer.columns:
-        std = answer["std"].to_numpy()
+        of_numbers = {name: answer[name].to_numpy() for name in ("std", "lower", "upper")}
     if has_target:
         column = inputs[workflow.target_]
         true = places_of(column, classes) if classes else as_numbers(column)
-    return Evidence(words, "rows", predicted, true, std, probabilities, classes, inputs, rows)
+    if true is not None and of_numbers:
+        judgment = judge_numbers(workflow.model_, inputs.reindex(columns=workflow.columns_), true)
+        of_numbers |= {"narrowest": judgment.narrowest, "log_density": judgment.spread.log_density}
+    return Evidence(words, "rows", predicted, true, probabilities, classes, inputs, rows, **of_numbers)
 
 
 def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:

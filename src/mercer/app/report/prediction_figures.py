@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
 
+from mercer.app.projects.number_prediction import ROUNDING
 from mercer.app.report.evidence import Evidence
 from mercer.app.report.figures import figure
 from mercer.app.report.markup import Html, paragraph
 from mercer.plots import ImportancesDisplay, IntervalDisplay, MetricDisplay, ReliabilityDisplay
 from mercer.plots.labels import shorten
+from mercer.plots.reliability import LEVELS
 from mercer.plots.style import CATEGORIES, axes_or_new, percent_axes, tidy
 from mercer.tables import TabularModel
 
@@ -27,7 +29,9 @@ def answers_figure(judged: Evidence) -> Html:
     if judged.std is None:
         return figure(lambda: _errors(judged), "Predictions against the truth; on the dashed line they are right.")
     return figure(
-        lambda: IntervalDisplay.from_predictions(judged.true, judged.predicted, judged.std),
+        lambda: IntervalDisplay.from_predictions(
+            judged.true, judged.predicted, judged.std, interval=np.column_stack([judged.lower, judged.upper])
+        ),
         f"Predictions for {judged.noun} with 90% intervals, against the truth; on the dashed line they are right.",
     )
 
@@ -43,7 +47,7 @@ def calibration_figure(judged: Evidence) -> Html:
     if judged.std is None:
         return Html("")
     return figure(
-        lambda: ReliabilityDisplay.from_predictions(judged.true, judged.predicted, judged.std),
+        lambda: _reliability_of_intervals(judged),
         "How many targets the intervals hold, against how many they should. Below the line they are too narrow, above "
         "it too wide.",
     )
@@ -125,6 +129,13 @@ class _Drawn:
 
     def __init__(self, ax: Any) -> None:
         self.figure_ = ax.figure
+
+
+def _reliability_of_intervals(judged: Evidence) -> ReliabilityDisplay:
+    """Draw how many targets the model's own intervals hold, level by level."""
+    observed = np.array([np.mean(judged.narrowest <= level + ROUNDING) for level in LEVELS])
+    inside = np.mean((judged.lower <= judged.true) & (judged.true <= judged.upper))
+    return ReliabilityDisplay(LEVELS, observed, len(judged.true), float(inside)).plot()
 
 
 def _reliability_of_classes(judged: Evidence) -> _Drawn:

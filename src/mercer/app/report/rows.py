@@ -6,11 +6,9 @@ from mercer.app.projects import TablePrediction
 from mercer.app.report.evidence import Evidence
 from mercer.app.report.markup import Html, paragraph, table
 from mercer.app.report.words import percent, text_of, texts_of
-from mercer.metrics import interval_halfwidth
 
 # Rows of a table of examples, and inputs that are shown of each.
 N_ROWS, MOST_INPUTS = 10, 6
-LEVEL = 0.9
 
 
 def worst_rows(workflow: TablePrediction, judged: Evidence) -> Html:
@@ -57,7 +55,7 @@ def _number_answers(judged: Evidence, order: np.ndarray) -> dict[str, list[str]]
     predicted = judged.predicted[order]
     answers = {"predicted": predicted}
     if judged.std is not None:
-        answers["90%: ±"] = interval_halfwidth(LEVEL) * judged.std[order]
+        answers |= {"90%: from": judged.lower[order], "to": judged.upper[order]}
     if judged.true is not None:
         true = judged.true[order].astype(np.float64)
         answers = {"true": true, **answers, "error": predicted - true}

@@ -44,6 +44,8 @@ def check_prediction(workflow: Any, place: Place) -> None:
         return
     if workflow.task_ == "regression":
         check = {"true": numbers("n"), "predicted": numbers("n"), "std": maybe(numbers("n", at_least=0.0))}
+        # Intervals of few folds have no end.
+        check |= {name: maybe(numbers("n", finite=False)) for name in ("lower", "upper", "narrowest")}
     else:
         check = {"true": values("n"), "predicted": values("n"), "classes": labels("c"), "probabilities": numbers("n c")}
     inner = Place(place.at("held_out_").name)

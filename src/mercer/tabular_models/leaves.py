@@ -1,0 +1,123 @@
+"""Leaves of a table, rows that are near each other: settings are tuned and judged in them, at the table's density."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.linalg import ridge_leave_one_out, threads_for
+from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.partition import Partition, median_cuts
+from mercer.tabular_models.race import Judgment, Plan, Search, Trial
+from mercer.tabular_models.table import Table
+from mercer.tabular_models.tuning import Iterate, tuned
+
+# Most rows of a leaf that has a machine of its own, and leaves that settings are judged in at the end.
+LEAF_ROWS, JUDGED_LEAVES = 1500, 4
+
+
+class Leaves(NamedTuple):
+    """A partition of the rows of a table, and which rows are in which leaf."""
+
+    partition: Partition
+    of_row: np.ndarray
+
+    def rows_of(self, leaf: int) -> np.ndarray:
+        """Return the rows of a leaf."""
+        return np.flatnonzero(self.of_row == leaf)
+
+    def pieces(self) -> list[np.ndarray]:
+        """Return the rows of every leaf."""
+        return [self.rows_of(leaf) for leaf in range(self.partition.n_leaves)]
+
+
+class Effort(NamedTuple):
+    """What the tuning of bandwidth and ridge is worth: in how many leaves, on how many rows of each, and how fine."""
+
+    leaves: int
+    rows: int
+    fine: bool
+
+
+# All settings are tuned on half of the rows of a leaf, which tells them apart at an eighth of the work. Finalists are
+# tuned in two leaves: the noise of one may be far from that of the others.
+QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, LEAF_ROWS, fine=True)
+
+
+def cut_into_leaves(
+    iterate: Iterate,
+    plan: Plan,
+    table: Table,
+    random: np.random.RandomState,
+    most_rows: int,
+    first: int = 0,
+) -> Leaves:
+    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first."""
+    columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
+    return Leaves(*median_cuts(iterate.kernel, columns, Z, most_rows, random, first))
+
+
+class JudgedLeaves(NamedTuple):
+    """Some leaves of a table, in which settings are tuned, and judged by leave-one-out.
+
+    Attributes
+    ----------
+    table : Table
+        All rows.
+    leaves : Leaves
+    sampled : list of int
+        The leaves to use, in random order.
+    fresh : ndarray of bool, of shape (n,)
+        Rows that had no part in any metric; only these are judged.
+    """
+
+    table: Table
+    leaves: Leaves
+    sampled: list[int]
+    fresh: np.ndarray
+
+    @classmethod
+    def drawn(
+        cls,
+        iterate: Iterate,
+        plan: Plan,
+        table: Table,
+        fresh: np.ndarray,
+        random: np.random.RandomState,
+        most_rows: int,
+    ) -> "JudgedLeaves":
+        """Cut all rows along the directions of a learned metric, and draw the leaves to use."""
+        leaves = cut_into_leaves(iterate, plan, table, random, most_rows)
+        sampled = random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]
+        return cls(table, leaves, [int(leaf) for leaf in sampled], fresh)
+
+    def tuned(self, search: Search, plan: Plan, last: Iterate, effort: Effort) -> Iterate:
+        """Return the kernel of `last` with its bandwidth and ridge tuned in the first leaves, as `effort` says."""
+        parts = []
+        for leaf in self.sampled[: effort.leaves]:
+            rows = self.table.take(thinned(self.leaves.rows_of(leaf), effort.rows))
+            parts.append((rows, rows.warped(plan.setting.warp)))
+        with threads_for(effort.rows):
+            return tuned(last.kernel, last.ridge, parts, search.fitter, search.freedom, fine=effort.fine)
+
+    def judged(self, search: Search, plan: Plan, last: Iterate, most: int = JUDGED_LEAVES) -> Trial:
+        """Judge a machine by its leave-one-out predictions of fresh rows in the first leaves, at most so many.
+
+        The kernel of `last` has the plan's metric, learned on rows that are not fresh.
+        """
+        found, judgments = [], []
+        with threads_for(LEAF_ROWS):
+            for leaf in self.sampled[:most]:
+                own = self.leaves.rows_of(leaf)
+                rows = self.table.take(own)
+                K = last.kernel.matrix(rows.warped(plan.setting.warp))
+                solution = ridge_leave_one_out(K, rows.y, last.ridge, rows.weights)
+                judgments.append(Judgment(last, own, np.flatnonzero(self.fresh[own])))
+                found.append(LeftOut.from_solution(solution, rows).rows(judgments[-1].judged))
+        left_out = LeftOut.joined(found)
+        judged = np.concatenate([each.rows[each.judged] for each in judgments])
+        return Trial(plan, left_out, search.fitter.row_scores(left_out), judged, judgments)
+
+
+def thinned(rows: np.ndarray, most: int) -> np.ndarray:
+    """Return rows, or at most so many of them that are evenly spaced: rows of a table are in order."""
+    return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

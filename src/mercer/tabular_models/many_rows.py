@@ -1,0 +1,140 @@
+"""Machines of more rows than a few hundred can speak for: settings are judged in leaves, where rows are dense.
+
+Which setting is right changes with the number of rows. A few hundred rows drawn from many lie far from each other: they
+cannot tell rough kernels from noise, nor see what is short. A leaf of neighbors is as dense as the table, and costs no
+more than as many rows drawn from all of it.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from mercer.linalg import RidgeSolution
+from mercer.tabular_models.finish import evidence_rows_of_many, on_dense_rows, on_more_rows, solved
+from mercer.tabular_models.fitters import LeftOut
+from mercer.tabular_models.learned import Fit, Rows, Space, averaged
+from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, THOROUGH, JudgedLeaves, cut_into_leaves
+from mercer.tabular_models.race import Plan, Search, Trial, contenders
+from mercer.tabular_models.table import Table
+from mercer.tabular_models.trend import beats_its_trend
+from mercer.tabular_models.tuning import Iterate
+
+# Most rows of the leaves in which settings of a machine in one piece are judged.
+JUDGED_LEAF_ROWS = 800
+# Settings that are tried on half of the rows of a leaf, of those the ones whose scales are learned from dense rows as
+# well, those that are judged in so many leaves, and those that are tuned to the end and judged in more.
+TRIED, REFINED, JUDGED, FEW_LEAVES, FINALISTS = 14, 8, 6, 2, 3
+# Rows of a leaf on which the evidence is followed: of settings that are tried, and of finalists.
+FEW_DENSE_ROWS, DENSE_ROWS = 400, 800
+# Partitions that a machine is solved in: their average has smaller jumps at borders.
+PARTITIONS = 2
+
+
+class Tried(NamedTuple):
+    """A plan with its bandwidth and ridge tuned in a leaf, and whether its length scales come from dense rows."""
+
+    plan: Plan
+    iterate: Iterate
+    is_dense: bool
+
+
+def fit_many_rows(
+    search: Search, space: Space, rows: Rows, plans: Sequence[Plan], is_cut: bool, random: np.random.RandomState
+) -> tuple[list[Fit], list[Trial]]:
+    """Judge settings in leaves, fewer of them in more leaves, and solve those that count on all rows.
+
+    Parameters
+    ----------
+    search : Search
+    space : Space
+    rows : Rows
+    plans : sequence of Plan
+        What was tried on few rows, the best first.
+    is_cut : bool
+        Whether the machines of all rows are solved in leaves too, or hold them in one piece.
+    random : RandomState
+
+    Returns
+    -------
+    fits : list of Fit
+        None where a trend has left nothing that machines could predict.
+    trials : list of Trial
+        Of the finalists.
+    """
+    table, first = rows.table, plans[0]
+    leaf_rows = LEAF_ROWS if is_cut else JUDGED_LEAF_ROWS
+    leaves = JudgedLeaves.drawn(first.iterates[-1], first, table, rows.fresh(), random, leaf_rows)
+    tried = tried_in_a_leaf(search, leaves, contenders(plans, TRIED), rows.some, random)
+    judged = [(each, leaves.judged(search, each.plan, each.iterate, FEW_LEAVES)) for each in tried[:JUDGED]]
+    judged.sort(key=lambda pair: -pair[1].score)
+    if table.has_trend and not beats_its_trend(search.fitter, judged[0][1].left_out):
+        return [], [trial for _, trial in judged]
+    final: list[tuple[Iterate, Trial]] = []
+    for (plan, last, is_dense), _ in judged[:FINALISTS]:
+        if final and search.deadline.is_over(0.5):
+            break
+        if is_dense:
+            last = on_dense_rows(search, plan, last, rows.some, DENSE_ROWS, random)
+        else:
+            last = on_more_rows(search, plan, rows.some, evidence_rows_of_many(len(table)))
+        last = leaves.tuned(search, plan, last, THOROUGH)
+        final.append((last, leaves.judged(search, plan, last)))
+    fits, trials = [], [trial for _, trial in final]
+    for trial, share in averaged(search, space, trials):
+        iterate = next(iterate for iterate, other in final if other is trial)
+        if is_cut:
+            fits += in_leaves(iterate, trial, share, table, random)
+        else:
+            fits.append(in_one_piece(search, iterate, trial, share, table, leaves.fresh))
+    return fits, trials
+
+
+def tried_in_a_leaf(
+    search: Search, leaves: JudgedLeaves, plans: Sequence[Plan], some: Table, random: np.random.RandomState
+) -> list[Tried]:
+    """Return the plans in the order of their costs in a leaf, with length scales of few rows or of dense ones.
+
+    Smooth functions of all columns want rows from everywhere, rough ones want rows that are dense: where scales are
+    better that a leaf of `some` has learned, these are taken.
+    """
+    tried: list[Tried] = []
+    for plan in plans:
+        if tried and search.deadline.is_over(0.3):
+            break
+        tried.append(Tried(plan, leaves.tuned(search, plan, plan.iterates[-1], QUICK), is_dense=False))
+    tried.sort(key=lambda each: each.iterate.cost)
+    for place, (plan, last, _) in enumerate(tried[:REFINED]):
+        if plan.setting.metric != "ard" or search.deadline.is_over(0.35):
+            continue
+        dense = on_dense_rows(search, plan, last, some, FEW_DENSE_ROWS, random)
+        dense = leaves.tuned(search, plan, dense, QUICK)
+        if dense.cost < last.cost:
+            tried[place] = Tried(plan, dense, is_dense=True)
+    return sorted(tried, key=lambda each: each.iterate.cost)
+
+
+def in_leaves(iterate: Iterate, trial: Trial, share: float, table: Table, random: np.random.RandomState) -> list[Fit]:
+    """Return the machines of all rows in leaves, one for each of several partitions."""
+    fits, everything = [], np.arange(len(table))
+    for direction in range(PARTITIONS):
+        own = cut_into_leaves(iterate, trial.plan, table, random, LEAF_ROWS, direction)
+        found = solved(iterate, trial.plan, table, own, variances=False)
+        machine = found.machine.changed(share=share / PARTITIONS)
+        fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
+    return fits
+
+
+def in_one_piece(search: Search, iterate: Iterate, trial: Trial, share: float, table: Table, fresh: np.ndarray) -> Fit:
+    """Return the machine of all rows; its own left-out predictions of fresh rows where it gives their variances."""
+    found = solved(iterate, trial.plan, table, None, variances=search.fitter.needs_variances)
+    machine, everything = found.machine.changed(share=share), np.arange(len(table))
+    if found.left_out_variances is None:
+        return Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments)
+    # Leaving a row out turns its coefficient into its error: e_i = alpha_i / (A^-1)_ii.
+    variances, alpha = torch.from_numpy(found.left_out_variances), torch.from_numpy(machine.alpha)
+    solution = RidgeSolution(iterate.ridge, alpha, alpha * variances[:, None], variances)
+    judged = np.flatnonzero(fresh)
+    left_out = LeftOut.from_solution(solution, table).rows(judged)
+    return Fit(machine, everything, left_out, found.evidence, judged, trial.judgments)
