@@ -60,13 +60,18 @@ def find_readers(
             if target is None or len(categories.levels) < cardinality_threshold:
                 readers[name] = [categories]
             else:
-                readers[name] = [*frequent_levels(column), LevelMeans.fit(column, target)]
+                readers[name] = of_many_levels(column, target, n_components)
         elif target is not None and name not in given and comes_again(as_texts(column)):
-            texts, means = Texts.fit(column, n_components), LevelMeans.fit(column, target)
-            readers[name] = [*frequent_levels(column), means, *([texts] if explains(texts, means) else [])]
+            readers[name] = of_many_levels(column, target, n_components)
         else:
             readers[name] = [Texts.fit(column, n_components)]
     return readers if target is None else narrowed(readers, columns, target)
+
+
+def of_many_levels(column: Any, target: Target, n_components: int) -> list[Reader]:
+    """Return the readers of a category of many levels: means of the target, frequent levels, and text if it tells."""
+    texts, means = Texts.fit(column, n_components), LevelMeans.fit(column, target)
+    return [*frequent_levels(column), means, *([texts] if explains(texts, means) else [])]
 
 
 def frequent_levels(column: Any) -> list[Categories]:

@@ -80,7 +80,7 @@ def test_fit_says_how_well_and_why(folder):
     out = result.stdout
     assert "Read 150 rows and 5 inputs (2 numbers, 1 category, 1 date, 1 constant) from flats.csv" in out
     assert "Predicting rent: regression" in out
-    assert "On 30 held-out rows, learned from 120" in out
+    assert "On 30 rows left out, at random, learned from 120" in out
     for name in ("Mercer GPRegressor", "mean of the target", "ridge regression", "gradient-boosted trees"):
         assert name in out
     for heading in ("RMSE", "R²", "MAE", "NLL", "90% coverage"):
@@ -154,7 +154,7 @@ def test_a_task_can_be_asked_for(folder):
     out = done(*FIT, "--target", "rooms", "--task", "regression", "--model", "rfm", "--test-size", "0.5").stdout
     assert "Predicting rooms: regression" in out
     # Ten flats have no rooms in the table.
-    assert "On 68 held-out rows, learned from 68" in out
+    assert "On 68 rows left out, at random, learned from 68" in out
     assert "NLL" in out
 
 
@@ -169,7 +169,7 @@ def test_a_time_limit_is_told_to_the_model(folder):
 
 def test_without_held_out_rows(folder):
     out = done(*NUMBERS, "--test-size", "0").stdout
-    assert "held-out" not in out
+    assert "left out" not in out
     assert "RMSE" not in out
     assert "Model, fitted on all rows" in out
 
@@ -208,6 +208,8 @@ def test_json_is_one_document(folder):
         "data": "new.csv",
         "rows": 20,
         "columns": ["prediction", "lower", "upper"],
+        "unreadable": {},
+        "unseen": {},
         "out": "answer.csv",
     }
 
@@ -253,7 +255,7 @@ def test_one_line_says_what_is_wrong(folder, args, message):
 def test_outputs_are_checked_before_anything_is_computed(folder, monkeypatch):
     done(*CLASSES)
     for module in ("mercer.app.cli.fit", "mercer.app.cli.predict"):
-        monkeypatch.setattr(f"{module}.read_table", lambda path: pytest.fail("the data were read"))
+        monkeypatch.setattr(f"{module}.read_described", lambda *_, **__: pytest.fail("the data were read"))
     assert "create the folder" in failed(*CLASSES[:2], "--target", "dear", "--out", "nowhere/m").stderr
     assert "no ending" in failed("predict", "model.mercer", "new.csv", "--out", "answer").stderr
     assert "is a file that is read" in failed("predict", "model.mercer", "new.csv", "--out", "new.csv").stderr

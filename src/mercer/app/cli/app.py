@@ -1,6 +1,5 @@
 """The commands and their options. What they do is in modules of their own, imported when they are called."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,26 @@ import typer
 
 from mercer.app.cli.errors import for_people
 from mercer.app.cli.options import TableOptions
+from mercer.app.cli.parameters import (
+    Data,
+    Debug,
+    Decimal,
+    Encoding,
+    HasHeader,
+    Ignore,
+    Json,
+    Kinds,
+    MaxMb,
+    Model,
+    ModelName,
+    Out,
+    SafeCsv,
+    Save,
+    Seed,
+    Sheet,
+    Table,
+    TaskName,
+)
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
@@ -39,40 +58,6 @@ SET_NAMES = (
     "all",
     "uci",
 )
-
-Table = Annotated[Path, typer.Argument(help="A table: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
-Data = Annotated[Path, typer.Argument(help="A table (CSV, TSV, Parquet, Feather, Excel) or a folder of images.")]
-Out = Annotated[Path, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel, by its ending.")]
-Model = Annotated[Path, typer.Argument(help="A model that `mercer fit`, `embed` or `cluster` saved.")]
-Save = Annotated[Path | None, typer.Option("--save", help="Also save the model, for new data and for a report.")]
-Ignore = Annotated[list[str] | None, typer.Option("--ignore", help="A column to leave out, such as an identifier.")]
-Seed = Annotated[int, typer.Option(help="Seed of every random choice.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-MaxMb = Annotated[
-    float | None,
-    typer.Option("--max-mb", metavar="MIB", min=1, help="MiB that the table may take; 1024, packed ones less."),
-]
-SafeCsv = Annotated[
-    bool, typer.Option("--safe-csv", help="In CSV, an apostrophe before texts that spreadsheets take for formulas.")
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-
-
-class ModelName(StrEnum):
-    """What `mercer fit` can fit."""
-
-    auto = "auto"
-    rfm = "rfm"
-    gp = "gp"
-    discriminant = "discriminant"
-
-
-class TaskName(StrEnum):
-    """What `mercer fit` takes the target for."""
-
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
 
 
 def print_version(wanted: bool) -> None:
@@ -115,9 +100,20 @@ def fit(
     ] = ModelName.auto,
     task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
     ignore: Ignore = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW", help="How rows to score on are chosen: auto, random, time, time:COLUMN or group:COLUMN."
+        ),
+    ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
     time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
@@ -133,12 +129,32 @@ def fit(
             model.value,
             task.value,
             tuple(ignore or ()),
+            split,
             test_size,
             time_limit or None,
             seed,
             as_json,
-            TableOptions(max_mb),
+            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
         )
+
+
+@app.command()
+def inspect(
+    data: Table,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    max_mb: MaxMb = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Show how a table is read: how it is written, the kind of each column and why, what is missing, what is odd."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.inspect import run
+
+        run(data, as_json, TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal))
 
 
 @app.command()
@@ -147,6 +163,11 @@ def predict(
     data: Data,
     out: Out,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -156,7 +177,14 @@ def predict(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.predict import run
 
-        run(model, data, out, level, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            model,
+            data,
+            out,
+            level,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -167,6 +195,11 @@ def embed(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -180,7 +213,16 @@ def embed(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.embed import run
 
-        run(data, out, n_components, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            data,
+            out,
+            n_components,
+            tuple(ignore or ()),
+            save,
+            seed,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -191,6 +233,11 @@ def cluster(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     safe_csv: SafeCsv = False,
     as_json: Json = False,
@@ -204,7 +251,16 @@ def cluster(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.cluster import run
 
-        run(data, out, n_clusters, tuple(ignore or ()), save, seed, as_json, TableOptions(max_mb, safe_csv))
+        run(
+            data,
+            out,
+            n_clusters,
+            tuple(ignore or ()),
+            save,
+            seed,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()
@@ -282,19 +338,31 @@ def report(
     data: Data,
     out: Annotated[Path, typer.Option(help="The page to write; its name ends in .html.")],
     seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
     max_mb: MaxMb = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Write what a model has found as one HTML page: how good, how sure, where wrong, by what; or a map to explore.
 
-    DATA are best those of the fit: its held-out rows are then shown with their inputs. Others are predicted anew. The
+    DATA are best those of the fit: its rows left out are then shown with their inputs. Others are predicted anew. The
     page is one file, and loads nothing from elsewhere.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.report import run
 
-        run(model, data, out, seed, as_json, TableOptions(max_mb))
+        run(
+            model,
+            data,
+            out,
+            seed,
+            as_json,
+            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from mercer.app.cli.embed import about_data, check_outputs, show_files, show_settings, write_answers
-from mercer.app.cli.options import PLAIN, TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import new_table, number, out_console, print_json
 from mercer.app.projects.clustering import DataClustering
 
@@ -15,7 +15,7 @@ MOST_COLUMNS, MOST_FILES = 3, 3
 
 
 def run(
-    data: Path,
+    data: list[Path],
     out: Path,
     n_clusters: str,
     ignore: tuple[str, ...],
@@ -35,14 +35,14 @@ def run(
         print_json(document(workflow, data, out, save))
         return
     console = out_console()
-    console.print(f"Read {workflow.describe()} from {data}", soft_wrap=True)
+    console.print(f"Read {workflow.describe()} from {named(data)}", soft_wrap=True)
     console.print(f"{how_many(workflow)}\n", soft_wrap=True)
     show_groups(console, workflow)
     show_settings(console, workflow.settings_)
     show_files(console, out, save)
 
 
-def document(workflow: DataClustering, data: Path, out: Path, save: Path | None) -> dict[str, Any]:
+def document(workflow: DataClustering, data: list[Path], out: Path, save: Path | None) -> dict[str, Any]:
     """Return all that is printed, for programs."""
     clusters = []
     for cluster, size in enumerate(workflow.sizes_):
@@ -58,7 +58,7 @@ def document(workflow: DataClustering, data: Path, out: Path, save: Path | None)
             }
         )
     return {
-        "data": data,
+        "data": for_programs(data),
         **about_data(workflow),
         "n_clusters": workflow.n_clusters_,
         "modularity": workflow.modularity_,

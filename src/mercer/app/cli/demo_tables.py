@@ -87,7 +87,7 @@ def learned_metric(console: Console, out: Path, seed: int) -> list[Path]:
     with progress() as steps:
         runs = [fit_iterates(steps, problem) for problem in problems]
     table = new_table(
-        "table", "plain kernel", "learned metric", "iterate", title="Root mean square error on held-out rows"
+        "table", "plain kernel", "learned metric", "iterate", title="Root mean square error on rows left out"
     )
     paths = []
     for problem, iterates in zip(problems, runs, strict=True):
@@ -122,7 +122,7 @@ def friedman_table(seed: int) -> Problem:
 
 def intervals(console: Console, out: Path, seed: int) -> list[Path]:
     """Predict with intervals, see how many of them hold, and which inputs count; one table is linear, one is not."""
-    table = new_table("table", "model", "RMSE", "NLL", "in 90 % intervals", title="On held-out rows")
+    table = new_table("table", "model", "RMSE", "NLL", "in 90 % intervals", title="On rows left out")
     table.columns[1].justify = "left"
     paths = []
     for problem in (diabetes_table(seed), friedman_table(seed)):

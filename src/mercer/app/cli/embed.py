@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from mercer.app.cli.options import PLAIN, TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import indented, notes, number, out_console, print_json, waiting
 from mercer.app.files.tables import check_model_output, check_writable, write_table
 from mercer.app.projects.embedding import DataEmbedding
@@ -14,7 +14,7 @@ from mercer.io import save as save_model
 
 
 def run(
-    data: Path,
+    data: list[Path],
     out: Path,
     n_components: int,
     ignore: tuple[str, ...],
@@ -31,7 +31,7 @@ def run(
         print_json(document(workflow, data, out, save))
         return
     console = out_console()
-    console.print(f"Read {workflow.describe()} from {data}", soft_wrap=True)
+    console.print(f"Read {workflow.describe()} from {named(data)}", soft_wrap=True)
     console.print(
         f"Learned {workflow.n_components_} coordinates; their effective rank is {number(workflow.effective_rank_)}\n",
         soft_wrap=True,
@@ -40,10 +40,10 @@ def run(
     show_files(console, out, save)
 
 
-def document(workflow: DataEmbedding, data: Path, out: Path, save: Path | None) -> dict[str, Any]:
+def document(workflow: DataEmbedding, data: list[Path], out: Path, save: Path | None) -> dict[str, Any]:
     """Return all that is printed, for programs."""
     return {
-        "data": data,
+        "data": for_programs(data),
         **about_data(workflow),
         "n_components": workflow.n_components_,
         "effective_rank": workflow.effective_rank_,
@@ -54,18 +54,18 @@ def document(workflow: DataEmbedding, data: Path, out: Path, save: Path | None) 
     }
 
 
-def check_outputs(data: Path, out: Path, save: Path | None) -> None:
+def check_outputs(data: list[Path], out: Path, save: Path | None) -> None:
     """Raise if what is to be written cannot be, before anything is computed."""
-    check_writable(out, read=[data])
+    check_writable(out, read=data)
     if save is not None:
-        check_model_output(save, read=[data])
+        check_model_output(save, read=data)
 
 
-def write_answers(workflow: Any, data: Path, out: Path, save: Path | None, tables: TableOptions = PLAIN) -> None:
+def write_answers(workflow: Any, data: list[Path], out: Path, save: Path | None, tables: TableOptions = PLAIN) -> None:
     """Fit a workflow to the table or the images at a path, and write its answers and, if asked to, the model."""
     with notes():
-        with waiting(f"reading {data.name}"):
-            given = read_data(data, max_mb=tables.max_mb)
+        with waiting(f"reading {named(data)}"):
+            given = read_data(data, tables.reading())
         with waiting("learning"):
             answers = workflow.fit(given).predict_frame(given)
     if save is not None:

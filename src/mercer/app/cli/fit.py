@@ -6,9 +6,11 @@ from typing import Any
 
 from rich.console import Console
 
-from mercer.app.cli.options import PLAIN, TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
-from mercer.app.files.tables import check_columns, check_model_output, read_table
+from mercer.app.files.description import Table
+from mercer.app.files.reading import read_described, warn_of
+from mercer.app.files.tables import check_columns, check_model_output
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.report.words import HEADINGS, score_texts
 from mercer.io import save
@@ -25,12 +27,13 @@ PLURALS = {
 
 
 def run(
-    data: Path,
+    data: list[Path],
     target: str,
     out: Path,
     model: str,
     task: str,
     ignore: tuple[str, ...],
+    split: str,
     test_size: float,
     time_limit: float | None,
     seed: int,
@@ -38,34 +41,41 @@ def run(
     tables: TableOptions = PLAIN,
 ) -> None:
     """Read, fit, save, and print what was found."""
-    check_model_output(out, read=[data])
+    check_model_output(out, read=data)
     workflow = TablePrediction(
-        model, task=task, ignore=ignore, test_size=test_size, time_limit=time_limit, random_state=seed
+        model, task=task, ignore=ignore, split=split, test_size=test_size, time_limit=time_limit, random_state=seed
     )
     with notes():
-        frame = read_table(data, max_mb=tables.max_mb)
-        check_columns(frame.columns, [target], "target column")
-        with waiting(f"fitting {len(frame)} rows"):
-            workflow.fit(frame, target)
+        table = read_described(data, tables.reading(), names=[target])
+        warn_of(table.notes)
+        check_columns(table.frame.columns, [target], "target column")
+        with waiting(f"fitting {len(table)} rows"):
+            workflow.fit(table, target)
     save(workflow, out)
     if as_json:
-        print_json(document(workflow, data, len(frame), out))
+        print_json(document(workflow, data, table, out))
     else:
-        show(out_console(), workflow, data, len(frame), out)
+        show(out_console(), workflow, data, len(table), out)
 
 
-def document(workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> dict[str, Any]:
+def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
     """Return all that `show` prints, for programs."""
     return {
-        "data": data,
-        "rows": n_rows,
+        "data": for_programs(data),
+        "rows": len(table),
+        "reading": table.describe(),
         "dropped_rows": workflow.dropped_rows_,
         "target": workflow.target_,
         "task": workflow.task_,
         "inputs": workflow.kinds_,
+        "split": workflow.split_,
+        "findings": workflow.findings_,
         "n_train": workflow.n_train_,
         "n_test": workflow.n_test_,
         "scores": workflow.scores_,
+        "intervals": workflow.intervals_,
+        "compared_with": workflow.compared_with_,
+        "recalls": workflow.recalls_,
         "compared": workflow.compared_,
         "settings": workflow.settings_,
         "importances": workflow.importances_,
@@ -74,14 +84,16 @@ def document(workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> d
     }
 
 
-def show(console: Console, workflow: TablePrediction, data: Path, n_rows: int, out: Path) -> None:
+def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: int, out: Path) -> None:
     """Print what was read, how good the model is, what was chosen, and what it looks at."""
     kinds = Counter(workflow.kinds_.values())
     listed = ", ".join(f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in kinds.most_common())
-    console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {data}", soft_wrap=True)
+    console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {named(data)}", soft_wrap=True)
     console.print(f"Predicting {workflow.target_}: {workflow.task_}\n", soft_wrap=True)
+    show_findings(console, workflow)
     if workflow.scores_:
         show_scores(console, workflow)
+        show_doubt(console, workflow)
     show_settings(console, workflow)
     show_importances(console, workflow)
     show_combinations(console, workflow)
@@ -89,16 +101,62 @@ def show(console: Console, workflow: TablePrediction, data: Path, n_rows: int, o
 
 
 def show_scores(console: Console, workflow: TablePrediction) -> None:
-    """Print the scores on the held-out rows beside those of the baselines."""
+    """Print the scores on the rows left out beside those of the baselines."""
     names = [name for name in workflow.scores_[0] if name != "name"]
     names = [name for name in names if any(row[name] is not None for row in workflow.scores_)]
-    title = f"On {workflow.n_test_} held-out rows, learned from {workflow.n_train_}"
+    title = f"On {workflow.n_test_} rows left out, {how_split(workflow)}, learned from {workflow.n_train_}"
     table = new_table("model", *(HEADINGS[name] for name in names), title=title)
     columns = [score_texts(name, [row[name] for row in workflow.scores_]) for name in names]
     for row, *values in zip(workflow.scores_, *columns, strict=True):
         table.add_row(row["name"], *values, style="bold" if row is workflow.scores_[0] else None)
     console.print(table)
     console.print()
+
+
+def how_split(workflow: TablePrediction) -> str:
+    """Return in words how the rows left out were chosen."""
+    kind, column = workflow.split_["kind"], workflow.split_["column"]
+    if kind == "random":
+        return "at random"
+    return f"whole groups of {column!r}" if kind == "group" else "the last" + (f" by {column!r}" if column else "")
+
+
+def show_findings(console: Console, workflow: TablePrediction) -> None:
+    """Print what to know before a score is trusted, but for columns left out, which notes have told."""
+    told = [finding["text"] for finding in workflow.findings_ if finding["kind"] not in ("identifier", "group")]
+    if told:
+        console.print("Worth a look", style="bold")
+        for text in told:
+            console.print(indented(text[:1].upper() + text[1:]))
+        console.print()
+
+
+def show_doubt(console: Console, workflow: TablePrediction) -> None:
+    """Print how far the main score may be off, whether the best baseline is beaten, and the recall of each class."""
+    against = workflow.compared_with_
+    if against:
+        name = against["score"]
+        low, high = (number(end) for end in workflow.intervals_[name])
+        console.print(f"{HEADINGS[name]} {number(workflow.scores_[0][name])}, between {low} and {high} (90% interval).")
+        console.print(
+            f"The best of the others, {against['baseline']}, is {worse_or_better(against)} "
+            f"({number(against['low'])} to {number(against['high'])})."
+        )
+    if workflow.recalls_:
+        found = ", ".join(f"{row['class']} {row['recall']:.0%} of {row['rows']}" for row in workflow.recalls_)
+        console.print(f"Rows found of each class: {found}.")
+    if against or workflow.recalls_:
+        console.print()
+
+
+def worse_or_better(against: dict[str, Any]) -> str:
+    """Return whether the best baseline is beaten, as the interval of the difference says."""
+    difference = number(abs(against["lower_by"]))
+    if against["low"] > 0:
+        return f"{difference} worse, more than chance explains"
+    if against["high"] < 0:
+        return f"{difference} better, more than chance explains: it serves you better"
+    return f"{difference} {'worse' if against['lower_by'] >= 0 else 'better'}, which may be chance"
 
 
 def show_settings(console: Console, workflow: TablePrediction) -> None:

@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-from mercer.app.cli.options import PLAIN, TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import notes, out_console, print_json, waiting
 from mercer.app.cli.predict import read
+from mercer.app.files.description import Table
 from mercer.app.report import REPORTED, check_page, write_report
 from mercer.exceptions import ModelFileError
 from mercer.io import load
 
 
-def run(model: Path, data: Path, out: Path, seed: int, as_json: bool, tables: TableOptions = PLAIN) -> None:
+def run(model: Path, data: list[Path], out: Path, seed: int, as_json: bool, tables: TableOptions = PLAIN) -> None:
     """Load the model, read the data as it asks for them, write the page."""
-    check_page(out, read=[model, data])
+    check_page(out, read=[model, *data])
     workflow = load(model)
     if not isinstance(workflow, tuple(REPORTED)):
         raise ModelFileError(
@@ -20,11 +21,17 @@ def run(model: Path, data: Path, out: Path, seed: int, as_json: bool, tables: Ta
             "`mercer fit`, `embed` or `cluster` saved."
         )
     with notes():
-        given = read(workflow, data, tables.max_mb)
+        given = read(workflow, data, tables)
         with waiting("writing the report"):
-            write_report(workflow, given, out, data_name=data.name or data.resolve().name, random_state=seed)
+            name = ", ".join(path.name or path.resolve().name for path in data)
+            frame = given.frame if isinstance(given, Table) else given
+            write_report(workflow, frame, out, data_name=name, random_state=seed)
     size = out.stat().st_size
     if as_json:
-        print_json({"model": model, "data": data, "kind": type(workflow).__name__, "bytes": size, "out": out})
+        print_json(
+            {"model": model, "data": for_programs(data), "kind": type(workflow).__name__, "bytes": size, "out": out}
+        )
     else:
-        out_console().print(f"Report of {model} on {data}, {size / 1e6:.1f} MB, written to {out}", soft_wrap=True)
+        out_console().print(
+            f"Report of {model} on {named(data)}, {size / 1e6:.1f} MB, written to {out}", soft_wrap=True
+        )

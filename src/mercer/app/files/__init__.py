@@ -1,6 +1,7 @@
 """Data as people keep them: tables in files, images in folders."""
 
 from mercer.app.files.images import ImageFolder, read_images
+from mercer.app.files.reading import ReadOptions, read_described
 from mercer.app.files.tables import read_table, write_table
 
-__all__ = ["ImageFolder", "read_images", "read_table", "write_table"]
+__all__ = ["ImageFolder", "ReadOptions", "read_described", "read_images", "read_table", "write_table"]

@@ -11,17 +11,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.files.tables import check_columns
+from mercer.app.projects.baselines import Answers, baselines_of_split
+from mercer.app.projects.class_scores import recall_by_class
+from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
 from mercer.app.projects.number_prediction import judge_numbers, predict_numbers
+from mercer.app.projects.row_judgment import check_split, judge_rows
+from mercer.app.projects.score_intervals import clusters_of, compare_with_best, score_intervals
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
 from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
-from mercer.app.projects.table_scores import baseline_scores, classification_scores, regression_scores
-from mercer.app.projects.table_split import split
+from mercer.app.projects.table_scores import classification_scores, regression_scores, scores_of
+from mercer.app.projects.table_split import SplitPlan, split_rows
 from mercer.app.projects.table_target import TASKS, as_classes, as_numbers, find_task
 from mercer.checks import check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
-from mercer.tables.frames import as_frame, column_names, optional
+from mercer.tables.frames import optional
 
 # Held-out rows that are kept for a report.
 MOST_KEPT = 5000
@@ -45,6 +50,10 @@ class TablePrediction(BaseEstimator):
     task : {"auto", "regression", "classification"}, default="auto"
     ignore : sequence of str, default=()
         Columns to leave out, such as identifiers.
+    split : str, default="auto"
+        How rows to score on are chosen: "random"; "time" or "time:COLUMN", the last ones; "group:COLUMN", whole groups.
+        "auto" finds it out: groups if a column names them, time if rows are in its order, else at random, with copies
+        of a row on one side.
     test_size : float, default=0.2
         The share of rows to score on, below 1; 0 scores nothing and spares one fit of two.
     max_rows : int or None, default=None
@@ -66,6 +75,14 @@ class TablePrediction(BaseEstimator):
         The inputs.
     kinds_ : dict of str
         The kind of each input; "constant" and "missing" ones are not used, and not needed to predict.
+    readings_, encoder_kinds_ : dict
+        How each column was read (kind, formats of dates, unit, decimal mark), and the kinds that encoders are told: all
+        fits of the model, and its predictions, take columns for the same.
+    split_ : dict
+        `kind` ("random", "time" or "group"), `column` and `reason`.
+    findings_ : list of dict
+        `kind` ("identifier", "group", "copies", "time" or "leak"), `column` and `text`: what to know before a score is
+        trusted. Columns that name rows, or the groups by which rows are split, are no inputs.
     n_train_, n_test_ : int
         Rows of the fit that was scored, and of its scores.
     dropped_rows_ : int
@@ -77,6 +94,13 @@ class TablePrediction(BaseEstimator):
     scores_ : list of dict
         Of the model, then of the baselines: `name` and rmse, r2, mae, nll and coverage of 90 % intervals, or accuracy,
         balanced_accuracy and log_loss; None where a model has no such score. Empty if test_size=0.
+    intervals_ : dict
+        Of the model's scores on the rows left out, the ends of a 90 % interval; none where rows are too few.
+    compared_with_ : dict
+        The `baseline` with the best `score`, by how much the model's is lower (`lower_by`), and the ends of a 90 %
+        interval of that, `low` and `high`, from the same draws of rows for both.
+    recalls_ : list of dict
+        Of each `class`: `rows` left out that have it, and the share of them that is predicted so, `recall`.
     held_out_ : dict
         `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and `encoded`, the inputs of the
         first 50, by which the table is known again. Of numbers `std`, `lower` and `upper` (the 90 % interval) and
@@ -100,6 +124,7 @@ class TablePrediction(BaseEstimator):
         *,
         task: str = "auto",
         ignore: Sequence[str] = (),
+        split: str = "auto",
         test_size: float = 0.2,
         max_rows: int | None = None,
         time_limit: float | None = None,
@@ -109,6 +134,7 @@ class TablePrediction(BaseEstimator):
         self.model = model
         self.task = task
         self.ignore = ignore
+        self.split = split
         self.test_size = test_size
         self.max_rows = max_rows
         self.time_limit = time_limit
@@ -122,7 +148,8 @@ class TablePrediction(BaseEstimator):
 
         Parameters
         ----------
-        frame : data frame
+        frame : data frame, or Table of `read_described`
+            The kind of each column is found once, in all rows, where a Table does not say it.
         target_name : str
             The column to predict. Rows in which it is missing are left out.
 
@@ -132,27 +159,41 @@ class TablePrediction(BaseEstimator):
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
-        frame = self._named(frame)
+        read = table_of_fit(frame)
+        frame = read.frame
         inputs = self._inputs(list(frame.columns), target_name)
         rows = self._rows(frame[target_name], random)
         column = frame[target_name].iloc[rows]
         task = find_task(column) if self.task == "auto" else self.task
         allowed = allowed_models(self.model, task, self.options)  # a wrong choice is named before anything is fitted
         y = as_numbers(column) if task == "regression" else as_classes(column)
+        kinds = {name: read.readings[name].kind for name in inputs if read.readings[name].kind != "missing"}
+        judged = judge_rows(self.split, frame.iloc[rows], kinds, y, is_class=task == "classification", asked=read.asked)
+        for finding in judged.findings:
+            if finding.column in judged.left_out:
+                warnings.warn(finding.text, DataWarning, stacklevel=2)
+        inputs = [name for name in inputs if name not in judged.left_out]
         table = frame[inputs].iloc[rows]
 
         self.task_, self.target_, self.columns_ = task, target_name, inputs
+        self.readings_ = saved_readings(read, [*inputs, target_name])
+        self.encoder_kinds_ = kinds_for_encoder(read, inputs, has_target=True)
         self.n_train_, self.n_test_ = len(rows), 0
+        self.split_ = {"kind": judged.plan.kind, "column": judged.plan.column, "reason": judged.plan.reason}
+        self.findings_ = [finding._asdict() for finding in judged.findings]
         self.scores_: list[dict[str, Any]] = []
+        self.intervals_: dict[str, list[float]] = {}
+        self.compared_with_: dict[str, Any] = {}
+        self.recalls_: list[dict[str, Any]] = []
         self.held_out_: dict[str, Any] = {}
         train, test = np.arange(len(rows)), np.arange(0)
         if self.test_size > 0:
-            train, test = split(y, task, self.test_size, random)
+            train, test = split_rows(y, task, self.test_size, random, judged.plan)
         # Of the rows to learn from alone, so that the scores stay honest.
         self.compared_ = self._compared(allowed, table.iloc[train], y[train], random)
         self.chosen_ = next(iter(self.compared_))
         if len(test):
-            self._score(table, y, rows, train, test, random)
+            self._score(table, y, rows, train, test, judged.plan, random)
         self.model_ = self._fitted(table, y, int(random.randint(2**31 - 1)))
         self.kinds_ = dict(self.model_.encoder_.kinds_)
         if self.held_out_:
@@ -184,6 +225,7 @@ class TablePrediction(BaseEstimator):
         rows: np.ndarray,
         train: np.ndarray,
         test: np.ndarray,
+        plan: SplitPlan,
         random: np.random.RandomState,
     ) -> None:
         """Fit on some of the rows, and keep scores and predictions of the others."""
@@ -191,6 +233,7 @@ class TablePrediction(BaseEstimator):
         kept = np.sort(random.permutation(len(test))[:MOST_KEPT])
         learned, held_out, truth = table.iloc[train], table.iloc[test], y[test]
         fitted = self._fitted(learned, y[train], seed)
+        name = f"Mercer {type(fitted.estimator_).__name__}"
         self.n_train_, self.n_test_ = len(train), len(test)
         self.held_out_ = {"rows": rows[test][kept], "true": truth[kept]}
         if self.task_ == "regression":
@@ -200,20 +243,24 @@ class TablePrediction(BaseEstimator):
             names = ("predicted", "std", "lower", "upper", "narrowest")
             parts = (None if part is None else part[kept] for part in (mean, *sure, narrowest))
             self.held_out_ |= dict(zip(names, parts, strict=True))
+            answers = Answers(name, mean)
         else:
             predicted, probabilities = fitted.predict(held_out), fitted.predict_proba(held_out)
-            scores = classification_scores(truth, predicted, probabilities, fitted.classes_)
+            answers = Answers(name, predicted, None, probabilities, np.array(fitted.classes_))
+            scores = scores_of(self.task_, truth, answers)
+            self.recalls_ = recall_by_class(truth, predicted)
             self.held_out_ |= {"predicted": predicted[kept], "probabilities": probabilities[kept]}
             self.held_out_["classes"] = np.array(fitted.classes_)
         X, X_test = (np.asarray(fitted.encoder_.transform(part)) for part in (learned, held_out))
-        self.scores_ = [
-            {"name": f"Mercer {type(fitted.estimator_).__name__}", **scores},
-            *baseline_scores(self.task_, X, y[train], X_test, truth, seed),
-        ]
+        baselines = baselines_of_split(self.task_, X, X_test, y, train, test, plan.times, seed)
+        self.scores_ = [{"name": name, **scores}, *(scores_of(self.task_, truth, other) for other in baselines)]
+        draws, clusters = np.random.RandomState(seed), clusters_of(plan, test)
+        self.intervals_ = score_intervals(self.task_, truth, answers, draws, clusters)
+        self.compared_with_ = compare_with_best(self.task_, truth, answers, baselines, draws, clusters)
 
     def _fitted(self, table: Any, y: np.ndarray, seed: int, name: str | None = None) -> TabularModel:
         estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, self.time_limit)
-        return tabular(estimator).fit(table, y)
+        return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
 
@@ -226,7 +273,7 @@ class TablePrediction(BaseEstimator):
         rows : ndarray of int
             Positions in the table.
         """
-        some = self._named(frame).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
+        some = read_like_fit(frame, self.readings_).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
             return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
@@ -254,7 +301,7 @@ class TablePrediction(BaseEstimator):
         """
         check_is_fitted(self)
         level = check_level(level)
-        frame = self._named(frame)
+        frame = read_like_fit(frame, self.readings_)
         check_columns(
             frame.columns, [name for name in self.columns_ if self.kinds_[name] not in ("constant", "missing")]
         )
@@ -293,6 +340,7 @@ class TablePrediction(BaseEstimator):
     def _check_parameters(self) -> None:
         check_choice("model", self.model, MODELS)
         check_choice("task", self.task, TASKS)
+        check_split(self.split)
         if check_number("test_size", self.test_size, at_least=0.0) >= 1:
             raise invalid_parameter("test_size", self.test_size, "a share of the rows, at least 0 and below 1")
         if self.max_rows is not None:
@@ -301,13 +349,6 @@ class TablePrediction(BaseEstimator):
             check_number("time_limit", self.time_limit, above=0.0)
         if isinstance(self.ignore, str):
             raise invalid_parameter("ignore", self.ignore, "a sequence of names of columns")
-
-    @staticmethod
-    def _named(frame: Any) -> Any:
-        table = as_frame(frame)
-        if table is None:
-            raise invalid_parameter("frame", type(frame).__name__, "a data frame")
-        return table.set_axis(column_names(table), axis=1)
 
     def _inputs(self, names: list[str], target_name: str) -> list[str]:
         check_columns(names, [target_name], "target column")

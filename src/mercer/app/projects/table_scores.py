@@ -1,22 +1,18 @@
 """How good predictions for held-out rows are, beside what simple models of scikit-learn do on the same table."""
 
-import warnings
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from mercer.app.projects.baselines import Answers
+from mercer.app.projects.class_scores import ranking_scores
 from mercer.embedding.linear_probe import balanced_accuracy
 from mercer.metrics import interval_halfwidth
 
 # The probability of the intervals that are scored.
 LEVEL = 0.9
-RIDGES = np.logspace(-3, 3, 13)
 # Probabilities of 0 count as this, the rounding of 1: one row then costs 36, not infinity.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
@@ -87,51 +83,19 @@ def classification_scores(
     }
 
 
-def baseline_scores(
-    task: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, random_state: Any
-) -> list[dict[str, Any]]:
-    """Return the scores of simple models: a constant, a linear model, gradient-boosted trees with their defaults.
+def scores_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, Any]:
+    """Return the name and the scores of one model's answers.
 
     Parameters
     ----------
     task : {"regression", "classification"}
-    X, X_test : ndarray of shape (n, d) and (n_test, d)
-        The encoded table.
-    y, y_test : ndarray of shape (n,) and (n_test,)
-    random_state : int, RandomState instance or None
+    y : ndarray of shape (n,)
+    answers : Answers
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a linear model that has not converged to the last digit is still a baseline
-        if task == "regression":
-            return [
-                {
-                    "name": name,
-                    **regression_scores(y_test, mean, std if std is None else Spread.gaussian(y_test, mean, std)),
-                }
-                for name, mean, std in _regressions(X, y, X_test, random_state)
-            ]
-        return [
-            {
-                "name": name,
-                **classification_scores(y_test, model.predict(X_test), model.predict_proba(X_test), model.classes_),
-            }
-            for name, model in _classifiers(X, y, random_state)
-        ]
-
-
-def _regressions(
-    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any
-) -> Iterator[tuple[str, np.ndarray, np.ndarray | None]]:
-    constant = DummyRegressor().fit(X, y)
-    yield "mean of the target", constant.predict(X_test), np.full(len(X_test), y.std())
-    linear = RidgeCV(RIDGES).fit(X, y)
-    # Its score is minus the mean squared leave-one-out error: a spread as honest as ours.
-    yield "ridge regression", linear.predict(X_test), np.full(len(X_test), np.sqrt(max(-linear.best_score_, 0.0)))
-    trees = HistGradientBoostingRegressor(random_state=random_state).fit(X, y)
-    yield "gradient-boosted trees", trees.predict(X_test), None
-
-
-def _classifiers(X: np.ndarray, y: np.ndarray, random_state: Any) -> Iterator[tuple[str, Any]]:
-    yield "most frequent class", DummyClassifier(strategy="prior").fit(X, y)
-    yield "logistic regression", LogisticRegression(max_iter=1000).fit(X, y)
-    yield "gradient-boosted trees", HistGradientBoostingClassifier(random_state=random_state).fit(X, y)
+    if task == "regression":
+        spread = None if answers.std is None else Spread.gaussian(y, answers.predicted, answers.std)
+        return {"name": answers.name, **regression_scores(y, answers.predicted, spread)}
+    assert answers.probabilities is not None
+    assert answers.classes is not None
+    scores = classification_scores(y, answers.predicted, answers.probabilities, answers.classes)
+    return {"name": answers.name, **scores, **ranking_scores(y, answers.probabilities, answers.classes)}

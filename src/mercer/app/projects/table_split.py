@@ -1,7 +1,95 @@
-"""Rows to learn from and rows to score on."""
+"""Rows to learn from and rows to score on: at random, the later ones, or whole groups."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+
+# Draws of groups of which the first is taken that leaves rows of every class to learn from.
+MOST_DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPlan:
+    """How rows are split, and why.
+
+    Attributes
+    ----------
+    kind : {"random", "time", "group"}
+    column : str or None
+        By which they are split.
+    reason : str
+    times : ndarray of shape (n,) or None
+        The larger the later; of "time".
+    groups : ndarray of int of shape (n,) or None
+        Rows of one group are on one side: of "group", and of "random" where rows have copies.
+    """
+
+    kind: str
+    column: str | None
+    reason: str
+    times: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+
+AT_RANDOM = SplitPlan("random", None, "asked for")
+
+
+def split_rows(
+    y: np.ndarray, task: str, test_size: float, random: np.random.RandomState, plan: SplitPlan = AT_RANDOM
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to fit on and the rows to score on, in order, as a plan says.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    task : {"regression", "classification"}
+    test_size : float
+        The share of rows to score on.
+    random : RandomState
+    plan : SplitPlan
+    """
+    if plan.times is None and plan.groups is None:
+        return split(y, task, test_size, random)
+    n_test = max(1, round(test_size * len(y)))
+    if plan.times is not None:
+        is_test = _are_later(plan.times, n_test)
+    else:
+        is_test = _are_in_drawn_groups(y, task, plan.groups, n_test, random)  # type: ignore[arg-type]
+    train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    if len(train) < 2 or not len(test) or (task == "classification" and len(np.unique(y[train])) < 2):
+        by = "time" if plan.times is not None else "groups"
+        raise ValueError(
+            f"test_size={test_size:g} of {len(y)} rows, split by {by}, leaves {len(train)} rows to learn from, too few "
+            "or of one class: use more rows, another split, or test_size=0."
+        )
+    return train, test
+
+
+def _are_later(times: np.ndarray, n_test: int) -> np.ndarray:
+    """Return which rows are the last, those of one time on one side."""
+    first = np.sort(times)[len(times) - n_test]
+    later = times >= first
+    return later if not later.all() else times > first
+
+
+def _are_in_drawn_groups(
+    y: np.ndarray, task: str, groups: np.ndarray, n_test: int, random: np.random.RandomState
+) -> np.ndarray:
+    """Return which rows are in groups that were drawn until there are enough of them."""
+    sizes = np.bincount(groups)
+    is_test = np.zeros(len(y), dtype=bool)
+    for _ in range(MOST_DRAWS):
+        drawn: list[int] = []
+        count = 0
+        for group in random.permutation(len(sizes)):
+            if sizes[group] and (not drawn or count + sizes[group] <= n_test):
+                drawn.append(int(group))
+                count += int(sizes[group])
+        is_test = np.isin(groups, drawn)
+        if task != "classification" or len(np.unique(y[~is_test])) == len(np.unique(y)):
+            break
+    return is_test
 
 
 def split(y: np.ndarray, task: str, test_size: float, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.app.files.description import Table
 from mercer.app.files.images import ImageFolder, read_images
-from mercer.app.files.tables import check_columns, read_table
+from mercer.app.files.reading import DEFAULTS, Paths, ReadOptions, read_described, warn_of
+from mercer.app.files.tables import check_columns
+from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
 from mercer.exceptions import DataFileError, invalid_parameter
 from mercer.storage.atomic import check_path
 from mercer.tables.encoder import TableEncoder
@@ -23,9 +26,14 @@ if TYPE_CHECKING:
 NOUNS = {"table": "rows", "images": "images"}
 
 
-def read_data(path: str | os.PathLike[str], *, max_mb: float | None = None) -> Any:
-    """Return what is at a path: the images of a folder, or the table in a file, of at most `max_mb` MiB."""
-    return read_images(path) if check_path(path).is_dir() else read_table(path, max_mb=max_mb)
+def read_data(paths: Paths, options: ReadOptions = DEFAULTS) -> Any:
+    """Return what is at a path: the images of a folder, or the table in a file or in several."""
+    several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if len(several) == 1 and check_path(several[0]).is_dir():
+        return read_images(several[0])
+    table = read_described(several, options)
+    warn_of(table.notes)
+    return table
 
 
 class UnlabelledData(BaseEstimator):
@@ -42,6 +50,8 @@ class UnlabelledData(BaseEstimator):
         None for images.
     columns_ : list of str
         The columns of the table that are used, in order; none for images.
+    readings_ : dict
+        How each of them was read, so that new rows are read alike; empty for images.
     image_shape_ : tuple of int or None
         Of one image; None for tables.
     names_ : list of str or None
@@ -76,6 +86,7 @@ class UnlabelledData(BaseEstimator):
     def _fit_rows(self, data: Any) -> np.ndarray:
         """Learn how data become rows; return them, of shape (n, d)."""
         self.encoder_, self.image_shape_, self.names_, self.columns_ = None, None, None, []
+        self.readings_: dict[str, dict[str, Any]] = {}
         if isinstance(data, ImageFolder):
             if len(tuple(self.ignore)):
                 raise invalid_parameter("ignore", self.ignore, "empty for images", "Columns are those of tables.")
@@ -85,11 +96,13 @@ class UnlabelledData(BaseEstimator):
             X = data.X.reshape(len(data.X), -1)
         else:
             self.reads = "table"
-            frame = self._kept_columns(_frame_of(data))
+            table = table_of_fit(_checked(data))
+            frame = self._kept_columns(table.frame)
             self._check_several(len(frame))
-            self.encoder_ = TableEncoder()
+            names = column_names(frame)
+            self.encoder_ = TableEncoder(kinds=kinds_for_encoder(table, names, has_target=False))
             X = self.encoder_.fit_transform(frame)
-            self.columns_ = column_names(frame)
+            self.columns_, self.readings_ = names, saved_readings(table, names)
         if (X[0] == X).all():
             raise ValueError(f"all {len(X)} {NOUNS[self.reads]} are equal: there is nothing to tell apart.")
         self.n_rows_ = len(X)
@@ -100,7 +113,7 @@ class UnlabelledData(BaseEstimator):
         if self.encoder_ is not None:
             if isinstance(data, ImageFolder):
                 raise DataFileError("the model was fitted to a table and these are images: a table is needed.")
-            return self.encoder_.transform(_frame_of(data))
+            return self.encoder_.transform(read_like_fit(_checked(data), self.readings_))
         if not isinstance(data, ImageFolder):
             raise DataFileError("the model was fitted to images and this is a table: a folder of images is needed.")
         if tuple(data.shape) != self.image_shape_:
@@ -132,8 +145,7 @@ class UnlabelledData(BaseEstimator):
             raise ValueError(f"the data have {n} {what}: there is nothing to compare it with, two at least are needed.")
 
 
-def _frame_of(data: Any) -> Any:
-    frame = as_frame(data)
-    if frame is None:
+def _checked(data: Any) -> Any:
+    if not isinstance(data, Table) and as_frame(data) is None:
         raise TypeError(f"data is a {type(data).__name__}: a data frame or an ImageFolder is needed.")
-    return frame
+    return data

@@ -23,9 +23,11 @@ HEADINGS = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "log_loss": "log loss",
+    "auc": "AUC",
+    "average_precision": "average precision",
 }
 # The others are in units of the target.
-SHARES, PLAIN = ("coverage", "accuracy", "balanced_accuracy"), ("r2", "nll", "log_loss")
+SHARES, PLAIN = ("coverage", "accuracy", "balanced_accuracy"), ("r2", "nll", "log_loss", "auc", "average_precision")
 
 
 def text_of(value: Any) -> str:

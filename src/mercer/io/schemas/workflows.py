@@ -76,7 +76,19 @@ def check_unlabelled(workflow: Any, place: Place) -> None:
         place.refuse(model.n_features_in_, f"a model of the {made} numbers that a row is")
 
 
+READINGS = mapping(
+    text,
+    entries(
+        {
+            "kind": one_of("number", "category", "date", "text", "missing"),
+            "formats": each("?", text),
+            "unit": text,
+            "decimal": one_of(".", ","),
+        }
+    ),
+)
 UNLABELLED: dict[str, Check] = {
+    "readings_": READINGS,
     "reads": one_of("table", "images"),
     "n_rows_": count("n", at_least=1),
     "encoder_": maybe(fitted("TableEncoder")),
@@ -90,11 +102,18 @@ SCHEMAS["TablePrediction"] = Schema(
         "task_": one_of("regression", "classification"),
         "target_": text,
         "columns_": texts("d"),
+        "readings_": READINGS,
+        "encoder_kinds_": KINDS,
         "dropped_rows_": count(),
         "n_train_": count(),
         "n_test_": count(),
         "scores_": each("?", entries({"name": text}, maybe(any_number))),
         "held_out_": mapping(text, anything),
+        "split_": entries({"kind": one_of("random", "time", "group"), "column": maybe(text), "reason": text}),
+        "findings_": each("?", entries({"kind": text, "column": text, "text": text})),
+        "intervals_": mapping(text, each("2", any_number)),
+        "compared_with_": mapping(text, plain),
+        "recalls_": each("?", entries({"class": text, "rows": count(), "recall": number(at_least=0.0, at_most=1.0)})),
         "compared_": mapping(text, maybe(any_number)),
         "chosen_": text,
         "model_": fitted("TabularModel", d="d"),

@@ -1,0 +1,134 @@
+"""What simple models answer for rows that are left out: a constant, the row before, a linear model, trees."""
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.linear_model import LogisticRegression, RidgeCV
+
+RIDGES = np.logspace(-3, 3, 13)
+
+
+class Answers(NamedTuple):
+    """Predictions of one model for rows that are left out.
+
+    Attributes
+    ----------
+    name : str
+    predicted : ndarray of shape (n,)
+    std : ndarray of shape (n,) or None
+    probabilities : ndarray of shape (n, n_classes) or None
+    classes : ndarray of shape (n_classes,) or None
+    """
+
+    name: str
+    predicted: np.ndarray
+    std: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    classes: np.ndarray | None = None
+
+
+def baseline_answers(
+    task: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any, before: np.ndarray | None = None
+) -> list[Answers]:
+    """Return what simple models answer.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    X, X_test : ndarray of shape (n, d) and (n_test, d)
+        The encoded table.
+    y : ndarray of shape (n,)
+        In the order of time where `before` is given.
+    random_state : int, RandomState instance or None
+    before : ndarray of shape (n_test,) or None
+        The target of the row before each row, where rows are in the order of time: tomorrow is mostly like today.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a linear model that has not converged to the last digit is still a baseline
+        if task == "regression":
+            return list(_regressions(X, y, X_test, random_state, before))
+        found = [] if before is None else [_class_before(y, before)]
+        models = _classifiers(X, y, random_state)
+        answers = [Answers(n, m.predict(X_test), None, m.predict_proba(X_test), m.classes_) for n, m in models]
+        return [answers[0], *found, *answers[1:]]
+
+
+def baselines_of_split(
+    task: str,
+    X: np.ndarray,
+    X_test: np.ndarray,
+    y: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    times: np.ndarray | None,
+    random_state: Any,
+) -> list[Answers]:
+    """Return what simple models answer for the rows left out, the target of the row before among them if there is time.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    X, X_test : ndarray of shape (n_train, d) and (n_test, d)
+        The encoded rows.
+    y : ndarray of shape (n,)
+        Of all rows.
+    train, test : ndarray of int
+    times : ndarray of shape (n,) or None
+    random_state : int, RandomState instance or None
+    """
+    if times is None:
+        return baseline_answers(task, X, y[train], X_test, random_state)
+    order = np.argsort(times[train], kind="stable")
+    return baseline_answers(task, X[order], y[train[order]], X_test, random_state, row_before(y, times, test))
+
+
+def row_before(y: np.ndarray, times: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """Return the target of the row before each of some rows, in the order of time.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    times : ndarray of shape (n,)
+    test : ndarray of int
+        None of them is the first row.
+    """
+    order = np.argsort(times, kind="stable")
+    place = np.empty(len(y), dtype=int)
+    place[order] = np.arange(len(y))
+    return y[order[np.maximum(place[test] - 1, 0)]]
+
+
+def _regressions(
+    X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any, before: np.ndarray | None
+) -> Iterator[Answers]:
+    constant = DummyRegressor().fit(X, y)
+    yield Answers("mean of the target", constant.predict(X_test), np.full(len(X_test), y.std()))
+    if before is not None:
+        steps = float(np.sqrt(np.mean(np.diff(y) ** 2)))
+        yield Answers("value of the row before", before.astype(np.float64), np.full(len(X_test), steps))
+    linear = RidgeCV(RIDGES).fit(X, y)
+    # Its score is minus the mean squared leave-one-out error: a spread as honest as ours.
+    spread = np.sqrt(max(-linear.best_score_, 0.0))
+    yield Answers("ridge regression", linear.predict(X_test), np.full(len(X_test), spread))
+    trees = HistGradientBoostingRegressor(random_state=random_state).fit(X, y)
+    yield Answers("gradient-boosted trees", trees.predict(X_test))
+
+
+def _classifiers(X: np.ndarray, y: np.ndarray, random_state: Any) -> Iterator[tuple[str, Any]]:
+    yield "most frequent class", DummyClassifier(strategy="prior").fit(X, y)
+    yield "logistic regression", LogisticRegression(max_iter=1000).fit(X, y)
+    yield "gradient-boosted trees", HistGradientBoostingClassifier(random_state=random_state).fit(X, y)
+
+
+def _class_before(y: np.ndarray, before: np.ndarray) -> Answers:
+    """Say the class of the row before, as often as the class stayed among the rows to learn from."""
+    classes, counts = np.unique(y, return_counts=True)
+    stays = np.clip(np.mean(y[1:] == y[:-1]), 0.0, 1.0)
+    shares = counts / counts.sum()
+    probabilities = stays * (before[:, None] == classes) + (1.0 - stays) * shares
+    probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
+    return Answers("class of the row before", classes[probabilities.argmax(axis=1)], None, probabilities, classes)

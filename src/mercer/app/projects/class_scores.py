@@ -1,0 +1,35 @@
+"""How well probabilities rank classes, and how many rows of each class are found."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+
+def ranking_scores(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray) -> dict[str, float | None]:
+    """Return the area under the ROC curve and the average precision; of several classes the means over them.
+
+    Of two classes the rarer one is to be found. A class that no row has, or all have, is passed over; None if all are.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    probabilities : ndarray of shape (n, n_classes)
+    classes : ndarray of shape (n_classes,)
+    """
+    found = [k for k, label in enumerate(classes) if 0 < np.sum(y == label) < len(y)]
+    if len(classes) == 2 and found:
+        found = [min(found, key=lambda k: np.sum(y == classes[k]))]
+    if not found:
+        return {"auc": None, "average_precision": None}
+    areas = [roc_auc_score(y == classes[k], probabilities[:, k]) for k in found]
+    precisions = [average_precision_score(y == classes[k], probabilities[:, k]) for k in found]
+    return {"auc": float(np.mean(areas)), "average_precision": float(np.mean(precisions))}
+
+
+def recall_by_class(y: np.ndarray, predicted: np.ndarray) -> list[dict[str, Any]]:
+    """Return for each class of y how many rows have it, and the share of these that is predicted so."""
+    return [
+        {"class": str(label), "rows": int(np.sum(y == label)), "recall": float(np.mean(predicted[y == label] == label))}
+        for label in np.unique(y)
+    ]
