@@ -40,7 +40,7 @@ class Effort(NamedTuple):
 
 # All settings are tuned on half of the rows of a leaf, which tells them apart at an eighth of the work. Finalists are
 # tuned in two leaves: the noise of one may be far from that of the others.
-QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, LEAF_ROWS, fine=True)
+QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, 2 * LEAF_ROWS // 3, fine=True)
 
 
 def cut_into_leaves(
