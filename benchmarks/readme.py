@@ -1,7 +1,8 @@
-"""`python -m benchmarks.readme [--take DIR]`: the README's comparisons on tables, from the files of their benchmarks.
+"""`python -m benchmarks.readme [--take DIR]`: the README's comparisons on tables, from the files they come from.
 
-The summaries that the README shows are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in
-which `python -m benchmarks tables` and `python -m benchmarks classes` left theirs.
+The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
+`python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets come from the report
+of `python -m experiments rfm_and_ard` in `docs/results`.
 """
 
 import argparse
@@ -20,6 +21,36 @@ SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
     "classes": "Classes to predict, {tables} tables (`python -m benchmarks classes`):",
 }
+# Sections that come from tables of the report on the UCI sets: how the title begins, and what the README says above.
+UCI_REPORT = HOME / "docs" / "results" / "rfm_and_ard-full.json"
+UCI_SECTIONS = {"uci rmse": ("RMSE", "RMSE:"), "uci nll": ("NLL", "Negative log likelihood, for those that give one:")}
+# The defaults of Mercer, and peers; methods of the paper have a page of their own.
+UCI_CONTESTANTS = (
+    "GPRegressor()",
+    "RFMRegressor()",
+    "xRFM",
+    "CatBoost",
+    "CatBoost (uncertainty)",
+    "NGBoost",
+    "LightGBM",
+    "GPyTorch",
+    "scikit-learn GPR",
+)
+
+
+def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
+    """Return a table of the report with a row for each set: means alone, the lowest of a set in bold."""
+    table = next(table for table in report["tables"] if table["title"].startswith(title))
+    by_name = {row[0]: row for row in table["rows"]}
+    names = [name for name in UCI_CONTESTANTS if name in by_name and not (title == "RMSE" and "uncertainty" in name)]
+    rows = []
+    for place, data in enumerate(table["columns"]):
+        if place == 0:
+            continue
+        means = [by_name[name][place].split(" ")[0] for name in names]
+        known = [float(mean) for mean in means if mean]
+        rows.append([data, *(f"**{mean}**" if mean and float(mean) == min(known) else mean or "-" for mean in means)])
+    return {"columns": names, "rows": rows}
 
 
 def section(name: str, summary: dict[str, Any]) -> str:
@@ -27,7 +58,8 @@ def section(name: str, summary: dict[str, Any]) -> str:
     head = ["", *summary["columns"]]
     rows = [head, ["---"] * len(head), *summary["rows"]]
     table = "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
-    return f"{SECTIONS[name].format(**summary)}\n\n{table}"
+    above = UCI_SECTIONS[name][1] if name in UCI_SECTIONS else SECTIONS[name].format(**summary)
+    return f"{above}\n\n{table}"
 
 
 def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
@@ -44,8 +76,10 @@ def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
 
 
 def kept_summaries() -> dict[str, dict[str, Any]]:
-    """Return the summaries in `docs/comparisons`."""
-    return {name: json.loads((KEPT / f"{name}.json").read_text()) for name in SECTIONS}
+    """Return the summaries in `docs/comparisons`, and those of the UCI sets."""
+    report = json.loads(UCI_REPORT.read_text())
+    kept = {name: json.loads((KEPT / f"{name}.json").read_text()) for name in SECTIONS}
+    return kept | {name: uci_summary(report, title) for name, (title, _) in UCI_SECTIONS.items()}
 
 
 def main(argv: list[str] | None = None) -> int:

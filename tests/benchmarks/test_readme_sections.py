@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.readme import HOME, SECTIONS, kept_summaries, section, with_sections
+from benchmarks.readme import HOME, SECTIONS, kept_summaries, section, uci_summary, with_sections
 
 
 def test_the_readme_says_what_the_files_say():
@@ -27,3 +27,13 @@ def test_only_what_is_between_the_marks_changes():
     assert made.endswith("-->\nafter")
     with pytest.raises(SystemExit, match="no section"):
         with_sections("nothing", {name: summary})
+
+
+def test_sets_are_rows_and_the_best_of_a_set_is_bold():
+    columns = ["contestant", "yacht", "power", "mean rank"]
+    rows = [["GPRegressor()", "0.30 (0.02)", "3.4 (0.1)", "1.5"], ["GP-RBF", "0.1 (0.1)", "1.0 (0.1)", ""]]
+    rows += [["CatBoost", "1.03 (0.1)", "", "2"], ["CatBoost (uncertainty)", "0.01 (0.1)", "0.1", ""]]
+    report = {"tables": [{"title": "RMSE: mean", "columns": columns, "rows": rows}]}
+    found = uci_summary(report, "RMSE")
+    assert found["columns"] == ["GPRegressor()", "CatBoost"]
+    assert found["rows"] == [["yacht", "**0.30**", "1.03"], ["power", "**3.4**", "-"], ["mean rank", "**1.5**", "2"]]

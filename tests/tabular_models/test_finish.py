@@ -10,14 +10,14 @@ from scipy.stats import multivariate_normal
 
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace
-from mercer.tabular_models import evidence, finish, race
+from mercer.tabular_models import evidence, finish, race, screen
 from mercer.tabular_models.evidence import EvidenceTerms, matrix_evidence
 from mercer.tabular_models.finish import exact_iterate, on_dense_rows, on_more_rows, solved
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter, RidgeFitter
 from mercer.tabular_models.leaves import cut_into_leaves
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.partition import random_leaf
-from mercer.tabular_models.race import Plan
+from mercer.tabular_models.plans import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
 from tests import naive
@@ -162,7 +162,7 @@ def test_length_scales_are_not_followed_beyond_the_time_limit(monkeypatch):
     plan, Z = plan_of("ard", [last, last]), table.warped("none")
     for follow in (
         lambda: on_more_rows(over, plan, table),
-        lambda: race.by_evidence(over, last, table, Z, 15),
+        lambda: screen.by_evidence(over, last, table, Z, 15),
         lambda: race.judged(over, plan, table, (np.arange(20), np.arange(20, 40))),
     ):
         evaluated.reset_mock()

@@ -13,7 +13,7 @@ from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.finish import exact_iterate
 from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.landmark_table import RIDGES, Landmarks, drawn_rows, landmark_machine
-from mercer.tabular_models.race import Plan
+from mercer.tabular_models.plans import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests import naive

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
-from mercer.tabular_models import finish, race
+from mercer.tabular_models import finish, screen
 from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.landmark_table import Landmarks
 from mercer.tabular_models.learned import Space, averaged
@@ -204,7 +204,7 @@ def test_metrics_of_many_rows_are_learned_on_more_than_the_screen_had(few_rows):
     table, given = table_of(*smooth_rows(90)), search(n_iter=1, last=True)
     (machine,) = learned(table, space(metric="full"), given).machines
     order = np.random.RandomState(0).permutation(90)
-    plans = race.screen(given, table.take(order[:40]), [Setting(Laplace(), "none")], [["full"]])
+    plans = screen.screen(given, table.take(order[:40]), [Setting(Laplace(), "none")], [["full"]])
     plan = next(plan for plan in plans if plan.setting.metric == "full")
     assert machine.kernel == finish.exact_iterate(given, plan, table.take(order[:60])).kernel
     assert machine.kernel.metric != plan.iterates[-1].kernel.metric

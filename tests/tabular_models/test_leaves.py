@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from mercer.kernels import Laplace
-from mercer.tabular_models.fitters import RidgeFitter
+from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
 from mercer.tabular_models.leaves import Effort, JudgedLeaves, Leaves, cut_into_leaves, thinned
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
 from tests import naive
@@ -76,6 +76,15 @@ def test_bandwidth_and_ridge_are_tuned_on_some_rows_of_the_first_leaves(effort):
     expected = tuned(begun.kernel, begun.ridge, parts, RidgeFitter(), Freedom(), fine=effort.fine)
     assert (last.kernel, last.ridge) == (expected.kernel, expected.ridge)
     assert last.ridge != 5.0
+
+
+def test_a_process_is_judged_by_its_errors_in_leaves():
+    table = weighted_table()
+    leaves = JudgedLeaves(table, in_leaves(table), [0, 1], np.ones(len(table), dtype=bool))
+    process, ridge = (
+        leaves.judged(search(fitter), plan_of(), Iterate(KERNEL, RIDGE)) for fitter in (ProcessFitter(), RidgeFitter())
+    )
+    assert_array_equal(process.scores, ridge.scores)
 
 
 def test_leaves_are_drawn_at_random_and_all_are_there_where_they_are_few():

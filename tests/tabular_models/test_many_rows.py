@@ -10,7 +10,7 @@ from mercer.tabular_models.learned import Rows
 from mercer.tabular_models.leaves import QUICK, JudgedLeaves
 from mercer.tabular_models.many_rows import in_one_piece, tried_in_a_leaf
 from mercer.tabular_models.partition import random_leaf
-from mercer.tabular_models.race import Plan, contenders
+from mercer.tabular_models.plans import Plan, contenders
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests import naive

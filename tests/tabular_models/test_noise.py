@@ -16,7 +16,7 @@ from mercer.tabular_models.finish import solved
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import coefficients
 from mercer.tabular_models.noise import effective_weights
-from mercer.tabular_models.race import Plan
+from mercer.tabular_models.plans import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests.examples_of import numbers

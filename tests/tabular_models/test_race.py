@@ -12,19 +12,9 @@ from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
 from mercer.tabular_models import race as race_module
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, LeftOut, ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import advanced, with_length_scales
-from mercer.tabular_models.race import (
-    FOLDS,
-    Plan,
-    Search,
-    Trial,
-    finalists,
-    history_entry,
-    is_alike,
-    race,
-    screen,
-    simplest_of_the_best,
-    splits,
-)
+from mercer.tabular_models.plans import Plan, Search, finalists, history_entry, is_alike
+from mercer.tabular_models.race import FOLDS, Trial, race, simplest_of_the_best, splits
+from mercer.tabular_models.screen import screen
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Deadline
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
@@ -231,7 +221,7 @@ def test_every_kernel_may_learn_length_scales_whatever_it_cost_under_the_identit
 
 
 def test_gradient_outer_products_are_learned_for_the_best_starts(monkeypatch):
-    monkeypatch.setattr(race_module, "LEADERS", 1)
+    monkeypatch.setattr("mercer.tabular_models.screen.LEADERS", 1)
     table = table_of(*smooth_rows(40))
     settings = [Setting(kernel, "none") for kernel in (Gaussian(0.01), Gaussian(2.0))]
     plans = screen(search(freedom=Freedom(bandwidth=False)), table, settings, [["full"], ["full"]])

@@ -13,7 +13,7 @@ from mercer.tabular_models import finish, learned, learning, many_rows, race, tr
 from mercer.tabular_models.fitters import LeftOut, RidgeFitter
 from mercer.tabular_models.landmark_ridge import landmark_sums
 from mercer.tabular_models.landmark_table import Landmarks, landmark_machine
-from mercer.tabular_models.race import Plan
+from mercer.tabular_models.plans import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
 from tests.examples_of import numbers

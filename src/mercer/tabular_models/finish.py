@@ -13,7 +13,8 @@ from mercer.tabular_models.leaves import Leaves
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.partition import random_leaf
-from mercer.tabular_models.race import SCREEN_ROWS, Plan, Search
+from mercer.tabular_models.plans import Plan, Search
+from mercer.tabular_models.screen import SCREEN_ROWS
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 

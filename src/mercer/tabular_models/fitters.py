@@ -61,6 +61,10 @@ class LeftOut(NamedTuple):
         """Return the predictions of some of the rows."""
         return LeftOut(*(column[index] for column in self))
 
+    def error_scores(self) -> np.ndarray:
+        """Return minus the squared error of each row, mean over the outputs, of shape (n,)."""
+        return -((self.y - self.mean) ** 2).mean(axis=1)
+
     def density_scales(self) -> np.ndarray:
         """Return the output scales under which the targets are likeliest, of shape (c,)."""
         squares = (self.y - self.mean) ** 2 / self.unit_variance[:, None]
@@ -91,6 +95,9 @@ class Fitter(Protocol):
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
         """Return how good the prediction of each left-out row is, larger for better."""
 
+    def error_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return how good the prediction of each left-out row is, whatever its variance."""
+
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
         """Return the shares of machines in their average, from their predictions of the same left-out rows."""
 
@@ -115,7 +122,11 @@ class RidgeFitter:
 
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
         """Return minus the squared error of each row; see `Fitter`."""
-        return -((left_out.y - left_out.mean) ** 2).mean(axis=1)
+        return left_out.error_scores()
+
+    def error_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return the same; see `Fitter`."""
+        return self.row_scores(left_out)
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
         """Return the shares of the smallest squared error.
@@ -185,6 +196,10 @@ class ProcessFitter:
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
         """Return the log density of each row; see `Fitter`."""
         return left_out.log_densities()
+
+    def error_scores(self, left_out: LeftOut) -> np.ndarray:
+        """Return minus the squared error of each row; see `Fitter`."""
+        return left_out.error_scores()
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
         """Return the shares under which the left-out rows are likeliest; see `Fitter`.

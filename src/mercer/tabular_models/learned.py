@@ -8,7 +8,9 @@ from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.finish import METRIC_ROWS
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
-from mercer.tabular_models.race import JUDGE_ROWS, SCREEN_ROWS, Judgment, Search, Trial, simplest_of_the_best
+from mercer.tabular_models.plans import Search
+from mercer.tabular_models.race import JUDGE_ROWS, Judgment, Trial, simplest_of_the_best
+from mercer.tabular_models.screen import SCREEN_ROWS
 from mercer.tabular_models.table import Table
 
 # Beyond this many rows settings are judged in leaves. Half of the rows have no part in any metric then, of the other

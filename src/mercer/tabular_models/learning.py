@@ -10,18 +10,9 @@ from mercer.tabular_models.finish import exact_iterate, solved
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, landmark_machine
 from mercer.tabular_models.learned import MANY_ROWS, Fit, Learned, Rows, Space, averaged
 from mercer.tabular_models.many_rows import fit_many_rows
-from mercer.tabular_models.race import (
-    OF_MANY_ROWS,
-    USUAL,
-    Breadth,
-    Plan,
-    Search,
-    Trial,
-    finalists,
-    history_entry,
-    race,
-    screen,
-)
+from mercer.tabular_models.plans import Plan, Search, finalists, history_entry
+from mercer.tabular_models.race import Trial, race
+from mercer.tabular_models.screen import OF_MANY_ROWS, USUAL, Breadth, screen
 from mercer.tabular_models.settings import Setting, metrics_of, warps_of
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.trend import FEWEST_TREND_ROWS, MOST_TRENDS, starts_of, trend_of

@@ -16,7 +16,8 @@ from mercer.tabular_models.finish import evidence_rows_of_many, on_dense_rows, o
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.learned import Fit, Rows, Space, averaged
 from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, THOROUGH, JudgedLeaves, cut_into_leaves
-from mercer.tabular_models.race import Plan, Search, Trial, contenders
+from mercer.tabular_models.plans import Plan, Search, contenders
+from mercer.tabular_models.race import Trial
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.trend import beats_its_trend
 from mercer.tabular_models.tuning import Iterate

@@ -27,7 +27,8 @@ from mercer.tabular_models.landmark_table import Landmarks
 from mercer.tabular_models.learned import Learned, Space
 from mercer.tabular_models.learning import learn
 from mercer.tabular_models.machine import Machine
-from mercer.tabular_models.race import FIRST_RIDGE, Search
+from mercer.tabular_models.plans import Search
+from mercer.tabular_models.screen import FIRST_RIDGE
 from mercer.tabular_models.settings import METRICS, kernels_of
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.tuning import Freedom

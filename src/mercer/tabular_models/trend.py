@@ -20,7 +20,8 @@ from mercer.tabular_models.finish import on_more_rows
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
 from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, JudgedLeaves
-from mercer.tabular_models.race import Plan, Search, Trial
+from mercer.tabular_models.plans import Plan, Search
+from mercer.tabular_models.race import Trial
 from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
