@@ -29,7 +29,7 @@ from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
 # Tables with fewer rows are cut into leaves as they are: to compare trends would take longer than all the rest, and
 # leaves see nearly as much as all rows do.
-FEWEST_TREND_ROWS = 40_000
+FEWEST_TREND_ROWS = 100_000
 # One trend may follow on the residuals of another, at most so many.
 MOST_TRENDS = 3
 # Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than
@@ -167,15 +167,10 @@ def on_landmarks(
 def recursion(
     search: Search, start: Start, part: Table, landmarks: Landmarks, ridge: float | None
 ) -> Iterator[tuple[float, LandmarkFit]]:
-    """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows.
-
-    The bandwidth is searched for at both ends: steps between are passed through, and change what is long and short more
-    than how long all is.
-    """
+    """Yield every step of a recursive feature machine on landmarks, with its score of left-out rows."""
     iterate = start.iterate
     for step in range(start.steps + 1):
-        reach = BANDWIDTH_STEPS if step in (0, start.steps) and search.freedom.bandwidth else 0
-        score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge, reach)
+        score, fit = with_best_bandwidth(search, iterate, start.warp, part, landmarks, ridge)
         yield score, fit
         if step < start.steps:
             machine = fit.machine
@@ -187,12 +182,9 @@ def recursion(
 
 
 def with_best_bandwidth(
-    search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None, reach: int
+    search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None
 ) -> tuple[float, LandmarkFit]:
-    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones.
-
-    At most `reach` steps are taken to either side.
-    """
+    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones."""
 
     def fitted(step: int) -> tuple[float, LandmarkFit]:
         rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**step))
@@ -201,9 +193,9 @@ def with_best_bandwidth(
         return float(np.average(search.fitter.row_scores(left_out), weights=left_out.weights)), found
 
     best = fitted(0)
-    for direction in (1, -1):
+    for direction in (1, -1) if search.freedom.bandwidth else ():
         here = best[0]
-        for step in range(1, reach + 1):
+        for step in range(1, BANDWIDTH_STEPS + 1):
             found = fitted(direction * step)
             if found[0] <= best[0]:
                 break
