@@ -40,7 +40,7 @@ def warp_by_column(iterate: Iterate, warp: str, table: Table, fitter: Fitter) ->
     def scores(warps: Any) -> np.ndarray:
         K = iterate.kernel.matrix(table.warped(tuple(warps)))
         solution = ridge_leave_one_out(K, table.y, iterate.ridge, table.weights)
-        return fitter.row_scores(LeftOut.from_solution(solution, table))
+        return fitter.error_scores(LeftOut.from_solution(solution, table))
 
     d, mass = table.n_columns, table.mass.cpu().numpy()
     if d > MANY_COLUMNS:
