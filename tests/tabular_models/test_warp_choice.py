@@ -33,7 +33,7 @@ def naive_choice(iterate, warp, table, fitter):
     def scores(warps):
         K = naive.kernel_matrix(iterate.kernel, *2 * [table.columns(warps).transform(table.X)])
         misses, variances = naive.ridge_leave_one_out(K, table.y.numpy(), iterate.ridge, w)
-        return fitter.row_scores(
+        return fitter.error_scores(
             LeftOut(table.y.numpy(), table.y.numpy() - misses, variances, w, np.zeros_like(misses))
         )
 
