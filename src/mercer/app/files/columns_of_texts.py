@@ -1,7 +1,7 @@
 """What kind of values the texts of a column are: numbers, dates, truths, codes, categories or text."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -96,8 +96,8 @@ def _as_asked(name: str, texts: Texts, index: Any, asked: ColumnReading, marks: 
         column = _dates(name, texts, index, asked, [])
     else:
         column = _strings(name, texts, index, asked, [])
-    assert column is not None  # what is asked for is read, however little of it can be
-    return column
+    # What is asked for is read, however little of it can be.
+    return cast("Column", column)
 
 
 def _truths(name: str, texts: Texts, index: Any) -> Column | None:

@@ -30,6 +30,12 @@ class Answers(NamedTuple):
     probabilities: np.ndarray | None = None
     classes: np.ndarray | None = None
 
+    def of_classes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the probabilities and the classes, of a model that predicts classes."""
+        if self.probabilities is None or self.classes is None:
+            raise TypeError(f"{self.name} has no probabilities of classes.")
+        return self.probabilities, self.classes
+
 
 def baseline_answers(
     task: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any, before: np.ndarray | None = None

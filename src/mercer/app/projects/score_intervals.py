@@ -30,9 +30,7 @@ def losses_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, np.ndarra
     if task == "regression":
         errors = y - answers.predicted
         return {"square": errors**2, "size": np.abs(errors)}
-    classes, probabilities = answers.classes, answers.probabilities
-    assert classes is not None
-    assert probabilities is not None
+    probabilities, classes = answers.of_classes()
     place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     right = np.where(classes[place] == y, probabilities[np.arange(len(y)), place], 0.0).astype(np.float64)
     return {"log": -np.log(right.clip(min=SMALLEST_PROBABILITY)), "right": (answers.predicted == y).astype(np.float64)}

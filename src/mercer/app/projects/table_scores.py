@@ -95,7 +95,6 @@ def scores_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, Any]:
     if task == "regression":
         spread = None if answers.std is None else Spread.gaussian(y, answers.predicted, answers.std)
         return {"name": answers.name, **regression_scores(y, answers.predicted, spread)}
-    assert answers.probabilities is not None
-    assert answers.classes is not None
-    scores = classification_scores(y, answers.predicted, answers.probabilities, answers.classes)
-    return {"name": answers.name, **scores, **ranking_scores(y, answers.probabilities, answers.classes)}
+    probabilities, classes = answers.of_classes()
+    scores = classification_scores(y, answers.predicted, probabilities, classes)
+    return {"name": answers.name, **scores, **ranking_scores(y, probabilities, classes)}
