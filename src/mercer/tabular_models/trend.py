@@ -27,9 +27,8 @@ from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
-# Tables with fewer rows are cut into leaves as they are: to compare trends would take longer than all the rest, and
-# leaves see nearly as much as all rows do.
-FEWEST_TREND_ROWS = 100_000
+# Tables with fewer rows are cut into leaves as they are: to compare trends would take longer than all the rest.
+FEWEST_TREND_ROWS = 40_000
 # One trend may follow on the residuals of another, at most so many.
 MOST_TRENDS = 3
 # Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than
