@@ -57,15 +57,33 @@ def gaussian_classes(
     return GaussianClasses(centroids, covariance, priors, temperature, loss)
 
 
-def squared_class_distances(values: np.ndarray, centroids: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Return (v - centroid)^T covariance^-1 (v - centroid) for each row v and each class, of shape (n, c).
+def covariance_root(covariance: np.ndarray) -> np.ndarray:
+    """Return the Cholesky factor of the classes' covariance, lower triangular.
 
     The covariance gets the smallest spread that can be told from rounding, so that classes that are single points have
     a density too.
     """
     k = len(covariance)
     floor = np.finfo(np.float32).eps * max(np.trace(covariance) / k, np.finfo(np.float64).tiny)
-    lower = np.linalg.cholesky(covariance + floor * np.eye(k))
+    return np.linalg.cholesky(covariance + floor * np.eye(k))
+
+
+def linear_log_joint(
+    centroids: np.ndarray, covariance: np.ndarray, priors: np.ndarray, temperature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes (k, c) and offsets (c,) of linear functions that are `log_joint` up to what classes share.
+
+    Classes have one covariance S, so that (v^T S^-1 mu - mu^T S^-1 mu / 2) / temperature + log prior tells them apart.
+    """
+    lower = covariance_root(covariance)
+    slopes = np.linalg.solve(lower.T, np.linalg.solve(lower, centroids.T)) / temperature
+    with np.errstate(divide="ignore"):
+        return slopes, np.log(priors) - 0.5 * np.einsum("kj,jk->k", centroids, slopes)
+
+
+def squared_class_distances(values: np.ndarray, centroids: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return (v - centroid)^T covariance^-1 (v - centroid) for each row v and each class, of shape (n, c)."""
+    lower = covariance_root(covariance)
     white, centres = (np.linalg.solve(lower, rows.T).T for rows in (values, centroids))
     return cdist(white, centres, "sqeuclidean")
 

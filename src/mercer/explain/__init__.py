@@ -1,6 +1,41 @@
-"""Reasons: how one prediction moves and the training rows that drove it, and what a model's predictions need."""
+"""Reasons: the rows behind an answer, the columns it hangs on, and the concepts in a representation."""
 
+from mercer.explain.concepts import (
+    Concept,
+    ConceptProfile,
+    concept_influence,
+    concept_profile,
+    concept_scores,
+    concept_vector,
+    find_concept,
+)
+from mercer.explain.coverage import Coverage, coverage
+from mercer.explain.effects import EffectCurve, effect_curve, effect_curves
+from mercer.explain.expansion import Expansion, expansion
 from mercer.explain.local import Reasons, reasons
+from mercer.explain.pair_effects import PairEffect, pair_effect, suggested_pairs
 from mercer.explain.permutation import PermutationImportances, permutation_importances
 
-__all__ = ["PermutationImportances", "Reasons", "permutation_importances", "reasons"]
+__all__ = [
+    "Concept",
+    "ConceptProfile",
+    "Coverage",
+    "EffectCurve",
+    "Expansion",
+    "PairEffect",
+    "PermutationImportances",
+    "Reasons",
+    "concept_influence",
+    "concept_profile",
+    "concept_scores",
+    "concept_vector",
+    "coverage",
+    "effect_curve",
+    "effect_curves",
+    "expansion",
+    "find_concept",
+    "pair_effect",
+    "permutation_importances",
+    "reasons",
+    "suggested_pairs",
+]

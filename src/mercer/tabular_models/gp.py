@@ -367,12 +367,35 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         -------
         ndarray of shape (n,) or (n, c)
         """
-        X = self._validated(X)
+        return self._like_y(self._function_deviations(self._validated(X)))
+
+    def _function_deviations(self, X: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of the function at validated rows, of shape (n, c)."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
         function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
         function = function._replace(means=function.means + self._offset(X))
-        return self._like_y(moments_of(function, self.target_warps_)[1])
+        return moments_of(function, self.target_warps_)[1]
+
+    @finite_answers
+    def latent_cov(self, X: Any) -> np.ndarray:
+        """Return the covariance of the function between the rows of X, without the noise of an observation.
+
+        Its diagonal is the square of `latent_std`. With a warped target the correlations are those of the warped one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, n) or (n, n, c)
+        """
+        X = self._validated(X)
+        covariance = covariance_of(self.machines_, X, self._factors(X), self.device, of_function=True)
+        variances = np.maximum(np.einsum("iic->ic", covariance), np.finfo(np.float64).tiny)
+        scale = self._function_deviations(X) / np.sqrt(variances)
+        return self._like_y(covariance * scale[:, None] * scale[None, :])
 
     @answers_without_nan
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:

@@ -24,6 +24,11 @@ class Curvature(ABC):
 
     log_determinant: float
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory its matrices take."""
+        return sum(value.nbytes for value in vars(self).values() if isinstance(value, Tensor))
+
     @abstractmethod
     def covariance(self, K_cross: Tensor, prior: Tensor) -> Tensor:
         """Return the covariance of the latent functions at rows, of shape (n, c, c).

@@ -23,6 +23,7 @@ from mercer.tabular_models.expected_softmax import (
     mean_softmax,
     normal_points,
 )
+from mercer.tabular_models.kept import Kept
 from mercer.tabular_models.laplace import Posterior, left_out_latents, log_evidence, softmax_posterior
 from mercer.tabular_models.latent_curvature import Curvature, curvature
 from mercer.tabular_models.machine import Machine, with_threads_for_its_rows
@@ -75,20 +76,20 @@ class LatentMachine(Machine):
         return result
 
     @cached_property
-    def _known_curvatures(self) -> dict[int, Curvature]:
-        return {}
+    def _known_curvatures(self) -> Kept[Curvature]:
+        return Kept(lambda curved: curved.nbytes)
 
     def _curvature(self, own: Any, device: Any) -> Curvature:
-        """Return the curvature of the posterior in a leaf, worked out once from the mode."""
-        leaf = 0 if self.leaves is None else int(self.leaves[own[0]])
-        if leaf not in self._known_curvatures:
+        """Return the curvature of the posterior in a leaf, worked out from the mode."""
+
+        def worked_out() -> Curvature:
             K = self.kernel.matrix(self.basis[own].to(device=device))
             offsets = as_tensor(self.offsets, dtype=K.dtype, device=device)
             f = K @ as_tensor(self.alpha[own], dtype=K.dtype, device=device) + offsets
             weights = torch.ones_like(f[:, 0]) if self.weights is None else as_tensor(self.weights[own]).to(f)
-            curved = curvature(float(self.output_scales[0]) * K, torch.log_softmax(f, dim=1), weights)
-            self._known_curvatures[leaf] = curved
-        return self._known_curvatures[leaf]
+            return curvature(float(self.output_scales[0]) * K, torch.log_softmax(f, dim=1), weights)
+
+        return self._known_curvatures.get(0 if self.leaves is None else int(self.leaves[own[0]]), worked_out)
 
 
 class LeftOutLatents(NamedTuple):

@@ -18,9 +18,11 @@ from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features
 from mercer.linalg import cholesky, threads_for
 from mercer.tabular_models.column_warp import ColumnWarp
+from mercer.tabular_models.kept import Kept
 from mercer.tabular_models.partition import Partition
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Factors = tuple[Tensor, Tensor | None]
 
 
 def with_threads_for_its_rows(method: Method) -> Method:
@@ -164,16 +166,16 @@ class Machine:
         return as_tensor(self._warped(self.rows), dtype=torch.float64)
 
     @cached_property
-    def _known_factors(self) -> dict[int, tuple[Tensor, Tensor | None]]:
-        return {}
+    def _known_factors(self) -> Kept[Factors]:
+        return Kept(lambda factors: sum(each.nbytes for each in factors if each is not None))
 
-    def _factors(self, own: Any, device: Any) -> tuple[Tensor, Tensor | None]:
-        """Return the Cholesky factor of K + ridge W^-1 in a leaf, worked out once; with landmarks, those of K_mm and R.
+    def _factors(self, own: Any, device: Any) -> Factors:
+        """Return the Cholesky factor of K + ridge W^-1 in a leaf; with landmarks, those of K_mm and R.
 
         With h = L^-1 k and L the first of them, the variance is k(x, x) - |h|^2, and with landmarks + |R h|^2.
         """
-        leaf = 0 if self.leaves is None else int(self.leaves[own[0]])
-        if leaf not in self._known_factors:
+
+        def factored() -> Factors:
             A, root = self.kernel.matrix(self.basis[own].to(device=device)), None
             if self.posterior_root is not None:
                 root = as_tensor(unpacked_triangle(self.posterior_root, len(A)), dtype=A.dtype, device=device)
@@ -181,8 +183,9 @@ class Machine:
                 noise = self.ridge if self.weights is None else self.ridge / as_tensor(self.weights[own], device=device)
                 A.diagonal().add_(noise)
             # Landmarks that are close to each other need jitter, and had it in the fit.
-            self._known_factors[leaf] = cholesky(A, warn=root is None).lower, root
-        return self._known_factors[leaf]
+            return cholesky(A, warn=root is None).lower, root
+
+        return self._known_factors.get(0 if self.leaves is None else int(self.leaves[own[0]]), factored)
 
     def _by_leaf(self, X: np.ndarray) -> Iterator[tuple[Any, Any]]:
         """Yield which rows of X share a leaf, and which of the machine's rows are in it."""

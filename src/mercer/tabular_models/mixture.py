@@ -41,15 +41,19 @@ def function_variance(processes: Processes, deviations: np.ndarray) -> np.ndarra
     return np.maximum(deviations**2 - noise[:, None], 0.0)
 
 
-def covariance_of(processes: Processes, X: np.ndarray, factors: np.ndarray, device: Any = None) -> np.ndarray:
-    """Return the covariance of observations at the rows of X, of shape (n, n, c).
+def covariance_of(
+    processes: Processes, X: np.ndarray, factors: np.ndarray, device: Any = None, *, of_function: bool = False
+) -> np.ndarray:
+    """Return the covariance of observations at the rows of X, or of the function without noise, of shape (n, n, c).
 
     `factors` of shape (k, n, c) are what the deviations of each process are multiplied by.
     """
     mean, means = means_of(processes, X, device=device)
     total = np.zeros((len(X), *mean.shape))
     for c, m, f in zip(processes, means, factors, strict=True):
-        unit = c.unit_covariance(X, device) + c.ridge * np.eye(len(X))
+        unit = c.unit_covariance(X, device)
+        if not of_function:
+            unit += c.ridge * np.eye(len(X))
         own = unit[:, :, None] * c.output_scales * f[:, None] * f[None, :]
         total += c.share * (own + (m - mean)[:, None] * (m - mean)[None, :])
     return total

@@ -270,10 +270,29 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             The cluster with the largest sum of absolute coefficients; a point that nothing expresses, such as a row of
             zeros, goes to the largest cluster.
         """
+        C = self.expressed(X)
+        masses = np.asarray(abs(C).T @ indicator(self.labels_)[self.landmark_indices_])
+        if not np.isfinite(masses).all():
+            raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
+        largest = np.bincount(self.labels_).argmax()
+        return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
+
+    def expressed(self, X: Any) -> Any:
+        """Return the coefficients by which points of the fit express new ones, of shape (m, n), sparse or dense.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        matrix of shape (m, n)
+            Row j belongs to the point `landmark_indices_[j]` of the fit.
+        """
         check_is_fitted(self)
         X = validated(self, X, dtype=np.float64, reset=False)
         rows = new_rows(as_tensor(X), self.metric_, normalize=self.normalize)
-        C = expressed_in(
+        return expressed_in(
             self.expression_,
             self.kernel_,
             torch.from_numpy(self.dictionary_),
@@ -282,11 +301,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             self._truncate(),
             self.working_memory,
         )
-        masses = np.asarray(abs(C).T @ indicator(self.labels_)[self.landmark_indices_])
-        if not np.isfinite(masses).all():
-            raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
-        largest = np.bincount(self.labels_).argmax()
-        return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
 
     def _candidates(
         self, iterates: list[Iterate], ridges: Ridges, place: int, random: np.random.RandomState
