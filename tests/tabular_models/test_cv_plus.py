@@ -111,3 +111,10 @@ def test_models_of_folds_are_saved(tmp_path):
     assert found.shape == (5, 2, 2)
     assert_allclose(found, model.predict_interval(X[:5], 0.8, method="cv+"))
     assert_allclose(found[:, 1], -found[:, 0, ::-1], atol=1e-6)
+
+
+def test_folds_share_the_time_limit_with_the_fit_of_all_rows():
+    X, y = numbers(30, 2), numbers(30, seed=1)
+    model = GPRegressor(**CHEAP, time_limit=60.0).fit(X, y)
+    assert [part.time_limit for part in model.fold_models_] == [10.0] * 5
+    assert model._seconds_of_a_fit() == 10.0

@@ -8,8 +8,17 @@ from scipy.special import softmax
 
 import mercer
 from mercer.tabular_models.fitters import ClassFitter
-from mercer.tabular_models.laplace import softmax_posterior
-from mercer.tabular_models.latent_machine import LeftOutLatents, best_sharpness, latent_machine, left_out_of
+from mercer.tabular_models.gp_classifier import with_latents
+from mercer.tabular_models.laplace import softmax_posterior, step_by_conjugate_gradients
+from mercer.tabular_models.latent_machine import (
+    FIRST_SCALE,
+    LeftOutLatents,
+    Sharpness,
+    best_sharpness,
+    latent_machine,
+    left_out_of,
+)
+from mercer.tabular_models.table import Deadline
 
 PLAIN = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
 
@@ -68,7 +77,7 @@ def test_judgments_that_share_a_kernel_share_their_machine(monkeypatch):
     X = random.normal(size=(90, 3))
     model = mercer.GPClassifier(**PLAIN)
     _, table, _ = model._labelled_table(X, classes_of(X, random)[1], None)
-    learned = model._learn(table, ClassFitter(table.center), None)
+    learned = model._learn(table, ClassFitter(table.center), None, Deadline(None))
     fit = learned.fits[0]
     machine = latent_machine(fit.machine, table, 5.0)
     calls = []
@@ -84,6 +93,40 @@ def test_judgments_that_share_a_kernel_share_their_machine(monkeypatch):
     apart = [left_out_of(machine, [judgment], table) for judgment in fit.judgments]
     for found, parts in zip(together, zip(*apart, strict=True), strict=True):
         torch.testing.assert_close(found, torch.cat(parts))
+
+
+class Over(Deadline):
+    """A deadline that is over once the search has ended."""
+
+    def is_over(self, share=1.0):
+        self.was_asked_in_vain = True
+        return True
+
+
+def test_out_of_time_one_newton_step_is_taken_and_no_scale_sought(monkeypatch):
+    random = np.random.default_rng(7)
+    X = random.normal(size=(60, 3))
+    model = mercer.GPClassifier(**PLAIN)
+    _, table, _ = model._labelled_table(X, classes_of(X, random)[1], None)
+    fits = model._learn(table, ClassFitter(table.center), None, Deadline(None)).fits
+    in_time, deadline = with_latents(fits, table, None, Deadline(None)), Over(1.0)
+    steps = []
+
+    def counted(*parts):
+        steps.append(len(parts[0]))
+        return step_by_conjugate_gradients(*parts)
+
+    monkeypatch.setattr("mercer.tabular_models.laplace.step_by_conjugate_gradients", counted)
+    monkeypatch.setattr("mercer.tabular_models.gp_classifier.left_out_of", lambda *parts: None)
+    monkeypatch.setattr("mercer.tabular_models.gp_classifier.best_sharpness", lambda *parts: Sharpness(1.0, 1.0))
+    out_of_time = with_latents(fits, table, None, deadline)
+    assert steps == [60] * len(fits)
+    assert deadline.was_asked_in_vain
+    for early, late in zip(out_of_time, in_time, strict=True):
+        assert early.machine.output_scales[0] == FIRST_SCALE
+        # One step from 0 points where the mode is.
+        correlation = np.corrcoef(early.machine.alpha.ravel(), late.machine.alpha.ravel())[0, 1]
+        assert correlation > 0.9
 
 
 def test_class_weights_and_sample_weights_are_copies():

@@ -174,6 +174,20 @@ def test_a_deadline_is_over_after_its_share_of_the_time(monkeypatch):
     assert not free.was_asked_in_vain
 
 
+def test_a_part_of_a_deadline_begins_with_it_and_remembers_for_itself(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("mercer.tabular_models.table.time.monotonic", lambda: now[0])
+    whole = Deadline(10.0)
+    now[0] = 103.0
+    part = whole.part(0.4)
+    assert not part.is_over()
+    now[0] = 104.0
+    assert part.is_over()
+    assert part.was_asked_in_vain
+    assert not whole.was_asked_in_vain
+    assert not Deadline(None).part(0.4).is_over()
+
+
 @pytest.mark.parametrize("warped_before", [False, True])
 def test_a_table_in_single_precision_has_the_same_rows_in_seven_digits(warped_before):
     X, Y, w = repeated_rows()

@@ -30,7 +30,7 @@ from mercer.tabular_models.mixture import covariance_of, draw, function_variance
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.support import seen_variances, support_of
-from mercer.tabular_models.table import Table
+from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.table_model import TableModel
 from mercer.tabular_models.target_outliers import without_outliers
 from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
@@ -97,7 +97,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         With a number K, everything is learned K times more, each time without one of K folds, for intervals whose
         coverage is guaranteed: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
     time_limit : float or None, default=None
-        Seconds that a fit may take, about; with `interval_folds`, each of the fits. The limit is checked between steps,
+        Seconds that `fit` may take, about; with `interval_folds`, for all of its fits. The limit is checked between steps,
         so a running step is completed first.
     n_jobs : int or None, default=None
         Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
@@ -216,13 +216,14 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         refuse_sparse(self, X)
         X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
         self._check_parameters()
+        deadline = Deadline(self._seconds_of_a_fit())
         targets = y.reshape(len(y), -1).astype(np.float64)
         weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
         bent = forward_of(warps, targets)
         table, rows = self._table(X, bent, without_outliers(bent, weights, targets))
         given = None if self.noise == "auto" else self.noise / self.output_scale
-        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
+        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given, deadline)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
         self._publish(learned, table, rows)
@@ -235,6 +236,12 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self._warn_about_bounds(learned.fits[0])
         self._publish_folds(X, y, sample_weight)
         return self
+
+    def _seconds_of_a_fit(self) -> float | None:
+        """Return the time limit, shared equally between the fit of all rows and those without each fold."""
+        if self.time_limit is None or self.interval_folds is None:
+            return self.time_limit
+        return self.time_limit / (self.interval_folds + 1)
 
     def _publish_folds(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> None:
         """Learn everything anew without each fold, and keep how far its rows were from their predictions."""
@@ -250,7 +257,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         score = np.empty((len(used), targets.shape[1]))
         for k in range(fold.max() + 1):
             inside, outside = used[fold == k], used[fold != k]
-            model = clone(self).set_params(interval_folds=None, random_state=int(random.randint(2**31 - 1)))
+            seed = int(random.randint(2**31 - 1))
+            model = clone(self).set_params(interval_folds=None, random_state=seed, time_limit=self._seconds_of_a_fit())
             # What there is to warn about, the fit of all rows has said.
             with ignored(MercerWarning):
                 model.fit(X[outside], y[outside], None if weights is None else weights[outside])

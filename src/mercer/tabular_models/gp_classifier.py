@@ -1,5 +1,6 @@
 """Gaussian process classification whose kernel, warp and metric are learned from the table."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,31 @@ from mercer.tabular_models.latent_machine import (
 )
 from mercer.tabular_models.learned import Fit
 from mercer.tabular_models.rfm import FITTED, LeftOutAverage
-from mercer.tabular_models.table import Table
+from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.table_classifier import TableClassifier
 
 # A probability below this is not told from 0.
 SMALLEST_PROBABILITY = 1e-12
 
 
-def with_latents(fits: list[Fit], table: Table, output_scale: float | None) -> list[Fit]:
-    """Return fits whose machines are latent functions, as sharp as left-out rows say."""
+# The share of the time limit that the search may take: the latent functions are found in the rest.
+SEARCH_TIME = 0.4
+
+
+def with_latents(fits: list[Fit], table: Table, output_scale: float | None, deadline: Deadline) -> list[Fit]:
+    """Return fits whose machines are latent functions, as sharp as left-out rows say.
+
+    Out of time, the output scale is not sought any further, and Newton's steps end after the first.
+    """
     machines: list[LatentMachine] = []
     for fit in fits:
         near = machines[-1].output_scales[0] if machines else FIRST_SCALE
-        scale = best_scale(fit.machine, table, near) if output_scale is None else Scale(output_scale, None)
-        machines.append(latent_machine(fit.machine, table, scale.value, scale.coefficients))
+        if output_scale is None:
+            scale = best_scale(fit.machine, table, near, partial(deadline.is_over, 0.6))
+        else:
+            scale = Scale(output_scale, None)
+        out_of_time = partial(deadline.is_over, 0.8)
+        machines.append(latent_machine(fit.machine, table, scale.value, scale.coefficients, out_of_time))
     latents = [left_out_of(machine, fit.judgments, table) for machine, fit in zip(machines, fits, strict=True)]
     offsets = torch.from_numpy(np.log(table.center))
     factors = best_sharpness(latents, [machine.share for machine in machines], offsets)
@@ -156,9 +168,13 @@ class GPClassifier(TableClassifier):
         -------
         self
         """
+        deadline = Deadline(self.time_limit)
         classes, table, rows = self._labelled_table(X, y, sample_weight)
-        learned = self._learn(table, ClassFitter(table.center), None)
-        fits = with_latents(learned.fits, table, None if self.output_scale == "auto" else float(self.output_scale))
+        learned = self._learn(table, ClassFitter(table.center), None, deadline.part(SEARCH_TIME))
+        scale = None if self.output_scale == "auto" else float(self.output_scale)
+        fits = with_latents(learned.fits, table, scale, deadline)
+        if learned.is_complete and deadline.was_asked_in_vain:
+            self._warn_about_time("the latent functions were found: they are near the mode", "lets them converge")
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         right = (targets + table.center)[np.arange(len(outputs)), (outputs + table.center).argmax(axis=1)]
         self._publish(learned._replace(fits=fits), table, rows)

@@ -6,6 +6,7 @@ coefficients a = K^-1 f, which at the mode are w (t - p), by Newton's steps (Ras
 weights are new).
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -47,7 +48,12 @@ class Latents(NamedTuple):
 
 
 def softmax_posterior(
-    K: Tensor, targets: Tensor, weights: Tensor, offsets: Tensor, start: Tensor | None = None
+    K: Tensor,
+    targets: Tensor,
+    weights: Tensor,
+    offsets: Tensor,
+    start: Tensor | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Posterior:
     """Return the mode of the posterior of latent functions, found by Newton's steps.
 
@@ -62,6 +68,8 @@ def softmax_posterior(
         The mean of the latent functions.
     start : tensor of shape (n, c), optional
         Coefficients to begin with.
+    out_of_time : callable
+        Asked before every step but the first: the coefficients so far are returned.
 
     Notes
     -----
@@ -75,7 +83,9 @@ def softmax_posterior(
     newton = step_of_two_classes if targets.shape[1] == 2 else step_by_conjugate_gradients
     a = torch.zeros_like(targets) if start is None else start
     here = latents(a, K @ a)
-    for _ in range(MOST_STEPS):
+    for count in range(MOST_STEPS):
+        if count > 0 and out_of_time():
+            break
         missing = weights[:, None] * (targets - here.log_p.exp()) - here.a
         way = newton(K, missing, here.log_p, weights)
         K_way, before, step = K @ way, here, 1.0

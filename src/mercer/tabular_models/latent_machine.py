@@ -1,6 +1,6 @@
 """A kernel machine whose values are the latent functions of a Gaussian process classifier."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -110,7 +110,13 @@ class LeftOutLatents(NamedTuple):
     weights: Tensor
 
 
-def latent_machine(machine: Machine, table: Table, scale: float, start: Tensor | None = None) -> LatentMachine:
+def latent_machine(
+    machine: Machine,
+    table: Table,
+    scale: float,
+    start: Tensor | None = None,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> LatentMachine:
     """Return the latent functions under the kernel of a machine, in its leaves if it has some.
 
     Parameters
@@ -123,6 +129,8 @@ def latent_machine(machine: Machine, table: Table, scale: float, start: Tensor |
         The prior variance of the latent functions.
     start : tensor of shape (n, c), optional
         Coefficients of all rows to begin with.
+    out_of_time : callable
+        Asked before every Newton step of a leaf but its first.
     """
     pieces = [np.arange(len(table))]
     if machine.partition is not None and machine.leaves is not None:
@@ -131,7 +139,7 @@ def latent_machine(machine: Machine, table: Table, scale: float, start: Tensor |
     for rows in pieces:
         K, targets, weights, offsets = _parts(machine.kernel, machine.columns, table.take(rows))
         begin = None if start is None else start[rows]
-        found = softmax_posterior(scale * K, targets, weights, offsets, begin)
+        found = softmax_posterior(scale * K, targets, weights, offsets, begin, out_of_time)
         alpha[rows] = scale * found.coefficients.cpu().numpy()
     return LatentMachine(
         machine.kernel,
@@ -155,7 +163,9 @@ class Scale(NamedTuple):
     coefficients: Tensor | None
 
 
-def best_scale(machine: Machine, table: Table, near: float = FIRST_SCALE) -> Scale:
+def best_scale(
+    machine: Machine, table: Table, near: float = FIRST_SCALE, out_of_time: Callable[[], bool] = lambda: False
+) -> Scale:
     """Return the prior variance of the largest evidence on some rows of a table, by climbing over a grid.
 
     Parameters
@@ -164,6 +174,8 @@ def best_scale(machine: Machine, table: Table, near: float = FIRST_SCALE) -> Sca
     table : Table
     near : float, default=9.0
         Where the climb begins.
+    out_of_time : callable
+        Asked before every step of the climb, which ends where it is.
     """
     rows = np.flatnonzero(machine.leaves == 0) if machine.leaves is not None else np.arange(len(table))
     step = -(-len(rows) // SCALE_ROWS)
@@ -182,8 +194,12 @@ def best_scale(machine: Machine, table: Table, near: float = FIRST_SCALE) -> Sca
 
     here = 0
     for direction in (1, -1):
-        while len(modes) < MOST_SCALES and evidence(here, here) < evidence(here + direction, here):
+        while len(modes) < MOST_SCALES and not out_of_time():
+            if evidence(here, here) >= evidence(here + direction, here):
+                break
             here += direction
+    if here not in modes:
+        return Scale(near, None)
     return Scale(near * SCALE_STEP**here, modes[here].coefficients if len(some) == len(table) else None)
 
 

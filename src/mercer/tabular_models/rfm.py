@@ -20,7 +20,7 @@ from mercer.checks import (
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learned import Learned
-from mercer.tabular_models.table import Table
+from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.table_classifier import TableClassifier
 from mercer.tabular_models.table_model import TableModel
 from mercer.tabular_models.target_outliers import without_outliers
@@ -166,7 +166,8 @@ class RecursiveFeatureMachine(TableModel):
         self.device = device
 
     def _learn_ridge(self, table: Table, fitter: Fitter) -> Learned:
-        return self._learn(table, fitter, None if self.ridge == "auto" else float(self.ridge))
+        ridge = None if self.ridge == "auto" else float(self.ridge)
+        return self._learn(table, fitter, ridge, Deadline(self.time_limit))
 
     def _check_parameters(self) -> None:
         self._check_common()

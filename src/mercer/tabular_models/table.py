@@ -223,3 +223,9 @@ class Deadline:
     def passed(self) -> float:
         """Return the seconds since the start."""
         return time.monotonic() - self.start
+
+    def part(self, share: float) -> "Deadline":
+        """Return a deadline with the same start for the first share of the time, which remembers for itself."""
+        part = Deadline(None if self.limit is None else share * self.limit)
+        part.start = self.start
+        return part

@@ -111,7 +111,7 @@ class TableModel(BaseEstimator):
         )
         return table, rows
 
-    def _learn(self, table: Table, fitter: Fitter, ridge: float | None) -> Learned:
+    def _learn(self, table: Table, fitter: Fitter, ridge: float | None, deadline: Deadline) -> Learned:
         """Search, and fit the chosen machines on all rows; a `ridge` that is given stays."""
         kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
         if self.metric not in ("auto", "identity"):
@@ -122,7 +122,7 @@ class TableModel(BaseEstimator):
             FIRST_RIDGE if ridge is None else ridge,
             self.n_iter,
             self.iterate == "last",
-            Deadline(self.time_limit),
+            deadline,
             self.n_jobs,
         )
         random = check_random_state(self.random_state)
@@ -133,12 +133,15 @@ class TableModel(BaseEstimator):
         space = Space(kernels, self.warp, self.metric, self.average, self._follows_trends)
         learned = learn(search, space, table, landmarks, exact, random)
         if not learned.is_complete:
-            warn_user(
-                f"time_limit={self.time_limit} s was reached before all settings were tried: the best so far are kept. "
-                "A larger time_limit, or a fixed kernel, warp or metric, lets the search end.",
-                ConvergenceWarning,
-            )
+            self._warn_about_time("all settings were tried: the best so far are kept", "lets the search end")
         return learned
+
+    def _warn_about_time(self, before_what: str, remedy: str) -> None:
+        warn_user(
+            f"time_limit={self.time_limit} s was reached before {before_what}. "
+            f"A larger time_limit, or a fixed kernel, warp or metric, {remedy}.",
+            ConvergenceWarning,
+        )
 
     # ---- after the fit ----------------------------------------------------------------------------------------
 
