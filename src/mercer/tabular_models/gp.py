@@ -97,8 +97,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         With a number K, everything is learned K times more, each time without one of K folds, for intervals whose
         coverage is guaranteed: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
     time_limit : float or None, default=None
-        Seconds that `fit` may take, about; with `interval_folds`, for all of its fits. The limit is checked between steps,
-        so a running step is completed first.
+        Seconds that `fit` may take, about; with `interval_folds`, for all of its fits. The limit is checked between
+        steps, so a running step is completed first.
     n_jobs : int or None, default=None
         Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
     random_state : int, RandomState instance or None, default=None
