@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
 from mercer import Mahalanobis
-from mercer.kernels import Gaussian, Laplace, Linear, ProductLaplace
+from mercer.kernels import Gaussian, Laplace, Linear, Matern32, ProductLaplace
 from mercer.tabular_models import race as race_module
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, LeftOut, ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import advanced, with_length_scales
@@ -246,6 +246,13 @@ def test_finalists_are_the_best_settings_with_every_metric_and_a_line_among_them
     assert [each.cost for each in finalists(plans, 5)] == [1.0, 1.2, 2.0, 3.0, 9.0]
     assert [each.cost for each in finalists(plans, 99)] == [1.0, 1.2, 2.0, 3.0, 4.0, 9.0, 9.5]
     assert finalists(plans[:1]) == plans[:1]
+
+
+def test_one_more_kernel_reaches_the_final_whatever_its_place():
+    others = [plan(5.0, kernel=Laplace(1.0)), plan(6.0, kernel=Laplace(1.0), warp="log"), plan(7.0, kernel=Matern32())]
+    plans = [plan(1.0), plan(2.0, warp="log"), *others, plan(9.0, kernel=Linear())]
+    assert [each.cost for each in finalists(plans, 1)] == [1.0, 5.0, 9.0]
+    assert [each.cost for each in finalists(plans, 4)] == [1.0, 2.0, 5.0, 7.0, 9.0]
 
 
 def test_settings_are_alike_that_differ_in_their_steps():
