@@ -4,40 +4,35 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
-    answers_without_nan,
     check_choice,
     check_count,
     check_flag,
     check_number,
-    check_probability,
-    finite_answers,
     refuse_sparse,
     validated,
 )
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
-from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
-from mercer.tabular_models.distribution import Distribution, learn_distribution
+from mercer.tabular_models.cv_plus import FoldScores, balanced_folds
+from mercer.tabular_models.distribution import learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
 from mercer.tabular_models.learned import Fit, Learned
-from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
-from mercer.tabular_models.predictive import Predictive
+from mercer.tabular_models.process_predictions import ProcessPredictions
 from mercer.tabular_models.rfm import FITTED
-from mercer.tabular_models.support import seen_variances, support_of
+from mercer.tabular_models.support import seen_variances
 from mercer.tabular_models.table import Deadline, Table
-from mercer.tabular_models.table_model import TableModel
 from mercer.tabular_models.target_outliers import without_outliers
-from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of, moments_of
+from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of
 from mercer.tabular_models.target_warp_choice import chosen_warps
 
 
-class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
+class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
     __doc__ = f"""Predict with a Gaussian process y ~ N(mean, s (k(x, x') + noise)) whose metric is learned.
 
     The metric M of the kernel comes from average gradient outer products ("diagonal", "full"; rfm-and-ard, section
@@ -322,219 +317,3 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
                 "function of X without noise. If it has noise, look for rows that are copies of others.",
                 DataWarning,
             )
-
-    # ---- use --------------------------------------------------------------------------------------------------
-
-    @finite_answers
-    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predict the mean, and the uncertainty of an observation: noise included.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        return_std : bool, default=False
-            Return the standard deviation of an observation at each row as well.
-        return_cov : bool, default=False
-            Return the covariance of observations at the rows as well.
-
-        Returns
-        -------
-        mean of shape (n,) or (n, c); with it, if asked for, the standard deviation of the same shape, or the covariance
-        of shape (n, n) or (n, n, c)
-        """
-        if return_std and return_cov:
-            raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
-        X = self._validated(X)
-        is_plain = all(warp.name == "none" for warp in self.target_warps_)
-        if is_plain and not return_std:
-            mean, _ = means_of(self.machines_, X, self.working_memory, self.device)
-            mean += self._offset(X)
-        else:
-            mean, std = moments_of(self._predictive(X), self.target_warps_)
-        answer = self._like_y(mean)
-        if return_std:
-            return answer, self._like_y(std)
-        if not return_cov:
-            return answer
-        covariance = covariance_of(self.machines_, X, self._factors(X), self.device)
-        if not is_plain:
-            # The correlations of the warped targets, with the deviations of the targets themselves.
-            own = std / np.sqrt(np.einsum("iic->ic", covariance))
-            covariance *= own[:, None] * own[None, :]
-        return answer, self._like_y(covariance)
-
-    @finite_answers
-    def latent_std(self, X: Any) -> np.ndarray:
-        """Return the standard deviation of the function, without the noise of an observation.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, c)
-        """
-        return self._like_y(self._function_deviations(self._validated(X)))
-
-    def _function_deviations(self, X: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of the function at validated rows, of shape (n, c)."""
-        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
-        function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
-        function = function._replace(means=function.means + self._offset(X))
-        return moments_of(function, self.target_warps_)[1]
-
-    @finite_answers
-    def latent_cov(self, X: Any) -> np.ndarray:
-        """Return the covariance of the function between the rows of X, without the noise of an observation.
-
-        Its diagonal is the square of `latent_std`. With a warped target the correlations are those of the warped one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n, n) or (n, n, c)
-        """
-        X = self._validated(X)
-        covariance = covariance_of(self.machines_, X, self._factors(X), self.device, of_function=True)
-        variances = np.maximum(np.einsum("iic->ic", covariance), np.finfo(np.float64).tiny)
-        scale = self._function_deviations(X) / np.sqrt(variances)
-        return self._like_y(covariance * scale[:, None] * scale[None, :])
-
-    @answers_without_nan
-    def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
-        """Return quantiles of an observation: where the probability of a smaller one is q.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        q : float or sequence of float
-            Between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, c); with an axis of the length of q at the end if q is a sequence
-        """
-        X = self._validated(X)
-        predictive = self._predictive(X)
-        if np.ndim(q) == 0:
-            return self._like_y(inverse_of(self.target_warps_, predictive.quantiles(check_probability("q", q))))
-        found = [predictive.quantiles(check_probability("q", each)) for each in q]
-        return np.stack([self._like_y(inverse_of(self.target_warps_, each)) for each in found], axis=-1)
-
-    @answers_without_nan
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
-        """Return the central interval that holds an observation with a given probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        coverage : float, default=0.9
-        method : {"model", "cv+"}, default="model"
-            "model" takes quantiles of the predictive distribution. "cv+" takes the errors of rows in folds that had no
-            part in a model, and needs a fit with `interval_folds`: if rows are exchangeable, their probability to hold
-            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution, and in practice
-            `coverage` or somewhat more.
-
-        Returns
-        -------
-        ndarray of shape (n, 2) or (n, c, 2)
-            The lower and the upper end.
-        """
-        outside = 1.0 - check_probability("coverage", coverage)
-        if check_choice("method", method, ("model", "cv+")) == "cv+":
-            return self._cv_plus_interval(self._validated(X), coverage)
-        return self.predict_quantiles(X, (0.5 * outside, 1.0 - 0.5 * outside))
-
-    def _cv_plus_interval(self, X: np.ndarray, coverage: float) -> np.ndarray:
-        if self.fold_scores_ is None:
-            raise invalid_parameter("method", "cv+", "'model' unless the model was fitted with interval_folds=K")
-        predicted = [model.predict(X, return_std=True) for model in self.fold_models_]
-        means, deviations = (
-            np.stack([part.reshape(len(X), -1) for part in parts]) for parts in zip(*predicted, strict=True)
-        )
-        found = cv_plus_interval(means, deviations, self.fold_scores_, coverage, self.working_memory)
-        return found[:, 0] if self._single else found
-
-    @finite_answers
-    def support(self, X: Any) -> np.ndarray:
-        """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
-
-        The share of left-out training rows at which the function was known no better. A row drawn as the training rows
-        were has a support below u with probability about u, so that a value below .01 is a reason to look. Columns that
-        do not count for the prediction do not count here either.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,), between 0 and 1
-        """
-        X = self._validated(X)
-        variances = [machine.unit_variance(X, self.working_memory, self.device) for machine in self.machines_]
-        return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
-
-    def _predictive(self, X: np.ndarray) -> Predictive:
-        """Return the distribution of observations at validated rows, of the warped targets."""
-        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
-        return corrected._replace(means=corrected.means + self._offset(X))
-
-    def _factors(self, X: np.ndarray) -> np.ndarray:
-        """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
-        raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        return Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
-
-    @finite_answers
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        n_samples : int, default=1
-        random_state : int, RandomState instance or None, default=0
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples), or (n, c, n_samples)
-        """
-        X = self._validated(X)
-        n_samples = check_count("n_samples", n_samples)
-        random = check_random_state(random_state)
-        drawn = draw(self.machines_, X, n_samples, random, self._factors(X), self.spread_.tails, self.device)
-        drawn = inverse_of(self.target_warps_, self._offset(X)[:, :, None] + drawn)
-        return drawn[:, 0] if self._single else drawn
-
-    @answers_without_nan
-    def log_density(self, X: Any, y: Any) -> np.ndarray:
-        """Return the log density of y at each row under the average of the processes, of shape (n,).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,) or (n, c)
-            Of several targets the densities are multiplied.
-        """
-        X = self._validated(X)
-        y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        wanted = (len(X),) if self._single else (len(X), len(self.center_))
-        if y.shape not in (wanted, (*wanted, 1)[:2]):
-            raise ValueError(f"y has shape {y.shape}: it must have a target for each row of X, {wanted}.")
-        y = y.reshape(len(X), -1)
-        bent, slopes = forward_of(self.target_warps_, y), log_slopes_of(self.target_warps_, y).sum(axis=1)
-        possible = np.isfinite(bent).all(axis=1)
-        densities = self._predictive(X).joint_log_densities(np.where(possible[:, None], bent, 0.0))
-        return np.where(possible, densities + np.where(possible, slopes, 0.0), -np.inf)
-
-    def _like_y(self, values: np.ndarray) -> Any:
-        """Return values with the outputs as y had them: without that axis if y had one dimension."""
-        if not self._single:
-            return values
-        return float(values[0]) if values.ndim == 1 else values[..., 0]
