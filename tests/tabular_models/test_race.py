@@ -248,11 +248,15 @@ def test_finalists_are_the_best_settings_with_every_metric_and_a_line_among_them
     assert finalists(plans[:1]) == plans[:1]
 
 
-def test_one_more_kernel_reaches_the_final_whatever_its_place():
+def test_the_best_of_one_more_kernel_reaches_the_final_whatever_its_place():
     others = [plan(5.0, kernel=Laplace(1.0)), plan(6.0, kernel=Laplace(1.0), warp="log"), plan(7.0, kernel=Matern32())]
     plans = [plan(1.0), plan(2.0, warp="log"), *others, plan(9.0, kernel=Linear())]
     assert [each.cost for each in finalists(plans, 1)] == [1.0, 5.0, 9.0]
     assert [each.cost for each in finalists(plans, 4)] == [1.0, 2.0, 5.0, 7.0, 9.0]
+    # A kernel that is in the final for its metric alone has not shown its best.
+    plans = [plan(1.0, metric="ard", steps=1), plan(2.0, kernel=Laplace(1.0), metric="ard", steps=1)]
+    plans.append(plan(3.0, kernel=Laplace(1.0)))
+    assert [each.cost for each in finalists(plans, 2)] == [1.0, 2.0, 3.0]
 
 
 def test_settings_are_alike_that_differ_in_their_steps():
