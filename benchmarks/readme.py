@@ -1,4 +1,4 @@
-"""`python -m benchmarks.readme [--take DIR]`: the README's comparisons on tables, from the files they come from.
+"""`python -m benchmarks.readme [--take DIR]`: the comparisons of README and docs on tables, from the files they come from.
 
 The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
 `python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets come from the report
@@ -16,12 +16,12 @@ from experiments.report import strict_json, write_atomically
 
 HOME = Path(__file__).resolve().parents[1]
 KEPT = HOME / "docs" / "comparisons"
-# The file of a benchmark, the name under which its summary is kept, and what the README says above the table.
+# The file of a benchmark, the name under which its summary is kept, and what stands above the table.
 SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
     "classes": "Classes to predict, {tables} tables (`python -m benchmarks classes`):",
 }
-# Sections that come from tables of the report on the UCI sets: how the title begins, and what the README says above.
+# Sections that come from tables of the report on the UCI sets: how the title begins, and what stands above.
 UCI_REPORT = HOME / "docs" / "results" / "rfm_and_ard-full.json"
 UCI_SECTIONS = {"uci rmse": ("RMSE", "RMSE:"), "uci nll": ("NLL", "Negative log likelihood, for those that give one:")}
 # The defaults of Mercer, and peers; methods of the paper have a page of their own.
@@ -36,6 +36,8 @@ UCI_CONTESTANTS = (
     "GPyTorch",
     "scikit-learn GPR",
 )
+# Which sections each page has.
+PAGES = {"README.md": ("tables",), "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS)}
 
 
 def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
 
 
 def section(name: str, summary: dict[str, Any]) -> str:
-    """Return a summary as the README shows it: a line and a table."""
+    """Return a summary as pages show it: a line and a table."""
     head = ["", *summary["columns"]]
     rows = [head, ["---"] * len(head), *summary["rows"]]
     table = "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
@@ -63,13 +65,13 @@ def section(name: str, summary: dict[str, Any]) -> str:
 
 
 def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
-    """Return the README with everything between the marks of each section written anew."""
+    """Return a page with everything between the marks of each section written anew."""
     for name, summary in summaries.items():
         begin, end = f"<!-- benchmark: {name} -->", f"<!-- end of benchmark: {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), flags=re.DOTALL)
         found = pattern.search(text)
         if found is None:
-            raise SystemExit(f"README.md has no section between {begin} and {end}")
+            raise SystemExit(f"a page has no section between {begin} and {end}")
         before, after = text[: found.start()], text[found.end() :]
         text = f"{before}{begin}\n{section(name, summary)}\n{end}{after}"
     return text
@@ -83,7 +85,7 @@ def kept_summaries() -> dict[str, dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Take summaries over if asked to, and write the README's sections."""
+    """Take summaries over if asked to, and write the sections of the pages."""
     parser = argparse.ArgumentParser("python -m benchmarks.readme")
     parser.add_argument("--take", type=Path, metavar="DIR", help="the folder with the benchmarks' files")
     parser.add_argument("--label", default="2000", help="what follows the benchmark's name in its file (2000)")
@@ -93,8 +95,9 @@ def main(argv: list[str] | None = None) -> int:
             found = json.loads((args.take / f"{name}-{args.label}.json").read_text())
             kept = {**found["summary"], "machine": found["machine"]}
             write_atomically(KEPT / f"{name}.json", strict_json(kept))
-    readme = HOME / "README.md"
-    write_atomically(readme, with_sections(readme.read_text(), kept_summaries()))
+    for page, names in PAGES.items():
+        path, summaries = HOME / page, kept_summaries()
+        write_atomically(path, with_sections(path.read_text(), {name: summaries[name] for name in names}))
     return 0
 
 

@@ -208,6 +208,10 @@ def test_the_readme_shows_every_example_by_its_question(path):
     assert shown in (ROOT / "README.md").read_text()
 
 
+def test_the_readme_is_short_enough_to_be_read():
+    assert len((ROOT / "README.md").read_text()) <= 10_000
+
+
 def test_small_copies_of_figures_are_small(tmp_path, monkeypatch):
     gallery = script("make_gallery")
     monkeypatch.setattr(gallery, "SMALL", tmp_path / "small")

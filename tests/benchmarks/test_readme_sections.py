@@ -1,13 +1,14 @@
-"""The README's comparisons on tables are those of the benchmarks' files."""
+"""The comparisons of README and docs on tables are those of the benchmarks' files."""
 
 import pytest
 
-from benchmarks.readme import HOME, SECTIONS, kept_summaries, section, uci_summary, with_sections
+from benchmarks.readme import HOME, PAGES, SECTIONS, kept_summaries, section, uci_summary, with_sections
 
 
-def test_the_readme_says_what_the_files_say():
-    readme = (HOME / "README.md").read_text()
-    assert with_sections(readme, kept_summaries()) == readme
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_what_the_files_say(page):
+    text, summaries = (HOME / page).read_text(), kept_summaries()
+    assert with_sections(text, {name: summaries[name] for name in PAGES[page]}) == text
 
 
 def test_a_section_is_a_line_and_a_table():
