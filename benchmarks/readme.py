@@ -1,4 +1,4 @@
-"""`python -m benchmarks.readme [--take DIR]`: the comparisons of README and docs on tables, from the files they come from.
+"""`python -m benchmarks.readme [--take DIR]`: comparisons on tables in README and docs, from the files they come from.
 
 The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
 `python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets come from the report
