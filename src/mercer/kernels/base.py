@@ -223,7 +223,7 @@ class Kernel(BaseEstimator, ABC):
 
     def single_metric(self) -> Mahalanobis:
         """Return the one metric of the kernel; an error if its terms have their own."""
-        metrics = [check_metric(leaf.metric) for leaf in self.leaves()]  # type: ignore[attr-defined]
+        metrics = [check_metric(leaf.metric) for leaf in self.leaves()]
         if any(metric != metrics[0] for metric in metrics):
             raise ValueError(
                 f"{self!r} has terms with different metrics: a kernel with one metric is needed here. "
@@ -268,7 +268,7 @@ class Kernel(BaseEstimator, ABC):
         """Kernels are values: equal if of one class with equal parameters."""
         if type(self) is not type(other):
             return NotImplemented
-        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
         if "metric" in ours:
             ours["metric"], theirs["metric"] = check_metric(ours["metric"]), check_metric(theirs["metric"])
         return ours == theirs

@@ -99,6 +99,6 @@ class Precomputed(LeafKernel):
         """Kernels are values: equal if their landmarks have equal values."""
         if type(self) is not type(other):
             return NotImplemented
-        return bool(np.array_equal(np.asarray(self.landmark_matrix), np.asarray(other.landmark_matrix)))  # type: ignore[attr-defined]
+        return bool(np.array_equal(np.asarray(self.landmark_matrix), np.asarray(other.landmark_matrix)))
 
     __hash__ = None  # type: ignore[assignment]

@@ -104,7 +104,7 @@ class RadialKernel(BandwidthKernel):
         x = self.prepare(X)
         r2 = self._squared_distances(x, x)
         r2.diagonal().zero_()
-        return lambda factor: self.rescaled(factor).profile(r2.clone())  # type: ignore[attr-defined]
+        return lambda factor: self.rescaled(factor).profile(r2.clone())
 
     def prepared_diagonal(self, x: ProjectedRows) -> Tensor:
         return self.profile(torch.zeros_like(x.norms))

@@ -25,9 +25,8 @@ def text_in_any_process(value: Any) -> str:
     name = getattr(value, "__qualname__", None)
     if name is not None:
         return f"{name} {digest_of_code(value.__code__)}" if name.endswith("<lambda>") else name
-    if type(value).__repr__ is object.__repr__:
-        return type(value).__qualname__
-    return str(value)
+    kind: Any = type(value)
+    return str(kind.__qualname__) if kind.__repr__ is object.__repr__ else str(value)
 
 
 def digest_of_code(code: CodeType) -> str:

@@ -64,7 +64,7 @@ class View(BaseEstimator, ABC):
         """Views are values: equal if of one class with equal parameters."""
         if type(self) is not type(other):
             return NotImplemented
-        return self.get_params(deep=False) == other.get_params(deep=False)  # type: ignore[attr-defined]
+        return self.get_params(deep=False) == other.get_params(deep=False)
 
     __hash__ = None  # type: ignore[assignment]
 

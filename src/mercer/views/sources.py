@@ -33,11 +33,11 @@ def as_rows(X: Any, shape: tuple[int, ...]) -> Any:
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.ndarray:
     """Return validated flat rows; with `reset`, set the estimator's `sample_shape_` from X and its `image_shape`."""
     if not reset:
-        rows = as_rows(X, estimator.sample_shape_)  # type: ignore[attr-defined]
+        rows = as_rows(X, estimator.sample_shape_)
         return validated(estimator, rows, dtype=PRECISIONS, reset=False)
     refuse_sparse(estimator, X)
     own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
-    given = estimator.image_shape  # type: ignore[attr-defined]
+    given = estimator.image_shape
     shape = own if given is None else check_image_shape(given)
     if own is not None and shape != own:
         raise invalid_parameter("image_shape", given, f"{own}, the shape of the images, or None")
@@ -46,7 +46,7 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.n
     )
     if shape is not None and prod(shape) != rows.shape[1]:
         raise invalid_parameter("image_shape", given, f"a shape of {rows.shape[1]} numbers, which the rows have")
-    estimator.sample_shape_ = (rows.shape[1],) if shape is None else shape  # type: ignore[attr-defined]
+    estimator.sample_shape_ = (rows.shape[1],) if shape is None else shape
     return rows
 
 

@@ -97,7 +97,7 @@ class PatchFactors(Part):
         images, g = tensors
         return type(self)(images, g, self.kind)
 
-    def add_products(self, other: "PatchFactors", out: Tensor) -> None:  # type: ignore[override]
+    def add_products(self, other: "PatchFactors", out: Tensor) -> None:
         a, g = self.tensors
         n_positions, c_out, inside = g[0, 0].numel(), g.shape[1], self.kind.kernel[0] * self.kind.kernel[1]
         n_weights = a.shape[1] * inside * c_out // self.kind.groups

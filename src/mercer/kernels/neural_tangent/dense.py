@@ -37,7 +37,7 @@ class DenseFactors(Part):
     dense layers on rows, P = 1, that is the first: thousands of multiplications in the place of millions.
     """
 
-    def add_products(self, other: "DenseFactors", out: Tensor) -> None:  # type: ignore[override]
+    def add_products(self, other: "DenseFactors", out: Tensor) -> None:
         (a, g), (b, h) = self.tensors, other.tensors
         n_positions, c_in, c_out = a.shape[1], a.shape[2], g.shape[2]
         squared = n_positions * b.shape[1]

@@ -276,7 +276,7 @@ class NeuralTangent(LeafKernel):
         """Kernels are values: equal if their networks have equal layers and weights, and all else is equal."""
         if type(self) is not type(other):
             return NotImplemented
-        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)  # type: ignore[attr-defined]
+        ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
         same = same_network(ours.pop("network"), theirs.pop("network"))
         ours["metric"], theirs["metric"] = check_metric(ours["metric"]), check_metric(theirs["metric"])
         return same and ours == theirs

@@ -51,7 +51,7 @@ class Part(ABC):
 class Features(Part):
     """G(x_i) itself, or a random projection of it, as a row of numbers."""
 
-    def add_products(self, other: "Features", out: Tensor) -> None:  # type: ignore[override]
+    def add_products(self, other: "Features", out: Tensor) -> None:
         (x,), (z,) = self.tensors, other.tensors
         out.addmm_(x, z.T)
 
