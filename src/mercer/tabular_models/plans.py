@@ -56,9 +56,20 @@ class Plan(NamedTuple):
 def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
     """Return the best plans, the best of every way to learn a metric among them, and the best of one more kernel.
 
-    The screen's costs flatter metrics that learn much, so that they alone must not rule the others out. Machines of
-    different kernels err in different places, so that their average gains most: the best plan of the next kernel is
-    judged as well, which took 2 % off the errors on energy (12 splits) and on a toy of few columns (20 seeds).
+    Machines of different kernels err in different places, so that their average gains most: judging the best plan of
+    the next kernel too took 2 % off the errors on energy (12 splits) and on a toy of few columns (20 seeds).
+    """
+    chosen = best_of_every_kind(plans, most)
+    best_of_kernels = {type(plan.setting.kernel): plan for plan in reversed(plans)}
+    leaders = sorted(best_of_kernels.values(), key=lambda plan: plan.cost)
+    chosen += [plan for plan in leaders if all(plan is not other for other in chosen)][:1]
+    return sorted(chosen, key=lambda plan: plan.cost)
+
+
+def best_of_every_kind(plans: Sequence[Plan], most: int) -> list[Plan]:
+    """Return the best plans, the best of every way to learn a metric, of warps by column and of lines among them.
+
+    The screen's costs flatter metrics that learn much, so that they alone must not rule the others out.
     """
     chosen: list[Plan] = []
     for metric in dict.fromkeys(plan.setting.metric for plan in plans):
@@ -73,19 +84,16 @@ def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
             break
         if not any(is_alike(plan.setting, other.setting) for other in chosen):
             chosen.append(plan)
-    best_of_kernels = {type(plan.setting.kernel): plan for plan in reversed(plans)}
-    leaders = sorted(best_of_kernels.values(), key=lambda plan: plan.cost)
-    chosen += [plan for plan in leaders if all(plan is not other for other in chosen)][:1]
     return sorted(chosen, key=lambda plan: plan.cost)
 
 
 def contenders(plans: Sequence[Plan], most: int) -> list[Plan]:
-    """Return the finalists, and the best plan of every kernel under every warp: at most so many.
+    """Return the best of every kind, and the best plan of every kernel under every warp: at most so many.
 
     Which kernel and warp is right changes with the number of rows: rough ones show what they can do where rows are
     dense.
     """
-    chosen = finalists(plans)
+    chosen = best_of_every_kind(plans, FINALISTS)
     seen = {(type(plan.setting.kernel), plan.setting.warp) for plan in chosen}
     for plan in plans:
         pair = (type(plan.setting.kernel), plan.setting.warp)
