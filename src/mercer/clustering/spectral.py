@@ -153,8 +153,10 @@ def assign(
 
 
 def cluster_qr(E: np.ndarray) -> np.ndarray:
-    """Return clusters by a pivoted QR: each point goes to the corner it is most along, after the corners are made
-    orthogonal by their polar factor.
+    """Return clusters by a pivoted QR decomposition.
+
+    The pivots are k rows that point in different directions. They are made orthogonal by their polar factor, and each
+    row goes to the direction that it is most along.
     """
     k = E.shape[1]
     _, _, pivots = scipy.linalg.qr(E.T, pivoting=True)

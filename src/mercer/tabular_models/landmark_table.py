@@ -48,8 +48,21 @@ class Landmarks(NamedTuple):
 
 
 class LandmarkFit(NamedTuple):
-    """A machine on landmarks, which rows of the table they are, left-out predictions, what the bound on the evidence is
-    made of, which rows of the table were left out, and how many free parameters the ridge leaves to the landmarks."""
+    """A machine on landmarks, and what is known of it.
+
+    Attributes
+    ----------
+    machine : Machine
+    row_index : ndarray of shape (m,)
+        Which rows of the table the landmarks are.
+    left_out : LeftOut
+    evidence : EvidenceTerms
+        Of the lower bound on the evidence.
+    judged : ndarray
+        Which rows of the table `left_out` predicts.
+    degrees_of_freedom : float
+        How many free parameters the ridge leaves to the landmarks.
+    """
 
     machine: Machine
     row_index: np.ndarray

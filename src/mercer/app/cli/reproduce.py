@@ -105,6 +105,7 @@ def show(reproduction: Any, made: Mapping[str, Any], results: Path, quick: bool,
 
 
 def title(quick: bool) -> str:
+    """Return the title of the table over all papers."""
     if quick:
         return "Papers and ours: small settings, on which a claim may fail that holds in full"
     return "Papers and ours"

@@ -135,8 +135,9 @@ class _ManifoldEstimator(
         return training
 
     def _network(self, entrance: Entrance) -> ManifoldNetwork:
-        """Return a network with weights as drawn: float32, which is twice as fast; rows are standardised in their own
-        precision before.
+        """Return a network with its initial weights.
+
+        It works in float32, which is twice as fast; rows are standardized in their own precision before.
         """
         backbone, width = check_backbone(self.backbone, entrance.shape_seen(self.sample_shape_), seed=self.seed_)
         # Rows of fewer columns than clusters still need directions for these.
