@@ -245,7 +245,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             seen = sum(fold.n_rows for fold in before)
             drawn = DrawnViews(check_samples(self, X), self.augmented_, self.n_views, self.seed_, seen)
             begun = Beginning(self.seed_, self.augmented_, drawn, self._centers(), self.landmark_indices_, [])
-        folds = add_views(before, begun.centers, begun.source.chunks(begun.centers.like), begun.seed)
+        folds = add_views(before, begun.centers, begun.source, begun.seed)
         self._solve(begun, folds, are_given=False)
         self.moments_ = folds
         return self
@@ -253,7 +253,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
     def _learn(self, X: np.ndarray, given: GivenViews | None = None) -> "KernelEmbedding":
         """Choose landmarks and kernel, sum over rows, and minimize the loss (krepes, section 3)."""
         begun = begin(self, X, given)
-        folds = add_views(no_rows(begun.centers), begun.centers, begun.source.chunks(begun.centers.like), begun.seed)
+        folds = add_views(no_rows(begun.centers), begun.centers, begun.source, begun.seed)
         self._solve(begun, folds, are_given=given is not None)
         if hasattr(self, "moments_"):
             del self.moments_

@@ -143,6 +143,24 @@ class DrawnViews(NamedTuple):
         """How many rows there are."""
         return len(self.X)
 
+    @property
+    def rows_a_draw(self) -> int:
+        """How many rows have their views drawn together."""
+        return ROWS_A_DRAW
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What is held of the rows: the rows themselves."""
+        return [self.X]
+
+    def without_rows(self) -> "DrawnViews":
+        """Return how views are drawn, without the rows: what a worker needs beside those of its block."""
+        return self._replace(X=np.empty((0, 0)))
+
+    def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
+        """Return the views of a block of rows, the first of which is number `place`."""
+        return self._views(held[0], place, like)
+
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
         """Return views of some of the rows, drawn by the generator, of the type of `like` and where it is."""
         x = as_tensor(self.X[index], dtype=like.dtype, device=like.device)
@@ -157,7 +175,7 @@ class DrawnViews(NamedTuple):
         x = as_tensor(self.X[index])
         return torch.cat(self._views(self.X[index], -1, x)).cpu().numpy()
 
-    def _views(self, rows: np.ndarray, place: int, like: Tensor) -> list[Tensor]:
+    def _views(self, rows: Any, place: int, like: Tensor) -> list[Tensor]:
         x = as_tensor(rows, dtype=like.dtype, device=like.device)
         if self.augmented is None:
             return [x]
@@ -184,6 +202,24 @@ class GivenViews(NamedTuple):
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.arrays[0])
+
+    @property
+    def rows_a_draw(self) -> int:
+        """How many rows have their views drawn together."""
+        return ROWS_A_DRAW
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What is held of the rows: all their views."""
+        return self.arrays
+
+    def without_rows(self) -> "GivenViews":
+        """Return the same without the views."""
+        return self._replace(arrays=[])
+
+    def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
+        """Return the views of a block of rows: those that are held of them."""
+        return list(held)
 
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
         """Return the views of some of the rows, of the type of `like` and where it is."""
