@@ -42,7 +42,7 @@ class Rows(ABC):
         """Return the rows of these numbers, in the order asked for."""
 
     def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
-        """Return the rows of each slice as something that can be sent to a worker and read there; the rows by default."""
+        """Return the rows of each slice as something that a worker can be sent and reads there; else the rows."""
         return list(self.blocks(bounds))
 
     def __len__(self) -> int:
@@ -52,6 +52,9 @@ class Rows(ABC):
     def ndim(self) -> int:
         """2, or 1 for a single column."""
         return len(self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:] if dtype is None else self[:].astype(dtype, copy=False)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         if not isinstance(rows, slice):

@@ -174,6 +174,6 @@ def test_a_file_that_is_not_there_and_one_that_is_no_parquet(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"no parquet")
     with pytest.raises(DataFileError, match=r"x.parquet cannot be read"):
         open_rows(tmp_path)
+    FRAME.to_parquet(tmp_path / "x.parquet")
     with pytest.raises(InvalidParameterError, match="columns"):
-        FRAME.to_parquet(tmp_path / "x.parquet")
         open_rows(tmp_path, ["nothing"])

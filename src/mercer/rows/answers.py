@@ -47,6 +47,12 @@ class _Asked:
         self.model, self.name, self.args, self.options = model, name, args, options
 
     def __call__(self, rows: np.ndarray) -> Any:
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is not None:
+            # The columns were compared once, for all rows; without their names scikit-learn would warn for each part.
+            import pandas as pd
+
+            rows = pd.DataFrame(rows, columns=names, copy=False)
         return getattr(self.model, self.name)(rows, *self.args, **self.options)
 
 

@@ -27,7 +27,7 @@ def check_numbers(rows: np.ndarray, where: str, names: Sequence[str] | None, num
             rows.shape
         )
     elif rows.dtype.kind == "f":
-        largest = LARGEST_NUMBERS.get(rows.dtype, np.finfo(rows.dtype).max)
+        largest = LARGEST_NUMBERS.get(rows.dtype) or float(np.finfo(rows.dtype).max)
         # NaN is no smaller than anything, so that one comparison finds all that is wrong.
         if not rows.size or (rows.max() <= largest and rows.min() >= -largest):
             return

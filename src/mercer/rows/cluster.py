@@ -48,6 +48,12 @@ class Cluster:
         found = self.compute(list(self._tasks(block_map, make, values, sources, rows_a_block, kind)))
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
+    def gathered(self, function: Any, values: tuple[Any, ...], source: Any, bounds: Sequence[slice]) -> list[Any]:
+        """Return what `mercer.rows.gather_over_rows` does."""
+        from dask import delayed
+
+        return list(self.compute([delayed(of_part)(function, part, values) for part in parts_of(source, bounds)]))
+
     def _tasks(
         self, function: Any, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, kind: Any
     ) -> Iterator[Any]:
@@ -74,6 +80,11 @@ class Cluster:
                 "most likely it needs more memory than a worker has. Lower working_memory or n_landmarks, make "
                 "partitions or row groups smaller, or give each worker more memory."
             ) from error
+
+
+def of_part(function: Any, part: Any, values: tuple[Any, ...]) -> Any:
+    """Return what a function says of a part of the rows: the task of a worker."""
+    return function(np.asarray(part), *values)
 
 
 def cluster_of(sources: Sequence[Any]) -> Cluster | None:

@@ -10,6 +10,7 @@ and ten then give the same bits, if their BLAS does: a matrix product by two thr
 last place, by about 1e-16 of its largest term.
 """
 
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -17,10 +18,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import common_length, walk_by
+from mercer.blocks import blocks_of, common_length, row_slices, walk_by
 from mercer.linalg import in_parallel
 from mercer.rows.cluster import cluster_of
 from mercer.rows.tree import Make, TreeSum
+
+# Rows of one column that are looked at together, where no kernel is.
+ROWS_A_PART = 65_536
 
 
 def sum_over_rows(
@@ -63,6 +67,17 @@ def sum_over_rows(
         for terms in in_parallel(lambda blocks: function(*blocks), group, n_threads):
             total.add(terms)
     return total.total() or ()
+
+
+def gather_over_rows(function: Callable[..., Any], values: tuple[Any, ...], source: Any) -> list[Any]:
+    """Return what a function of an array of rows, and of values, says of one large part of the rows after another.
+
+    For what is no sum of tensors: the different labels of a column, or the labels themselves.
+    """
+    bounds = list(row_slices(len(source), ROWS_A_PART))
+    if (cluster := cluster_of([source])) is not None:
+        return cluster.gathered(function, values, source, bounds)
+    return [function(np.asarray(part), *values) for part in blocks_of(source, bounds)]
 
 
 def map_over_rows(
