@@ -28,7 +28,7 @@ def held(request, tmp_path):
     if request.param == "memory_map":
         np.save(tmp_path / "x.npy", X)
         return np.load(tmp_path / "x.npy", mmap_mode="r")
-    return {"array": X, "tensor": torch.from_numpy(X), "mapped": MappedRows(X / 2, np.multiply, (2.0,))}[request.param]
+    return {"array": X, "tensor": torch.from_numpy(X), "mapped": MappedRows(np.multiply, (2.0,), X / 2)}[request.param]
 
 
 @pytest.mark.parametrize("rows", [1, 4, 22, 23, 1000])

@@ -45,19 +45,28 @@ from mercer.discriminant.directions import (
 )
 from mercer.discriminant.gaussian_classes import gaussian_classes, log_joint, squared_class_distances
 from mercer.discriminant.kernel_choice import AUTO_KERNELS, LEARNED_METRICS, choose_exact
-from mercer.discriminant.labels import judged_rows, numbered_classes
 from mercer.discriminant.landmark_rows import LandmarkRows
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 from mercer.mahalanobis import check_metric
-from mercer.rows import is_elsewhere, validated_column, validated_rows, wherever_rows_are
+from mercer.rows import (
+    drawn_with_classes,
+    is_elsewhere,
+    numbered_classes,
+    validated_column,
+    validated_rows,
+    wherever_rows_are,
+)
 
 REGULARIZERS = ("identity", "rkhs")
 # n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
 EXACT_ROWS = 10_000
 AUTO_LANDMARKS = 4000
+# Discriminants of landmarks have values at no more rows than this, for each ridge that is tried: so many tell log
+# losses apart that differ in the third digit.
+MOST_JUDGED = 200_000
 
 
 class KernelDiscriminant(ClassifierMixin, KernelMap):
@@ -287,7 +296,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         basis = landmark_basis(*rows.sums(groups, labels), groups.counts, rows.regularizer(self.regularizer))
         ridges = [freedom.ridge] if freedom.ridge is not None else candidate_ridges(kernel, Z, self.regularizer)
         ridges = ridges_that_keep(basis, groups, ridges, wanted)
-        some = judged_rows(groups, random)
+        some = drawn_with_classes(groups.of_row.cpu().numpy(), len(groups.counts), MOST_JUDGED, random)
         judged = groups if len(some) == len(X) else Groups.from_index(groups.of_row[some], len(groups.counts))
         seen = rows if isinstance(X, np.ndarray) and judged is groups else rows.of(X[some])
         tried = seen.discriminants(basis, judged, ridges, wanted)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mercer.blocks import Rows, row_slices
-from mercer.exceptions import DataFileError
+from mercer.exceptions import DataFileError, invalid_parameter
 from mercer.rows.dask_collections import DaskRows, is_dask
 from mercer.rows.validation import is_elsewhere, validated_rows
 
@@ -15,6 +15,8 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 # Rows that a method is asked about at once; it goes over them in blocks of its own.
 ROWS_AN_ANSWER = 65_536
+# Options with which an answer is about pairs of rows: rows that come in parts have none.
+OF_PAIRS = ("return_cov",)
 
 
 def wherever_rows_are(method: Method) -> Method:
@@ -29,6 +31,9 @@ def wherever_rows_are(method: Method) -> Method:
     def answered(self: Any, X: Any, *args: Any, **options: Any) -> Any:
         if not is_elsewhere(X):
             return method(self, X, *args, **options)
+        for name in OF_PAIRS:
+            if options.get(name):
+                raise invalid_parameter(name, options[name], "False where rows are in files or with Dask")
         asked = _Asked(self, method.__name__, args, options)
         if is_dask(X) or isinstance(X, DaskRows):
             return _of_dask(asked, X)

@@ -90,10 +90,9 @@ def of_part(function: Any, part: Any, values: tuple[Any, ...]) -> Any:
 def cluster_of(sources: Sequence[Any]) -> Cluster | None:
     """Return where sums over these sources are made; None is this process."""
     for source in sources:
-        inner = source
-        while isinstance(inner, MappedRows):
-            inner = inner.source
-        if isinstance(cluster := getattr(inner, "cluster", None), Cluster):
+        inside = source.sources if isinstance(source, MappedRows) else ()
+        cluster = cluster_of(inside) if inside else getattr(source, "cluster", None)
+        if isinstance(cluster, Cluster):
             return cluster
     return None
 
@@ -101,15 +100,22 @@ def cluster_of(sources: Sequence[Any]) -> Cluster | None:
 def parts_of(source: Any, bounds: Sequence[slice]) -> Sequence[Any]:
     """Return the rows of each slice as a task is given them: a part of files to read, an array, or Dask's own task."""
     if isinstance(source, MappedRows):
-        return [_changed(part, source) for part in parts_of(source.source, bounds)]
+        inside = [parts_of(each, bounds) for each in source.sources]
+        return [_made_of(parts, source) for parts in zip(*inside, strict=True)]
     if not isinstance(source, Rows):
         return [source[rows] for rows in bounds]
     return source.parts(bounds)
 
 
-def _changed(part: Any, source: MappedRows) -> Any:
+def _made_of(parts: Sequence[Any], source: MappedRows) -> Any:
     from dask import delayed
+    from dask.delayed import Delayed
 
-    if isinstance(part, Rows):
-        return MappedRows(part, source.function, source.values)
-    return delayed(source.function)(part, *source.values)
+    if any(isinstance(part, Delayed) for part in parts):
+        return delayed(rows_made_of)(source.function, source.values, list(parts))
+    return MappedRows(source.function, source.values, *parts)
+
+
+def rows_made_of(function: Any, values: tuple[Any, ...], parts: Sequence[Any]) -> np.ndarray:
+    """Return the rows that a function makes of parts of others: the task of a worker."""
+    return function(*(np.asarray(part) for part in parts), *values)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.blocks import Rows, blocks_of
+from mercer.blocks import Rows, blocks_of, common_length
 
 
 class RowNumbers(Rows):
@@ -30,24 +30,25 @@ class RowNumbers(Rows):
 
 
 class MappedRows(Rows):
-    """Rows that a function changes as they come, such as labels into the places of their classes.
+    """Rows that a function makes of others as they come, such as the numbers of classes of labels.
 
     Parameters
     ----------
-    source : array or Rows
     function : callable
-        Of an array of rows and of `values`; it returns as many rows. Defined in a module, so that it reaches workers.
+        Of an array of rows of each source, and of `values`; it returns as many rows. Defined in a module, so that it
+        reaches workers.
     values : tuple
+    *sources : arrays or Rows, all with the same number of rows
     """
 
-    def __init__(self, source: Any, function: Callable[..., np.ndarray], values: tuple[Any, ...] = ()) -> None:
-        self.source, self.function, self.values = source, function, values
-        none = function(source[:0], *values)
-        self.shape, self.dtype = (source.shape[0], *none.shape[1:]), none.dtype
+    def __init__(self, function: Callable[..., np.ndarray], values: tuple[Any, ...], *sources: Any) -> None:
+        self.function, self.values, self.sources = function, values, sources
+        none = function(*(source[:0] for source in sources), *values)
+        self.shape, self.dtype = (common_length(sources), *none.shape[1:]), none.dtype
 
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
-        for part in blocks_of(self.source, bounds):
-            yield self.function(part, *self.values)
+        for parts in zip(*(blocks_of(source, bounds) for source in self.sources), strict=True):
+            yield self.function(*parts, *self.values)
 
     def take(self, index: np.ndarray) -> np.ndarray:
-        return self.function(self.source[index], *self.values)
+        return self.function(*(source[index] for source in self.sources), *self.values)

@@ -9,7 +9,6 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
-    PRECISIONS,
     all_or_nothing,
     answers_without_nan,
     check_choice,
@@ -19,9 +18,10 @@ from mercer.checks import (
     check_probability,
     finite_answers,
     refuse_sparse,
-    validated,
 )
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
+from mercer.rows import wherever_rows_are
+from mercer.tabular_models.all_rows import some_rows
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution, learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
@@ -214,18 +214,20 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self
         """
         refuse_sparse(self, X)
-        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         self._check_parameters()
+        X, y, weights = some.X, some.y, some.weights
         targets = y.reshape(len(y), -1).astype(np.float64)
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = np.ones(len(y)) if weights is None else _check_sample_weight(weights, X, dtype=np.float64)
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
         bent = forward_of(warps, targets)
         table, rows = self._table(X, bent, without_outliers(bent, weights, targets))
         given = None if self.noise == "auto" else self.noise / self.output_scale
-        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given)
+        summed = some.of_numbers(warps, table.center, self.shared_noise)
+        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given, summed)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
-        self._publish(learned, table, rows)
+        self._publish(learned, table, rows, some.index)
         self._single = y.ndim == 1
         self.target_warps_ = warps
         self._publish_distribution(learned, table)
@@ -233,7 +235,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
         self._warn_about_bounds(learned.fits[0])
-        self._publish_folds(X, y, sample_weight)
+        self._publish_folds(X, y, some.weights)
         return self
 
     def _publish_folds(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> None:
@@ -317,6 +319,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, TableModel):
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @wherever_rows_are
     @finite_answers
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the mean, and the uncertainty of an observation: noise included.

@@ -78,7 +78,8 @@ def many_landmarks(
     K_mm.diagonal().add_(JITTER * torch.finfo(dtype).eps * m * float(K_mm.diagonal().mean()))
     L = cholesky(K_mm, warn=False).lower
     del K_mm
-    P = (float(mass.sum()) / m) * (L.T @ L)
+    (total_mass,) = sum_over_rows(total, (), mass, rows_a_block=rows_a_block, dtype=dtype, device=device)
+    P = (float(total_mass) / m) * (L.T @ L)
     P.diagonal().add_(ridge)
     preconditioner = cholesky(P, warn=False)
     del P
@@ -92,6 +93,11 @@ def many_landmarks(
         multiply, B, precondition=preconditioner.solve, tolerance=tolerance, max_steps=max_steps, warn=False
     )
     return solution._replace(x=torch.linalg.solve_triangular(L.T, solution.x, upper=True))
+
+
+def total() -> Callable[[Tensor], tuple[Tensor]]:
+    """Return weights -> their sum."""
+    return lambda w: (w.sum(),)
 
 
 def back_products(

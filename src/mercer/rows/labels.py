@@ -1,4 +1,4 @@
-"""The classes of rows, wherever the labels are, and the rows by which choices are judged."""
+"""The classes of rows, wherever the labels are, and rows drawn so that every class is among them."""
 
 from typing import Any
 
@@ -7,12 +7,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.blocks import Rows
 from mercer.checks import distinct_classes
-from mercer.discriminant.directions import Groups
-from mercer.rows import MappedRows, gather_over_rows
+from mercer.rows.loop import gather_over_rows
+from mercer.rows.sources import MappedRows
 
-# Discriminants of landmarks have values at no more rows than this, for each ridge that is tried: 200 000 tell log
-# losses apart that differ in the third digit. Of each class there are so many among them, if it has them.
-MOST_JUDGED, FEWEST_OF_A_CLASS = 200_000, 100
+# Of each class there are so many among rows that are drawn, if it has them.
+FEWEST_OF_A_CLASS = 100
 
 
 def numbered_classes(y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -29,7 +28,7 @@ def numbered_classes(y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
     classes = distinct_classes(np.concatenate(gather_over_rows(distinct_classes, (), y)))
     check_classification_targets(classes)
     numbers = np.concatenate(gather_over_rows(class_numbers, (classes,), y))
-    return classes, numbers, MappedRows(y, class_numbers, (classes,))
+    return classes, numbers, MappedRows(class_numbers, (classes,), y)
 
 
 def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -37,13 +36,12 @@ def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.searchsorted(classes, y).astype(np.int64)
 
 
-def judged_rows(groups: Groups, random: np.random.RandomState) -> np.ndarray:
-    """Return all rows, or `MOST_JUDGED` of them drawn at random and some of each class, in order."""
-    n = len(groups.of_row)
-    if n <= MOST_JUDGED:
+def drawn_with_classes(numbers: np.ndarray, n_classes: int, most: int, random: np.random.RandomState) -> np.ndarray:
+    """Return all rows, or `most` of them drawn at random and a hundred of each class, in order."""
+    n = len(numbers)
+    if n <= most:
         return np.arange(n)
-    of_row = groups.of_row.cpu().numpy()
-    drawn = random.choice(n, MOST_JUDGED, replace=False)
-    found = np.bincount(of_row[drawn], minlength=len(groups.counts))
-    rare = [np.flatnonzero(of_row == c)[:FEWEST_OF_A_CLASS] for c in np.flatnonzero(found < FEWEST_OF_A_CLASS)]
+    drawn = random.choice(n, most, replace=False)
+    found = np.bincount(numbers[drawn], minlength=n_classes)
+    rare = [np.flatnonzero(numbers == c)[:FEWEST_OF_A_CLASS] for c in np.flatnonzero(found < FEWEST_OF_A_CLASS)]
     return np.unique(np.concatenate([drawn, *rare]))
