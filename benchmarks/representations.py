@@ -77,7 +77,7 @@ def seconds_of_products(model: KernelEmbedding, X: np.ndarray) -> float:
     source = DrawnViews(X, model.augmented_, model.n_views, model.seed_)
     start = time.perf_counter()
     centers = model._centers()
-    add_views(no_rows(centers), centers, source.chunks(centers.like), model.seed_)
+    add_views(no_rows(centers), centers, source, model.seed_)
     return time.perf_counter() - start
 
 

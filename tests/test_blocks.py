@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mercer.blocks import as_tensor, like_input, row_slices, rows_per_block, sum_over_blocks, walk
+from mercer.blocks import as_tensor, like_input, row_slices, rows_per_block, walk
 from mercer.kernels import Gaussian, Linear
 from mercer.kernels.base import block_numbers
 from tests.examples_of import QUICK, numbers
@@ -36,7 +36,7 @@ def held(request, tmp_path):
     return {"array": X, "tensor": torch.from_numpy(X), "recorder": Recorder(X)}[request.param]
 
 
-# ---- walk and sums -----------------------------------------------------------------------------------------
+# ---- walk --------------------------------------------------------------------------------------------------
 
 
 @QUICK
@@ -63,42 +63,15 @@ def test_rows_per_block_is_at_least_one_and_at_most_all():
     assert list(row_slices(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 
-@pytest.mark.parametrize("rows", [1, 4, 22, 23, 1000])
-def test_sums_over_blocks_equal_the_sum(held, rows):
-    calls = []
-
-    def moments(x, y):
-        calls.append(len(x))
-        return x.T @ y, x.sum(dim=0)
-
-    product, total = sum_over_blocks(moments, held, Y, bytes_per_row=2**20, working_memory=rows)
-    assert_allclose(product, X.T @ Y, rtol=1e-12)
-    assert_allclose(total, X.sum(axis=0), rtol=1e-12)
-    assert max(calls) == min(rows, 23)
-    assert getattr(held, "most", min(rows, 23)) == min(rows, 23)
-
-
-def test_sums_do_not_write_into_what_the_function_returned():
-    ones = torch.ones(2)
-    (total,) = sum_over_blocks(lambda x: (ones,), X, bytes_per_row=2**20, working_memory=1)
-    assert total.tolist() == [23.0, 23.0]
-    assert ones.tolist() == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_blocks_come_in_the_precision_asked_for(held, dtype):
     assert {part.dtype for _, (part,) in walk([held], bytes_per_row=1, dtype=dtype)} == {dtype}
 
 
-def test_no_rows_is_an_error_for_sums():
-    assert list(walk([X[:0]], bytes_per_row=1)) == []
-    with pytest.raises(ValueError, match=r"no rows .* shape\[0\] = 0, at least 1"):
-        sum_over_blocks(lambda x: (x.sum(),), X[:0], bytes_per_row=1)
-
-
 def test_arrays_of_different_lengths_are_an_error():
+    assert list(walk([X[:0]], bytes_per_row=1)) == []
     with pytest.raises(ValueError, match=r"23.*22"):
-        sum_over_blocks(lambda x, y: (x.sum() + y.sum(),), X, Y[:-1], bytes_per_row=1)
+        list(walk([X, Y[:-1]], bytes_per_row=1))
 
 
 @pytest.mark.parametrize("kernel", [Linear(), Gaussian(1.0)])

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent / "src" / "mercer"
 # From the ground up. Within a floor a room may import those that stand before it in the list, except where the rooms
 # are equals: the families do not know each other.
 FLOORS = [
-    ["exceptions", "checks", "blocks", "storage", "linalg"],
+    ["exceptions", "checks", "blocks", "storage", "linalg", "rows"],
     ["mahalanobis", "kernels", "views", "losses", "training", "networks", "sinkhorn", "metrics"],
     ["agop", "selection", "landmarks"],
     ["tabular_models", "discriminant", "embedding", "clustering"],

@@ -1,15 +1,17 @@
 """Gradients of kernel predictors and their average outer product (AGOP), in closed form and by row blocks."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, sum_over_blocks, walk
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, rows_per_block, walk
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.mahalanobis import Mahalanobis
+from mercer.rows import sum_over_rows
 
 
 def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_memory: float = WORKING_MEMORY) -> Any:
@@ -81,23 +83,31 @@ def agop(
     O(nmdc + ncd^2) time; memory as `working_memory` says, beside O(md) for the centres.
     """
     rows = X if hasattr(X, "shape") else as_tensor(X)
-    mass = np.ones(rows.shape[0]) if weights is None else weights
-    z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
-
-    def outer_products(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-        G = _block_gradients(kernel, x, prepared, columns).mul_(w.sqrt()[:, None, None]).flatten(0, 1)
-        return (G.square_().sum(dim=0) if diagonal else G.T @ G), w.sum()
-
-    total, total_mass = sum_over_blocks(
+    mass = torch.ones(rows.shape[0]) if weights is None else as_tensor(weights)
+    z, columns, _, bytes_per_row = _prepare(kernel, rows, Z, alpha)
+    total, total_mass = sum_over_rows(
         outer_products,
+        (kernel, z, columns, diagonal),
         rows,
         mass,
-        bytes_per_row=bytes_per_row,
-        working_memory=working_memory,
+        rows_a_block=rows_per_block(rows.shape[0], bytes_per_row, working_memory),
         dtype=z.dtype,
         device=z.device,
     )
-    return like_input(total / total_mass, X, Z, alpha)
+    return like_input((total / total_mass).to(z.dtype), X, Z, alpha)
+
+
+def outer_products(
+    kernel: Kernel, z: Tensor, alpha: Tensor, diagonal: bool
+) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Return (rows, their weights) -> the weighted sum of the outer products of their gradients, and of the weights."""
+    prepared = kernel.prepare(z)
+
+    def summed(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+        G = _block_gradients(kernel, x, prepared, alpha).mul_(w.sqrt()[:, None, None]).flatten(0, 1)
+        return (G.square_().sum(dim=0) if diagonal else G.T @ G), w.sum()
+
+    return summed
 
 
 def next_metric(

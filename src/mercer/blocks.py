@@ -1,11 +1,12 @@
-"""One way to walk over rows, whatever holds them, with sums over blocks as the primitive.
+"""One way to walk over rows, whatever holds them: what `mercer.rows` sums over, and kernels are evaluated by.
 
 The rows may be a NumPy array, a memory map or a torch tensor; anything that has `shape` and gives its rows by
-slicing will do. Only the block at hand is converted, moved or copied, so that peak memory is what
-`working_memory` says and not what the data happen to be.
+slicing will do, and `Rows` are those that are not in this process's memory. Only the block at hand is converted, moved
+or copied, so that peak memory is what `working_memory` says and not what the data happen to be.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,56 @@ from torch import Tensor
 
 WORKING_MEMORY = 64.0
 """MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
+
+
+class Rows(ABC):
+    """Rows that are elsewhere: in files, or with other machines. What loops ask of them is here, and no more.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n, d), or (n,) for a single column such as the target.
+    dtype : numpy dtype
+    names : tuple of str or None
+        Of the columns.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    names: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
+        """Yield the rows of each slice in turn, as arrays of finite numbers; an error says where others are."""
+
+    @abstractmethod
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Return the rows of these numbers, in the order asked for."""
+
+    def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
+        """Return the rows of each slice as something that a worker can be sent and reads there; else the rows."""
+        return list(self.blocks(bounds))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def ndim(self) -> int:
+        """2, or 1 for a single column."""
+        return len(self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[:] if dtype is None else self[:].astype(dtype, copy=False)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        if not isinstance(rows, slice):
+            return self.take(np.asarray(rows))
+        start, stop, step = rows.indices(len(self))
+        if step != 1:
+            return self.take(np.arange(start, stop, step))
+        if stop <= start:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        return next(iter(self.blocks([slice(start, stop)])))
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
@@ -64,42 +115,44 @@ def walk(
 
     Parameters
     ----------
-    arrays : sequence of array-likes, all with the same number of rows
+    arrays : sequence of array-likes or Rows, all with the same number of rows
     bytes_per_row : int
         What one row costs the caller in temporary arrays.
     working_memory : float, default=64.0
         MiB that the temporaries of one block may take.
     """
+    rows = rows_per_block(common_length(arrays), bytes_per_row, working_memory)
+    yield from walk_by(arrays, rows, dtype=dtype, device=device)
+
+
+def walk_by(
+    arrays: Sequence[Any],
+    rows: int,
+    *,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
+    """Yield the same as `walk` in blocks of so many rows."""
+    bounds = list(row_slices(common_length(arrays), rows))
+    for place, *parts in zip(bounds, *(blocks_of(array, bounds) for array in arrays), strict=True):
+        yield place, tuple(as_block(part, dtype, device) for part in parts)
+
+
+def blocks_of(array: Any, bounds: Sequence[slice]) -> Iterator[Any]:
+    """Return the blocks of an array, or of rows that are elsewhere, one after another."""
+    return array.blocks(bounds) if isinstance(array, Rows) else (array[rows] for rows in bounds)
+
+
+def as_block(part: Any, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
+    """Return a block as a tensor; a column of whole numbers, which are places of rows or classes, stays that."""
+    if part.ndim == 1 and str(part.dtype).removeprefix("torch.") == "int64":
+        return torch.as_tensor(part, device=device)
+    return as_tensor(part, dtype=dtype, device=device)
+
+
+def common_length(arrays: Sequence[Any]) -> int:
+    """Return how many rows all the arrays have."""
     n_rows = arrays[0].shape[0]
     if any(array.shape[0] != n_rows for array in arrays):
         raise ValueError(f"the arrays have {[array.shape[0] for array in arrays]} rows: all must have as many.")
-    for rows in row_slices(n_rows, rows_per_block(n_rows, bytes_per_row, working_memory)):
-        yield rows, tuple(as_tensor(array[rows], dtype=dtype, device=device) for array in arrays)
-
-
-def sum_over_blocks(
-    function: Callable[..., tuple[Tensor, ...]],
-    *arrays: Any,
-    bytes_per_row: int,
-    working_memory: float = WORKING_MEMORY,
-    dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
-) -> tuple[Tensor, ...]:
-    """Sum what `function` returns for each block of rows: the primitive behind every large-n computation.
-
-    `function` gets the block of each array as a tensor and returns a tuple of tensors whose shapes do not depend
-    on the block. They are added in order of the rows, so the result is reproducible.
-    """
-    totals: tuple[Tensor, ...] | None = None
-    for _, blocks in walk(
-        arrays, bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
-    ):
-        terms = function(*blocks)
-        if totals is None:
-            totals = tuple(term.clone() for term in terms)
-        else:
-            for total, term in zip(totals, terms, strict=True):
-                total += term
-    if totals is None:
-        raise ValueError("there are no rows to sum over: the first array has shape[0] = 0, at least 1 is needed.")
-    return totals
+    return n_rows

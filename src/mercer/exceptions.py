@@ -57,6 +57,10 @@ class DataFileError(ValueError):
     """A file or folder of data is not what was expected: its kind, its columns, or what is in it."""
 
 
+class ClusterError(RuntimeError):
+    """Workers of a cluster cannot finish what they were asked for."""
+
+
 # Characters of a foreign text that a message shows.
 MOST_SHOWN = 300
 

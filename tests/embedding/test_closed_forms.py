@@ -19,6 +19,7 @@ from mercer.embedding.moments import add_views, no_moments, shuffled, statistics
 from mercer.kernels import Gaussian
 from mercer.landmarks.features import principal_coefficients
 from mercer.losses import kernel_pca, simple_contrastive, spectral_contrastive
+from mercer.views.sources import GivenViews
 from tests.examples_of import numbers
 
 N, M, H = 60, 7, 3
@@ -34,8 +35,8 @@ def problem(n_views=2, center=True, dtype=torch.float64):
     X = numbers(N, 2)
     views = [torch.from_numpy(X + 0.3 * numbers(N, 2, seed=1 + j)).to(dtype) for j in range(n_views)]
     Z = torch.from_numpy(X[:M]).to(dtype)
-    chunks = [[view[:25] for view in views], [view[25:] for view in views]]
-    even, odd = add_views([no_moments(Z), no_moments(Z)], Centers(KERNEL, [Z]), chunks, seed=0)
+    source = GivenViews(views)
+    even, odd = add_views([no_moments(Z), no_moments(Z)], Centers(KERNEL, [Z]), source, seed=0, rows_a_block=35)
     moments = even.plus(odd)
     B = principal_coefficients(KERNEL.matrix(Z.double()))
     origin = moments.mean if center else None
@@ -76,7 +77,7 @@ def test_moments_are_means_over_rows_views_and_pairs():
     assert_allclose(stats.mean, sum(k.mean(dim=0) for k in K) / 3, rtol=1e-10)
     assert stats.diagonal == pytest.approx(1.0)
     assert [fold.n_rows for fold in folds] == [13 + 18, 12 + 17]
-    rows = [*shuffled(25, 0, 0)[::2].tolist(), *(25 + shuffled(35, 0, 25)[::2]).tolist()]
+    rows = [*shuffled(35, 0, 0)[::2].tolist(), *(35 + shuffled(25, 0, 35)[::2]).tolist()]
     assert_allclose(statistics(folds[0], B).mean, sum(k[rows].mean(dim=0) for k in K) / 3, rtol=1e-10)
 
 
@@ -186,16 +187,16 @@ def test_moments_do_not_depend_on_threads(n_threads):
     """Chunks are summed in their order, whoever has worked them out."""
     X = torch.from_numpy(numbers(90, 2))
     centers = Centers(KERNEL, [X[:M]])
-    chunks = [[X[i : i + 13], X[i : i + 13] + 0.1] for i in range(0, 90, 13)]
+    source = GivenViews([X, X + 0.1])
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads)
     try:
-        found = add_views([no_moments(X[:M]), no_moments(X[:M])], centers, chunks, seed=0)
+        found = add_views([no_moments(X[:M]), no_moments(X[:M])], centers, source, seed=0, rows_a_block=13)
     finally:
         torch.set_num_threads(before)
     one_by_one = [no_moments(X[:M]), no_moments(X[:M])]
-    for chunk in chunks:
-        one_by_one = add_views(one_by_one, centers, [chunk], seed=0)
+    for i in range(0, 90, 13):
+        one_by_one = add_views(one_by_one, centers, source.of_rows(slice(i, i + 13)), seed=0)
     for fold, other in zip(found, one_by_one, strict=True):
         assert fold.n_rows == other.n_rows
         assert_allclose(fold.second, other.second, rtol=1e-12)

@@ -7,7 +7,6 @@ import torch
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -52,11 +51,22 @@ from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 from mercer.mahalanobis import check_metric
+from mercer.rows import (
+    drawn_with_classes,
+    is_elsewhere,
+    numbered_classes,
+    validated_column,
+    validated_rows,
+    wherever_rows_are,
+)
 
 REGULARIZERS = ("identity", "rkhs")
 # n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
 EXACT_ROWS = 10_000
 AUTO_LANDMARKS = 4000
+# Discriminants of landmarks have values at no more rows than this, for each ridge that is tried: so many tell log
+# losses apart that differ in the third digit.
+MOST_JUDGED = 200_000
 
 
 class KernelDiscriminant(ClassifierMixin, KernelMap):
@@ -201,29 +211,33 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self
         """
         refuse_sparse(self, X)
-        X, y = validated(self, X, y, dtype=PRECISIONS)
-        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
-        check_classification_targets(y)
-        self.classes_, index = distinct_classes(y, return_inverse=True)
-        groups = Groups.from_index(torch.from_numpy(index.astype(np.int64)).to(self.device), len(self.classes_))
+        if is_elsewhere(X):
+            X = validated_rows(self, X)
+            y = validated_column(y, len(X))
+        else:
+            X, y = validated(self, X, y, dtype=PRECISIONS)
+        self.classes_, index, labels = numbered_classes(y)
+        groups = Groups.from_index(torch.from_numpy(index).to(self.device), len(self.classes_))
         self._check_parameters(X, groups)
         random = check_random_state(self.random_state)
 
         kernels, freedom = self._kernels(X, random)
         n_landmarks = self._n_landmarks(len(X))
+        judged = groups
         if n_landmarks is None:
+            X = np.asarray(X)
             searched = drawn_rows(len(X), choice.SEARCH_ROWS, random)
             wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
             kernel, ridge = self._choose(X, kernels, groups, searched, wanted, freedom, random)
             found = self._fit_exact(X, kernel, groups, ridge, wanted)
         else:
-            searched = np.arange(len(X))
-            kernel, ridge, found = self._fit_landmarks(X, kernels, groups, n_landmarks, freedom, random)
+            kernel, ridge, found, judged = self._fit_landmarks(X, labels, kernels, groups, n_landmarks, freedom, random)
+            searched = np.arange(len(judged.of_row))
 
         self.kernel_, self.ridge_ = kernel, ridge
         self.ratios_ = found.ratios.cpu().numpy()
-        self.variance_ratios_ = variance_ratios(found.values, groups).cpu().numpy()
-        self._fit_classes(found, groups, searched)
+        self.variance_ratios_ = variance_ratios(found.values, judged).cpu().numpy()
+        self._fit_classes(found, groups, judged, searched)
         return self
 
     def _fit_exact(
@@ -245,13 +259,15 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
 
     def _fit_landmarks(
         self,
-        X: np.ndarray,
+        X: Any,
+        labels: Any,
         kernels: list[Kernel | None],
         groups: Groups,
         n_landmarks: int,
         freedom: Freedom,
         random: np.random.RandomState,
-    ) -> tuple[Kernel, float, Discriminants]:
+    ) -> tuple[Kernel, float, Discriminants, Groups]:
+        """Return kernel, ridge and discriminants, and the classes of the rows that these have values for."""
         if kernels[0] is None:
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
         kernel = kernels[0]
@@ -277,11 +293,14 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             options = (self.regularizer, self.center, memory, random)
             kernel = choose_with_landmarks(kernel, X, Z, groups, wanted, *options)
         rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
-        basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer(self.regularizer))
+        basis = landmark_basis(*rows.sums(groups, labels), groups.counts, rows.regularizer(self.regularizer))
         ridges = [freedom.ridge] if freedom.ridge is not None else candidate_ridges(kernel, Z, self.regularizer)
         ridges = ridges_that_keep(basis, groups, ridges, wanted)
-        tried = rows.discriminants(basis, groups, ridges, wanted)
-        losses = [left_out_log_loss(found, groups) for found in tried] if len(tried) > 1 else [0.0]
+        some = drawn_with_classes(groups.of_row.cpu().numpy(), len(groups.counts), MOST_JUDGED, random)
+        judged = groups if len(some) == len(X) else Groups.from_index(groups.of_row[some], len(groups.counts))
+        seen = rows if isinstance(X, np.ndarray) and judged is groups else rows.of(X[some])
+        tried = seen.discriminants(basis, judged, ridges, wanted)
+        losses = [left_out_log_loss(found, judged) for found in tried] if len(tried) > 1 else [0.0]
         best = int(np.argmin(losses))
         found, ridge = tried[best], ridges[best]
         alpha = found.alpha
@@ -289,7 +308,8 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         bias = -(basis.mean @ alpha) if self.center else torch.zeros_like(found.ratios)
         offset = 0.0 if self.center else basis.mean @ alpha
         self._keep(rows.landmarks, coefficients, bias, X.dtype)
-        return kernel, ridge, found._replace(values=found.values + offset, left_out=found.left_out + offset)
+        found = found._replace(values=found.values + offset, left_out=found.left_out + offset)
+        return kernel, ridge, found, judged
 
     def _keep(self, basis: np.ndarray | None, coefficients: Tensor, bias: Tensor, dtype: Any) -> None:
         if coefficients.shape[1] == 0:
@@ -309,9 +329,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
         self.bias_ = bias.cpu().numpy().astype(dtype)
 
-    def _fit_classes(self, found: Discriminants, groups: Groups, searched: np.ndarray) -> None:
-        """Describe each class by a Gaussian in the discriminant space, from leave-one-out values."""
-        of_row = groups.of_row.cpu().numpy()
+    def _fit_classes(self, found: Discriminants, groups: Groups, judged: Groups, searched: np.ndarray) -> None:
+        """Describe each class by a Gaussian in the discriminant space, from leave-one-out values of the judged rows."""
+        of_row = judged.of_row.cpu().numpy()
         counts = groups.counts.cpu().numpy()
         if (counts == 1).any():
             warn_user(
@@ -321,12 +341,14 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             )
         weights = np.ones(len(counts))
         if self.class_weight is not None:
-            weights = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[of_row])
+            weights = compute_class_weight(
+                self.class_weight, classes=self.classes_, y=self.classes_[groups.of_row.cpu().numpy()]
+            )
         given = (counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)) * weights
         # Bandwidth and ridge have been fitted to the rows of the search, so that others judge, where they are enough.
         others = np.setdiff1d(np.arange(len(of_row)), searched)
         judges = others if len(others) >= len(searched) else np.arange(len(of_row))
-        values = left_out_or_own(found, groups).cpu().numpy()
+        values = left_out_or_own(found, judged).cpu().numpy()
         classes = gaussian_classes(values, of_row, given / given.sum(), weights, judges)
         self.centroids_, self.covariance_ = classes.centroids, classes.covariance
         self.priors_, self.temperature_ = classes.priors, classes.temperature
@@ -406,6 +428,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
         """Return the components' values, of shape (n, n_components): (11), or (14) if centred.
 
@@ -424,21 +447,25 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         squares = squared_class_distances(values, self.centroids_, self.covariance_)
         return log_joint(squares, self.priors_, self.temperature_)
 
+    @wherever_rows_are
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
         joint = self._log_joint(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
+    @wherever_rows_are
     @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`."""
         joint = self._log_joint(X)
         return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
 
+    @wherever_rows_are
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class, of shape (n, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
+    @wherever_rows_are
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""
         joint = self._log_joint(X)

@@ -1,13 +1,13 @@
 """Passes over the rows for discriminants of landmark functions: sums, values for each ridge; K_nm is never whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import as_tensor, walk
+from mercer.blocks import as_tensor, rows_per_block
 from mercer.discriminant.directions import (
     Discriminants,
     Groups,
@@ -19,6 +19,7 @@ from mercer.discriminant.directions import (
 )
 from mercer.kernels import Kernel
 from mercer.kernels.base import TEMPORARIES, block_numbers
+from mercer.rows import map_over_rows, sum_over_rows
 
 
 class LandmarkRows:
@@ -26,7 +27,7 @@ class LandmarkRows:
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or Rows of shape (n, d)
     landmarks : ndarray of shape (m, d)
     kernel : Kernel
     center : bool
@@ -35,15 +36,19 @@ class LandmarkRows:
     """
 
     def __init__(
-        self, X: np.ndarray, landmarks: np.ndarray, kernel: Kernel, center: bool, working_memory: float, device: Any
+        self, X: Any, landmarks: np.ndarray, kernel: Kernel, center: bool, working_memory: float, device: Any
     ) -> None:
         self.X = X
         self.landmarks = landmarks
         self.kernel = kernel
         self.center = center
         # (m, m) matrices are held anyway; blocks of about m rows make the products with them efficient.
-        self.working_memory = max(working_memory, len(landmarks) ** 2 * X.itemsize * (TEMPORARIES + 2) / 2**20)
+        self.working_memory = max(working_memory, len(landmarks) ** 2 * X.dtype.itemsize * (TEMPORARIES + 2) / 2**20)
         self.device = device
+
+    def of(self, X: np.ndarray) -> "LandmarkRows":
+        """Return the same for other rows."""
+        return LandmarkRows(X, self.landmarks, self.kernel, self.center, self.working_memory, self.device)
 
     def regularizer(self, name: str) -> Tensor | None:
         """Return R: None for the identity; K_mm, double-centred if the rows are, for the RKHS norm."""
@@ -52,35 +57,31 @@ class LandmarkRows:
         K_mm = self.kernel.matrix(as_tensor(self.landmarks, dtype=torch.float64, device=self.device))
         return double_centred(K_mm) if self.center else K_mm
 
-    def blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield slices of rows and their k, in the precision of X."""
-        dtype = as_tensor(self.X[:0]).dtype
-        z = as_tensor(self.landmarks, dtype=dtype, device=self.device)
-        prepared = self.kernel.prepare(z)
-        bytes_per_row = (block_numbers(*z.shape) + 2 * len(z)) * z.element_size()
-        for rows, (x,) in walk(
-            [self.X], bytes_per_row=bytes_per_row, working_memory=self.working_memory, dtype=dtype, device=self.device
-        ):
-            k = self.kernel.values(self.kernel.prepare(x, beside=prepared), prepared)
-            yield rows, k - k.mean(dim=1, keepdim=True) if self.center else k
+    def sums(self, groups: Groups, labels: Any = None) -> tuple[Tensor, Tensor]:
+        """Return sum_i k_i k_i^T of shape (m, m) and the sum of k_i in each class, of shape (c, m).
 
-    def sums(self, groups: Groups) -> tuple[Tensor, Tensor]:
-        """Return sum_i k_i k_i^T of shape (m, m) and the sum of k_i in each class, of shape (c, m)."""
-        m = len(self.landmarks)
-        total = torch.zeros((m, m), dtype=torch.float64, device=self.device)
-        sums = torch.zeros((len(groups.counts), m), dtype=torch.float64, device=self.device)
-        for rows, k in self.blocks():
-            total += k.T @ k
-            sums.index_add_(0, groups.of_row[rows], k.to(torch.float64))
+        `labels` are the classes of the rows where these come beside the rows, from files or workers; those of `groups`
+        by default.
+        """
+        z = self._z()
+        total, sums = sum_over_rows(
+            class_sums,
+            (self.kernel, z, self.center, len(groups.counts)),
+            self.X,
+            groups.of_row if labels is None else labels,
+            rows_a_block=self._rows_a_block(z),
+            dtype=z.dtype,
+            device=self.device,
+        )
         return total, sums
 
-    def coordinates(self, basis: LandmarkBasis) -> Iterator[tuple[slice, Tensor]]:
-        """Yield slices of rows and their coordinates V^T (k - mean), of shape (rows, r)."""
-        V = mean = None
-        for rows, k in self.blocks():
-            if V is None or mean is None:
-                V, mean = basis.V.to(k.dtype), basis.mean.to(k.dtype)
-            yield rows, (k - mean) @ V
+    def _z(self) -> Tensor:
+        """Return the landmarks in the precision of the rows."""
+        return as_tensor(self.landmarks, dtype=as_tensor(self.X[:0]).dtype, device=self.device)
+
+    def _rows_a_block(self, z: Tensor) -> int:
+        bytes_per_row = (block_numbers(*z.shape) + 2 * len(z)) * z.element_size()
+        return rows_per_block(self.X.shape[0], bytes_per_row, self.working_memory)
 
     def discriminants(
         self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float], n_components: int
@@ -89,7 +90,6 @@ class LandmarkRows:
 
         In the basis the smoother is H = F diag(1 / (spread + ridge)) F^T with the rows' coordinates F.
         """
-        n = len(self.X)
         solved = [landmark_discriminants(basis, groups.counts, ridge, n_components) for ridge in ridges]
         widths = [beta.shape[1] for beta, _ in solved]
         betas = torch.cat([beta for beta, _ in solved], dim=1)
@@ -99,13 +99,56 @@ class LandmarkRows:
             for r, (_, mu) in zip(ridges, solved, strict=True)
         ]
         inverses = 1.0 / (basis.spread[:, None] + torch.cat(at))
-        U = torch.empty((n, betas.shape[1]), dtype=torch.float64, device=self.device)
-        leverages = torch.empty((n, inverses.shape[1]), dtype=torch.float64, device=self.device)
-        for rows, F in self.coordinates(basis):
-            U[rows] = (F @ betas.to(F.dtype)).to(torch.float64)
-            leverages[rows] = (F.square_() @ inverses.to(F.dtype)).to(torch.float64)
+        z = self._z()
+        found = map_over_rows(
+            values_and_leverages,
+            (self.kernel, z, self.center, basis.V.to(z), basis.mean.to(z), betas.to(z), inverses.to(z)),
+            self.X,
+            rows_a_block=self._rows_a_block(z),
+            dtype=z.dtype,
+            device=self.device,
+        )
+        U, leverages = (torch.from_numpy(part).to(self.device) for part in found)
         values, seen = U.split(widths, dim=1), leverages.split([width + 1 for width in widths], dim=1)
         return [
             Discriminants(basis.V @ beta, u, mu, left_out_values(u, mu, groups, h[:, 0], h[:, 1:], intercept=True))
             for (beta, mu), u, h in zip(solved, values, seen, strict=True)
         ]
+
+
+def landmark_values(kernel: Kernel, z: Tensor, center: bool) -> Callable[[Tensor], Tensor]:
+    """Return rows -> their k, centred over the landmarks if asked."""
+    prepared = kernel.prepare(z)
+
+    def values(x: Tensor) -> Tensor:
+        k = kernel.values(kernel.prepare(x, beside=prepared), prepared)
+        return k - k.mean(dim=1, keepdim=True) if center else k
+
+    return values
+
+
+def class_sums(
+    kernel: Kernel, z: Tensor, center: bool, n_classes: int
+) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Return (rows, their classes) -> sum_i k_i k_i^T and the sum of k_i in each class."""
+    values = landmark_values(kernel, z, center)
+
+    def sums(x: Tensor, of_row: Tensor) -> tuple[Tensor, Tensor]:
+        k = values(x)
+        by_class = torch.zeros((n_classes, len(z)), dtype=torch.float64, device=z.device)
+        return k.T @ k, by_class.index_add_(0, of_row, k.to(torch.float64))
+
+    return sums
+
+
+def values_and_leverages(
+    kernel: Kernel, z: Tensor, center: bool, V: Tensor, mean: Tensor, betas: Tensor, inverses: Tensor
+) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Return rows -> F beta and F^2 inverses, with their coordinates F = (k - mean) V."""
+    values = landmark_values(kernel, z, center)
+
+    def of_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+        F = (values(x) - mean) @ V
+        return (F @ betas).to(torch.float64), (F.square_() @ inverses).to(torch.float64)
+
+    return of_rows

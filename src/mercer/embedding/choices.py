@@ -88,7 +88,7 @@ def choose_kernel(
     choices = []
     for kernel in kernels:
         tried = centers._replace(kernel=kernel)
-        halves = halves_of(tried, add_views(no_rows(tried), tried, source.chunks(tried.like), seed), bias)
+        halves = halves_of(tried, add_views(no_rows(tried), tried, source, seed), bias)
         width = min(n_components, halves.B.shape[1])
         choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))
     losses = [choice.loss for choice in choices]

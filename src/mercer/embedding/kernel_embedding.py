@@ -15,11 +15,13 @@ from mercer.embedding.centers import Centers
 from mercer.embedding.exact import Exact
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
+from mercer.embedding.objectives import CLOSED_FORMS
 from mercer.embedding.parameters import check_parameters, reconstructs, solver_of
 from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.landmarks.features import landmark_influence
+from mercer.rows import is_elsewhere, wherever_rows_are
 from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
 
@@ -245,15 +247,22 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             seen = sum(fold.n_rows for fold in before)
             drawn = DrawnViews(check_samples(self, X), self.augmented_, self.n_views, self.seed_, seen)
             begun = Beginning(self.seed_, self.augmented_, drawn, self._centers(), self.landmark_indices_, [])
-        folds = add_views(before, begun.centers, begun.source.chunks(begun.centers.like), begun.seed)
+        folds = add_views(before, begun.centers, begun.source, begun.seed)
         self._solve(begun, folds, are_given=False)
         self.moments_ = folds
         return self
 
     def _learn(self, X: np.ndarray, given: GivenViews | None = None) -> "KernelEmbedding":
         """Choose landmarks and kernel, sum over rows, and minimize the loss (krepes, section 3)."""
+        if is_elsewhere(X) and not isinstance(solver_of(self), Exact):
+            raise invalid_parameter(
+                "loss",
+                self.loss,
+                f"one of {', '.join(CLOSED_FORMS)} where rows are in files or with Dask",
+                "Others are trained by batches of rows that are drawn from all of them.",
+            )
         begun = begin(self, X, given)
-        folds = add_views(no_rows(begun.centers), begun.centers, begun.source.chunks(begun.centers.like), begun.seed)
+        folds = add_views(no_rows(begun.centers), begun.centers, begun.source, begun.seed)
         self._solve(begun, folds, are_given=given is not None)
         if hasattr(self, "moments_"):
             del self.moments_
@@ -300,6 +309,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
         """Return the embedding of each row, of shape (n, h).
 

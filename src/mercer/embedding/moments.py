@@ -1,7 +1,6 @@
 """What the closed forms need of the data: sums over rows of products of kernel values between views."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mercer.embedding.centers import Centers
-from mercer.linalg import in_parallel
+from mercer.rows import RowNumbers, sum_over_rows
+from mercer.views.sources import ViewSource
 
 Views = Sequence[Tensor]
 """The p views of the same rows, each of shape (n, d)."""
@@ -81,33 +81,49 @@ def no_moments(landmarks: Tensor) -> Moments:
     return Moments(0, zeros[0].clone(), zeros, zeros.clone(), zeros[0, 0].clone())
 
 
-def add_views(folds: Sequence[Moments], centers: Centers, chunks: Iterable[Views], seed: int) -> list[Moments]:
-    """Return the moments of each fold with those of chunks of rows added.
+def add_views(
+    folds: Sequence[Moments], centers: Centers, source: ViewSource, seed: int, rows_a_block: int | None = None
+) -> list[Moments]:
+    """Return the moments of each fold with those of the views of all rows of a source added.
 
-    The rows of a chunk are shuffled, by the seed, and dealt to the folds in turn. In their own order they may alternate
+    The rows of a block are shuffled, by the seed, and dealt to the folds in turn. In their own order they may alternate
     between two sources, as the writers of MNIST do: folds would then differ by more than chance.
 
     O(n p m (d + m)) time: per view one kernel matrix and one product, and one product more for all pairs, since with
-    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a chunk,
+    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a block,
     a thread.
     """
-    folds, n_folds, like = list(folds), len(folds), centers.like
+    like, seen = centers.like, sum(fold.n_rows for fold in folds)
+    sums = sum_over_rows(
+        moments_of_views,
+        (centers, source.without_rows(), len(folds), seed),
+        RowNumbers(source.n_rows, seen),
+        *source.held,
+        rows_a_block=rows_a_block or source.rows_a_draw,
+        dtype=like.dtype,
+        device=like.device,
+        # Blocks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest,
+        # and beside a busy process that is most of the time.
+        n_threads=torch.get_num_threads() if like.device.type == "cpu" else 1,
+    )
+    width = len(Moments._fields)
+    found = [Moments(int(sums[i]), *sums[i + 1 : i + width]) for i in range(0, len(sums), width)]
+    return [fold.plus(part) for fold, part in zip(folds, found, strict=True)]
+
+
+def moments_of_views(
+    centers: Centers, source: ViewSource, n_folds: int, seed: int
+) -> Callable[..., tuple[Tensor, ...]]:
+    """Return (numbers of rows, rows or their views) -> the moments of the rows of each fold, one after another."""
     prepared = [centers.kernel.prepare(Z) for Z in centers.sets]
-    # Chunks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest, and
-    # beside a busy process that is most of the time.
-    workers = torch.get_num_threads() if like.device.type == "cpu" else 1
-    place = sum(fold.n_rows for fold in folds)
-    for group in grouped(chunks, workers):
-        places = np.cumsum([place, *(len(views[0]) for views in group)])
-        place = int(places[-1])
-        tasks = [
-            (centers, prepared, views, n_folds, shuffled(len(views[0]), seed, before))
-            for views, before in zip(group, places.tolist(), strict=False)
-        ]
-        summed = in_parallel(lambda task: chunk_moments(*task), tasks, workers)
-        for parts in summed:
-            folds = [fold.plus(part) for fold, part in zip(folds, parts, strict=True)]
-    return folds
+
+    def moments(numbers: Tensor, *held: Tensor) -> tuple[Tensor, ...]:
+        place = int(numbers[0])
+        views = source.views_of(held, place, centers.like)
+        folds = chunk_moments(centers, prepared, views, n_folds, shuffled(len(numbers), seed, place))
+        return tuple(torch.as_tensor(part) for fold in folds for part in fold)
+
+    return moments
 
 
 def chunk_moments(
@@ -136,13 +152,6 @@ def chunk_moments(
         diagonal = diagonals[i::n_folds].sum() / p
         found.append(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
     return found
-
-
-def grouped(chunks: Iterable[Views], size: int) -> Iterator[list[Views]]:
-    """Yield chunks by so many at a time."""
-    waiting = iter(chunks)
-    while group := list(islice(waiting, size)):
-        yield group
 
 
 def shuffled(n: int, seed: int, place: int) -> Tensor:

@@ -8,12 +8,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import PRECISIONS, check_count, refuse_sparse, validated
+from mercer.checks import check_count, refuse_sparse
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, Precomputed, check_kernel
 from mercer.landmarks import KERNEL_METHODS
 from mercer.landmarks.features import principal_coefficients
+from mercer.rows import validated_rows, wherever_rows_are
 
 
 class Nystrom(LandmarkMap):
@@ -107,7 +108,7 @@ class Nystrom(LandmarkMap):
         self
         """
         refuse_sparse(self, X)
-        X = validated(self, X, dtype=PRECISIONS)
+        X = validated_rows(self, X)
         self._check_parameters(X)
         random = check_random_state(self.random_state)
         kernel = self._asked_kernel(X)
@@ -138,6 +139,7 @@ class Nystrom(LandmarkMap):
         self.coefficients_ = coefficients.cpu().numpy().astype(X.dtype)
         return self
 
+    @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
         """Return the features of each row, of shape (n, h).
 

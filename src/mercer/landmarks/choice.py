@@ -1,5 +1,6 @@
 """Landmarks: the few rows that stand for all, drawn uniformly, by k-means++ or by ridge leverage scores."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import torch
 from sklearn.utils import check_random_state
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, as_tensor, walk
+from mercer.blocks import WORKING_MEMORY, as_tensor, rows_per_block
 from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
@@ -19,6 +20,7 @@ from mercer.landmarks.leverage import (
     ridge_of_dimension,
 )
 from mercer.mahalanobis import Mahalanobis
+from mercer.rows import map_over_rows
 
 # Those whose chances depend on the kernel.
 KERNEL_METHODS = ("leverage", "leverage_hutchinson")
@@ -191,10 +193,20 @@ def _rows(X: Any, indices: np.ndarray) -> Tensor:
 
 def _lower_to_nearest(nearest: np.ndarray, X: Any, centres: Tensor, metric: Mahalanobis, working_memory: float) -> None:
     """Lower each row's squared distance to its nearest centre, in place, by the new centres; 0 for equal rows."""
-    prepared = metric.prepare(centres)
     bytes_per_row = (3 * len(centres) + 3 * X.shape[1]) * centres.element_size()
-    for rows, (x,) in walk(
-        [X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=centres.dtype, device=centres.device
-    ):
-        r2 = metric.squared_distances(metric.prepare(x, beside=prepared), prepared).amin(dim=1)
-        np.minimum(nearest[rows], r2.cpu().numpy(), out=nearest[rows])
+    rows_a_block = rows_per_block(X.shape[0], bytes_per_row, working_memory)
+    (r2,) = map_over_rows(
+        distances_to_nearest,
+        (centres, metric),
+        X,
+        rows_a_block=rows_a_block,
+        dtype=centres.dtype,
+        device=centres.device,
+    )
+    np.minimum(nearest, r2, out=nearest)
+
+
+def distances_to_nearest(centres: Tensor, metric: Mahalanobis) -> Callable[[Tensor], tuple[Tensor]]:
+    """Return rows -> the squared distance of each to the nearest centre."""
+    prepared = metric.prepare(centres)
+    return lambda x: (metric.squared_distances(metric.prepare(x, beside=prepared), prepared).amin(dim=1),)

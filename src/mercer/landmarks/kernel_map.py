@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.blocks import as_tensor
+from mercer.blocks import Rows, as_tensor
 from mercer.checks import PRECISIONS, finite_answers, validated
 from mercer.exceptions import invalid_parameter
 from mercer.landmarks.features import landmark_features
@@ -51,6 +51,8 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         """
         if not self._is_precomputed():
             return
+        if isinstance(X, Rows):
+            raise invalid_parameter("kernel", self.kernel, "a kernel of rows, where these are in files or with Dask")
         if self.bandwidth not in (None, "auto"):
             raise invalid_parameter("bandwidth", self.bandwidth, "None or 'auto' if kernel='precomputed'")
         if X.shape[0] < X.shape[1] or (X.shape[0] > X.shape[1] and not of_landmarks):

@@ -9,16 +9,15 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
-    PRECISIONS,
     all_or_nothing,
     check_choice,
     check_count,
     check_flag,
     check_number,
     refuse_sparse,
-    validated,
 )
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
+from mercer.tabular_models.all_rows import some_rows
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds
 from mercer.tabular_models.distribution import learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
@@ -209,19 +208,22 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         self
         """
         refuse_sparse(self, X)
-        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         self._check_parameters()
         deadline = Deadline(self._seconds_of_a_fit())
+        X, y, weights = some.X, some.y, some.weights
         targets = y.reshape(len(y), -1).astype(np.float64)
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = np.ones(len(y)) if weights is None else _check_sample_weight(weights, X, dtype=np.float64)
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
         bent = forward_of(warps, targets)
         table, rows = self._table(X, bent, without_outliers(bent, weights, targets))
         given = None if self.noise == "auto" else self.noise / self.output_scale
-        learned = self._learn(table, ProcessFitter(self.noise_floor, self.criterion == "evidence"), given, deadline)
+        fitter = ProcessFitter(self.noise_floor, self.criterion == "evidence")
+        summed = some.of_numbers(warps, table.center, self.shared_noise)
+        learned = self._learn(table, fitter, given, deadline, summed)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
-        self._publish(learned, table, rows)
+        self._publish(learned, table, rows, some.index)
         self._single = y.ndim == 1
         self.target_warps_ = warps
         self._publish_distribution(learned, table)
@@ -229,7 +231,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         self.output_scale_ = self._like_y(leader.output_scales)
         self.noise_ = self._like_y(leader.ridge * leader.output_scales)
         self._warn_about_bounds(learned.fits[0])
-        self._publish_folds(X, y, sample_weight)
+        self._publish_folds(X, y, some.weights)
         return self
 
     def _seconds_of_a_fit(self) -> float | None:

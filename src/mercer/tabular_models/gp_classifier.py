@@ -8,6 +8,7 @@ import torch
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import all_or_nothing, answers_without_nan, check_number, finite_answers
+from mercer.rows import wherever_rows_are
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
     FIRST_SCALE,
@@ -111,6 +112,7 @@ class GPClassifier(TableClassifier):
     machines_: list[LatentMachine]  # type: ignore[assignment]
     # Latent functions are found by another likelihood than the trend is.
     _follows_trends = False
+    _sums_over_all_rows = False
 
     # What the search asks of a table model and a classifier has no choice in.
     shared_noise = 0.0
@@ -182,17 +184,20 @@ class GPClassifier(TableClassifier):
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
+    @wherever_rows_are
     @finite_answers
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
         X = self._validated(X)
         return average_probabilities(self.machines_, X, self.working_memory, self.device)
 
+    @wherever_rows_are
     @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
         return np.log(np.maximum(self.predict_proba(X), SMALLEST_PROBABILITY))
 
+    @wherever_rows_are
     @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log probabilities of the classes; of two classes the second's over the first's, of shape (n,)."""

@@ -6,10 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, sum_over_blocks
+from mercer.blocks import WORKING_MEMORY, rows_per_block
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.linalg import Solution, cholesky, conjugate_gradients
+from mercer.rows import sum_over_rows
 from mercer.tabular_models.landmark_ridge import landmark_view
 
 # Of the residual: far below what the noise of targets leaves of them. Rough kernels take some twenty steps to it,
@@ -62,19 +63,14 @@ def many_landmarks(
     """
     m, dtype, device = len(landmarks), landmarks.dtype, landmarks.device
     mass = torch.ones(len(y), dtype=dtype, device=device) if weights is None else weights
-    seen = landmark_view(kernel, landmarks, warp)
     bytes_per_row = block_numbers(*landmarks.shape) * landmarks.element_size()
+    rows_a_block = rows_per_block(X.shape[0], bytes_per_row, working_memory)
 
-    def back(values: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
-        """Return K_mn W V, with the rows of V that belong to a block of K_nm and of y as `values` gives them."""
-
-        def term(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor]:
-            _, K = seen(rows)
-            # Blocks are summed in float64, as in `landmark_sums`.
-            return ((K.T @ (w[:, None] * values(K, target))).to(torch.float64),)
-
-        (total,) = sum_over_blocks(
-            term, X, y, mass, bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
+    def back(A: Tensor | None) -> Tensor:
+        """Return K_mn W V, V = K_nm A or the targets."""
+        values = kernel, landmarks, warp, A
+        (total,) = sum_over_rows(
+            back_products, values, X, y, mass, rows_a_block=rows_a_block, dtype=dtype, device=device
         )
         return total
 
@@ -82,17 +78,36 @@ def many_landmarks(
     K_mm.diagonal().add_(JITTER * torch.finfo(dtype).eps * m * float(K_mm.diagonal().mean()))
     L = cholesky(K_mm, warn=False).lower
     del K_mm
-    P = (float(mass.sum()) / m) * (L.T @ L)
+    (total_mass,) = sum_over_rows(total, (), mass, rows_a_block=rows_a_block, dtype=dtype, device=device)
+    P = (float(total_mass) / m) * (L.T @ L)
     P.diagonal().add_(ridge)
     preconditioner = cholesky(P, warn=False)
     del P
 
     def multiply(V: Tensor) -> Tensor:
         A = torch.linalg.solve_triangular(L.T, V, upper=True).to(dtype)
-        return torch.linalg.solve_triangular(L, back(lambda K, _: K @ A), upper=False) + ridge * V
+        return torch.linalg.solve_triangular(L, back(A), upper=False) + ridge * V
 
-    B = torch.linalg.solve_triangular(L, back(lambda _, target: target), upper=False)
+    B = torch.linalg.solve_triangular(L, back(None), upper=False)
     solution = conjugate_gradients(
         multiply, B, precondition=preconditioner.solve, tolerance=tolerance, max_steps=max_steps, warn=False
     )
     return solution._replace(x=torch.linalg.solve_triangular(L.T, solution.x, upper=True))
+
+
+def total() -> Callable[[Tensor], tuple[Tensor]]:
+    """Return weights -> their sum."""
+    return lambda w: (w.sum(),)
+
+
+def back_products(
+    kernel: Kernel, landmarks: Tensor, warp: Callable[[Any], Any] | None, A: Tensor | None
+) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor]]:
+    """Return (rows, targets, weights) -> K^T W V of their kernel values K, V = K A, or the targets without A."""
+    seen = landmark_view(kernel, landmarks, warp)
+
+    def terms(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor]:
+        _, K = seen(rows)
+        return (K.T @ (w[:, None] * (target if A is None else K @ A)),)
+
+    return terms

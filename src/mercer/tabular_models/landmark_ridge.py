@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, sum_over_blocks
+from mercer.blocks import WORKING_MEMORY, rows_per_block
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features, principal_coefficients
 from mercer.linalg import RidgeSolution, cholesky
+from mercer.rows import sum_over_rows
 from mercer.tabular_models.evidence import EvidenceTerms
 
 
@@ -118,23 +119,35 @@ def landmark_sums(
     K_mm = kernel.matrix(landmarks, working_memory=working_memory)
     T = principal_coefficients(K_mm.to(torch.float64), precision=dtype).to(dtype)
     mass = torch.ones(len(y), dtype=dtype, device=device) if weights is None else weights
+    bytes_per_row = (block_numbers(*landmarks.shape) + 2 * T.shape[1]) * landmarks.element_size()
+    S, b, squares, diagonal = sum_over_rows(
+        ridge_terms,
+        (kernel, landmarks, T, warp),
+        X,
+        y,
+        mass,
+        rows_a_block=rows_per_block(X.shape[0], bytes_per_row, working_memory),
+        dtype=dtype,
+        device=device,
+    )
+    eigenvalues, V = torch.linalg.eigh((S + S.T) / 2)
+    return LandmarkSums(T.to(torch.float64), eigenvalues.clamp(min=0.0), V, V.T @ b, squares, float(diagonal), len(y))
+
+
+def ridge_terms(
+    kernel: Kernel, landmarks: Tensor, T: Tensor, warp: Callable[[Any], Any] | None
+) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]:
+    """Return (rows, targets, weights) -> Phi^T W Phi, Phi^T W y, y^T W y and the sum of W k(x, x), Phi = K T."""
     seen, reuse = landmark_view(kernel, landmarks, warp), Reused()
 
-    def sums(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
+    def terms(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
         x, K = seen(rows)
         Phi = torch.mm(K, T, out=reuse(K, len(K), T.shape[1]))
         weighted = Phi * w[:, None]
         diagonal = w @ kernel.prepared_diagonal(x)
-        # Blocks are summed in float64: n terms of float32 would lose the small eigenvalues.
-        products = ((weighted.T @ Phi), weighted.T @ target, (target.square() * w[:, None]).sum(dim=0), diagonal)
-        return tuple(product.to(torch.float64) for product in products)
+        return weighted.T @ Phi, weighted.T @ target, (target.square() * w[:, None]).sum(dim=0), diagonal
 
-    bytes_per_row = (block_numbers(*landmarks.shape) + 2 * T.shape[1]) * landmarks.element_size()
-    S, b, squares, diagonal = sum_over_blocks(
-        sums, X, y, mass, bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
-    )
-    eigenvalues, V = torch.linalg.eigh((S + S.T) / 2)
-    return LandmarkSums(T.to(torch.float64), eigenvalues.clamp(min=0.0), V, V.T @ b, squares, float(diagonal), len(y))
+    return terms
 
 
 def bound_terms(sums: LandmarkSums, ridge: float) -> EvidenceTerms:

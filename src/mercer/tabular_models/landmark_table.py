@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel
 from mercer.landmarks import choose_landmarks
+from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import Fitter, LeftOut
 from mercer.tabular_models.landmark_gradients import many_landmarks
@@ -38,6 +39,8 @@ class Landmarks(NamedTuple):
     working_memory : float
     n_judged : int
         At most so many rows are left out in turn, by whose predictions a ridge is chosen.
+    rows : Summed or None
+        The rows that sums go over, where they are more than the table has.
     """
 
     n_landmarks: int
@@ -45,6 +48,11 @@ class Landmarks(NamedTuple):
     seed: int
     working_memory: float
     n_judged: int = MOST_SAMPLED
+    rows: Summed | None = None
+
+    def summed(self, table: Table) -> Summed:
+        """Return the rows that sums go over: those of the table unless there are more."""
+        return Summed(table.X, table.y, table.weights) if self.rows is None else self.rows
 
 
 class LandmarkFit(NamedTuple):
@@ -92,12 +100,13 @@ def landmark_machine(
     is_summed = fitter.needs_variances or landmarks.n_landmarks <= MOST_SUMMED
     few = landmarks if is_summed else landmarks._replace(n_landmarks=SUMMED_OF_MANY)
     index, Z = drawn_landmarks(kernel, warp, table, pool, few, random)
+    X, y, weights = landmarks.summed(table)
     sums = landmark_sums(
         kernel,
-        table.X,
+        X,
         Z,
-        table.y,
-        table.weights,
+        y,
+        weights,
         warp=columns.transform,
         working_memory=landmarks.working_memory,
     )
@@ -169,13 +178,14 @@ def by_conjugate_gradients(
 ) -> tuple[np.ndarray, Tensor | None]:
     """Return many landmarks and their coefficients, None where these did not converge."""
     index, Z = drawn_landmarks(kernel, warp, table, pool, landmarks, random)
+    X, y, weights = landmarks.summed(table)
     solution = many_landmarks(
         kernel,
-        table.X,
+        X,
         Z,
-        table.y,
+        y,
         ridge,
-        table.weights,
+        weights,
         warp=table.columns(warp).transform,
         working_memory=landmarks.working_memory,
     )

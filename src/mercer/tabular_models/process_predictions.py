@@ -7,6 +7,7 @@ from sklearn.utils import check_array, check_random_state
 
 from mercer.checks import answers_without_nan, check_choice, check_count, check_probability, finite_answers
 from mercer.exceptions import invalid_parameter
+from mercer.rows import wherever_rows_are
 from mercer.tabular_models.cv_plus import FoldScores, cv_plus_interval
 from mercer.tabular_models.distribution import Distribution
 from mercer.tabular_models.mixture import covariance_of, draw, function_variance, means_of, predictive_of
@@ -33,6 +34,7 @@ class ProcessPredictions(TableModel):
     fold_scores_: FoldScores | None
     _single: bool
 
+    @wherever_rows_are
     @finite_answers
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Predict the mean, and the uncertainty of an observation: noise included.

@@ -9,14 +9,14 @@ from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
-    PRECISIONS,
     all_or_nothing,
     answers_without_nan,
     check_number,
     finite_answers,
     refuse_sparse,
-    validated,
 )
+from mercer.rows import wherever_rows_are
+from mercer.tabular_models.all_rows import Summed, some_rows
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learned import Learned
@@ -165,9 +165,9 @@ class RecursiveFeatureMachine(TableModel):
         self.working_memory = working_memory
         self.device = device
 
-    def _learn_ridge(self, table: Table, fitter: Fitter) -> Learned:
+    def _learn_ridge(self, table: Table, fitter: Fitter, summed: Summed | None) -> Learned:
         ridge = None if self.ridge == "auto" else float(self.ridge)
-        return self._learn(table, fitter, ridge, Deadline(self.time_limit))
+        return self._learn(table, fitter, ridge, Deadline(self.time_limit), summed)
 
     def _check_parameters(self) -> None:
         self._check_common()
@@ -216,20 +216,23 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         self
         """
         refuse_sparse(self, X)
-        X, y = validated(self, X, y, dtype=PRECISIONS, multi_output=True, y_numeric=True)
+        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         self._check_parameters()
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        X, y, weights = some.X, some.y, some.weights
+        weights = np.ones(len(y)) if weights is None else _check_sample_weight(weights, X, dtype=np.float64)
         targets = y.reshape(len(y), -1).astype(np.float64)
         table, rows = self._table(X, targets, without_outliers(targets, weights))
-        learned = self._learn_ridge(table, RidgeFitter())
+        summed = some.of_numbers(None, table.center, self.shared_noise)
+        learned = self._learn_ridge(table, RidgeFitter(), summed)
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
         spread = np.average(np.mean(targets**2, axis=1), weights=weights)
         error = np.average(np.mean((targets - prediction) ** 2, axis=1), weights=weights)
-        self._publish(learned, table, rows)
+        self._publish(learned, table, rows, some.index)
         self.loo_score_ = float(1.0 - error / spread) if spread > 0 else 0.0
         self._single = y.ndim == 1
         return self
 
+    @wherever_rows_are
     @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of the rows of X, of shape (n,) or (n, c)."""
@@ -326,18 +329,21 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         -------
         self
         """
-        classes, table, rows = self._labelled_table(X, y, sample_weight)
-        learned = self._learn_ridge(table, ClassFitter(table.center))
+        some = self._some_rows(X, y, sample_weight)
+        classes, table, rows = self._table_of_classes(some)
+        summed = some.of_classes(table.center, self.shared_noise)
+        learned = self._learn_ridge(table, ClassFitter(table.center), summed)
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         truth = targets + table.center
         calibration = fit_calibration(outputs, truth, weights, np.log(table.center))
         predicted = calibration.log_probabilities(outputs).argmax(axis=1)
         right = truth[np.arange(len(outputs)), predicted]
-        self._publish(learned, table, rows)
+        self._publish(learned, table, rows, some.index)
         self.classes_, self.calibration_ = classes, calibration
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
 
+    @wherever_rows_are
     @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the logits of the classes, of shape (n, n_classes); of two classes the second's over the first's."""
@@ -346,6 +352,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         logits = calibration.logits(outputs)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
+    @wherever_rows_are
     @answers_without_nan
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""

@@ -7,7 +7,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from mercer.checks import PRECISIONS, distinct_classes, finite_answers, refuse_sparse, validated
+from mercer.checks import distinct_classes, finite_answers, refuse_sparse
+from mercer.rows import wherever_rows_are
+from mercer.tabular_models.all_rows import SomeRows, some_labelled_rows
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
@@ -30,23 +32,33 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
 
     def _labelled_table(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
         """Return what a fit learns from, once input and parameters are checked."""
+        return self._table_of_classes(self._some_rows(X, y, sample_weight))
+
+    def _some_rows(self, X: Any, y: Any, sample_weight: Any) -> SomeRows:
         refuse_sparse(self, X)
-        X, y = validated(self, X, y, dtype=PRECISIONS)
+        return some_labelled_rows(self, X, y, sample_weight)
+
+    def _table_of_classes(self, some: SomeRows) -> LabelledTable:
+        X, y = some.X, some.y
         distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
         check_classification_targets(y)
         self._check_parameters()
-        labels = class_indicators(y, class_weights(X, y, sample_weight, self.class_weight))
+        # The weights of drawn rows have those of their classes in them: a draw has other shares of these.
+        by_class = self.class_weight if some.everything is None else None
+        labels = class_indicators(y, class_weights(X, y, some.weights, by_class))
         return LabelledTable(labels.classes, *self._table(X, labels.indicators, labels.weights))
 
     @abstractmethod
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of the probabilities of the classes, of shape (n, n_classes)."""
 
+    @wherever_rows_are
     @finite_answers
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n, n_classes)."""
         return np.exp(self.predict_log_proba(X))
 
+    @wherever_rows_are
     @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row."""

@@ -20,6 +20,7 @@ from mercer.checks import (
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter, warn_user
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
+from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.grouped_rows import GroupedRows, collapse
 from mercer.tabular_models.importances import shares_of_effects, total_effects
@@ -58,6 +59,8 @@ class TableModel(BaseEstimator):
     device: Any
     machines_: list[Machine]
     trend_: list[Machine]
+    # Whether coefficients on landmarks follow from sums over all rows, so that a table may be a draw of them.
+    _sums_over_all_rows = True
     # Whether a trend on landmarks may be taken from the targets of very many rows.
     _follows_trends = True
 
@@ -111,8 +114,13 @@ class TableModel(BaseEstimator):
         )
         return table, rows
 
-    def _learn(self, table: Table, fitter: Fitter, ridge: float | None, deadline: Deadline) -> Learned:
-        """Search, and fit the chosen machines on all rows; a `ridge` that is given stays."""
+    def _learn(
+        self, table: Table, fitter: Fitter, ridge: float | None, deadline: Deadline, summed: Summed | None = None
+    ) -> Learned:
+        """Search, and fit the chosen machines on all rows; a `ridge` that is given stays.
+
+        `summed` are all rows, where the table is a draw of them.
+        """
         kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
         if self.metric not in ("auto", "identity"):
             check_metric(kernels[0].single_metric())
@@ -129,7 +137,7 @@ class TableModel(BaseEstimator):
         landmarks, exact = None, self.n_landmarks != "auto"
         if self.n_landmarks not in (None, "auto") and self.n_landmarks < len(table):
             seed = int(random.randint(2**31 - 1))
-            landmarks = Landmarks(int(self.n_landmarks), self.landmarks, seed, self.working_memory)
+            landmarks = Landmarks(int(self.n_landmarks), self.landmarks, seed, self.working_memory, rows=summed)
         space = Space(kernels, self.warp, self.metric, self.average, self._follows_trends)
         learned = learn(search, space, table, landmarks, exact, random)
         if not learned.is_complete:
@@ -145,8 +153,11 @@ class TableModel(BaseEstimator):
 
     # ---- after the fit ----------------------------------------------------------------------------------------
 
-    def _publish(self, learned: Learned, table: Table, rows: GroupedRows) -> None:
-        """Set the attributes that say what was learned; those of one kernel are of the machine that counts most."""
+    def _publish(self, learned: Learned, table: Table, rows: GroupedRows, drawn: np.ndarray | None = None) -> None:
+        """Set the attributes that say what was learned; those of one kernel are of the machine that counts most.
+
+        `drawn` are the numbers of the table's rows among all, where it is a draw.
+        """
         machines, index = learned.machines, [fit.row_index for fit in [*learned.trend, *learned.fits]]
         self.machines_, self.history_ = machines, learned.history
         # Nobody asks for the variance of a trend: it is known far better than what is left.
@@ -155,7 +166,7 @@ class TableModel(BaseEstimator):
         first = np.full(len(table), len(group))
         np.minimum.at(first, group[group >= 0], np.flatnonzero(group >= 0))
         used = np.unique(np.concatenate(index))
-        self.row_index_ = first[used]
+        self.row_index_ = first[used] if drawn is None else drawn[first[used]]
         self.machine_rows_ = [np.searchsorted(used, each) for each in index]
         leader = machines[0]
         self.kernel_, self.columns_, self.ridge_ = leader.kernel, leader.columns, leader.ridge

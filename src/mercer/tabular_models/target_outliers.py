@@ -30,6 +30,22 @@ def far_beyond(values: np.ndarray) -> np.ndarray:
     return np.zeros(len(values), dtype=bool)
 
 
+def limits_of(targets: np.ndarray) -> np.ndarray:
+    """Return the middle of each column of targets, and how far from it a target of another row may be, of shape (2, c).
+
+    The rule of `far_beyond` for rows that are not among these: a target that is `ALONE` times as far from the middle as
+    every one here that is no outlier itself.
+    """
+    limits = np.full((2, targets.shape[1]), np.inf)
+    for c, values in enumerate(targets.T):
+        distinct = np.unique(values)
+        middle = np.median(distinct)
+        farthest = np.abs(values[~far_beyond(values)] - middle).max()
+        is_known = len(distinct) >= FEWEST_VALUES and farthest > 0
+        limits[:, c] = middle, ALONE * farthest if is_known else np.inf
+    return limits
+
+
 def without_outliers(targets: np.ndarray, weights: np.ndarray, as_given: np.ndarray | None = None) -> np.ndarray:
     """Return the weights with 0 for rows whose target is far beyond all others, and warn with their numbers.
 

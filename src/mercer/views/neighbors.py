@@ -67,7 +67,7 @@ def squared_distances(kernel: Any, first: Tensor, second: Tensor) -> Tensor:
 def references_of(X: np.ndarray, seed: int) -> np.ndarray:
     """Return a copy of the rows that neighbors are found among, drawn by the seed."""
     if len(X) <= REFERENCES:
-        return X.copy(order="C")
+        return np.array(X[:], order="C")
     return X[np.sort(np.random.default_rng(seed).permutation(len(X))[:REFERENCES])].copy(order="C")
 
 

@@ -1,6 +1,6 @@
 """Samples of any shape as rows, and views of rows that keep the shape of a sample in mind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.checks import PRECISIONS, refuse_sparse, validated
+from mercer.checks import refuse_sparse
 from mercer.exceptions import invalid_parameter
+from mercer.rows import is_elsewhere, sum_over_rows, validated_rows
 from mercer.views import check_view
 from mercer.views.base import Augmentation
 from mercer.views.chain import check_image_shape
@@ -26,28 +27,57 @@ def as_rows(X: Any, shape: tuple[int, ...]) -> Any:
     if len(shape) > 1 and getattr(X, "ndim", 2) > 2:
         if tuple(X.shape[1:]) != shape:
             raise ValueError(f"X has samples of shape {tuple(X.shape[1:])}, and those of the fit had {shape}.")
-        return np.asarray(X).reshape(len(X), -1)
+        return flat(X)
     return X
+
+
+def flat(images: Any) -> Any:
+    """Return images as rows; those of Dask stay with it."""
+    return (images if is_elsewhere(images) else np.asarray(images)).reshape(images.shape[0], prod(images.shape[1:]))
 
 
 def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.ndarray:
     """Return validated flat rows; with `reset`, set the estimator's `sample_shape_` from X and its `image_shape`."""
     if not reset:
         rows = as_rows(X, estimator.sample_shape_)
-        return validated(estimator, rows, dtype=PRECISIONS, reset=False)
+        return validated_rows(estimator, rows, reset=False)
     refuse_sparse(estimator, X)
     own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
     given = estimator.image_shape
     shape = own if given is None else check_image_shape(given)
     if own is not None and shape != own:
         raise invalid_parameter("image_shape", given, f"{own}, the shape of the images, or None")
-    rows = validated(
-        estimator, X if own is None else np.asarray(X).reshape(len(X), -1), dtype=PRECISIONS, ensure_min_samples=2
-    )
+    rows = validated_rows(estimator, X if own is None else flat(X), ensure_min_samples=2)
     if shape is not None and prod(shape) != rows.shape[1]:
         raise invalid_parameter("image_shape", given, f"a shape of {rows.shape[1]} numbers, which the rows have")
     estimator.sample_shape_ = (rows.shape[1],) if shape is None else shape
     return rows
+
+
+def means_and_deviations(X: Any, of_columns: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation of each column, or of all numbers; in two passes over the rows."""
+    if isinstance(X, np.ndarray):
+        axis = 0 if of_columns else None
+        # Sums of a million numbers in float32 are off by as much as a column varies.
+        return X.mean(axis, dtype=np.float64), X.std(axis, dtype=np.float64)
+    n = X.shape[0] if of_columns else prod(X.shape)
+    center = torch.zeros(X.shape[1] if of_columns else 1, dtype=torch.float64)
+    found = []
+    for power in (1, 2):
+        (total,) = sum_over_rows(powers, (center, power, of_columns), X, rows_a_block=ROWS_A_DRAW)
+        found.append(total.numpy() / n)
+        center = torch.from_numpy(found[0])
+    return found[0], np.sqrt(found[1])
+
+
+def powers(center: Tensor, power: int, of_columns: bool) -> Callable[[Tensor], tuple[Tensor]]:
+    """Return rows -> the sum of the powers of what is left of them without the center, by columns or of all numbers."""
+
+    def summed(x: Tensor) -> tuple[Tensor]:
+        terms = (x.to(torch.float64) - center) ** power
+        return (terms.sum(dim=0) if of_columns else terms.sum().reshape(1),)
+
+    return summed
 
 
 class Augmented(NamedTuple):
@@ -86,9 +116,8 @@ class Augmented(NamedTuple):
         is_colour = len(shape) == 3 and shape[2] > 1
         if is_colour or not isinstance(augment, str):
             return cls(augment, shape)
-        axis = 0 if len(shape) == 1 else None
-        # Sums of a million numbers in float32 are off by as much as a column varies.
-        moments = X.mean(axis, dtype=np.float64), X.std(axis, dtype=np.float64)
+        is_table = len(shape) == 1
+        moments = means_and_deviations(X, is_table)
         center, scale = (np.broadcast_to(np.asarray(part, X.dtype), X.shape[1:]) for part in moments)
         return cls(augment, shape, center.copy(), np.where(scale > 0, scale, 1.0).astype(X.dtype))
 
@@ -143,6 +172,24 @@ class DrawnViews(NamedTuple):
         """How many rows there are."""
         return len(self.X)
 
+    @property
+    def rows_a_draw(self) -> int:
+        """How many rows have their views drawn together."""
+        return ROWS_A_DRAW
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What is held of the rows: the rows themselves."""
+        return [self.X]
+
+    def without_rows(self) -> "DrawnViews":
+        """Return how views are drawn, without the rows: what a worker needs beside those of its block."""
+        return self._replace(X=np.empty((0, 0)))
+
+    def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
+        """Return the views of a block of rows, the first of which is number `place`."""
+        return self._views(held[0], place, like)
+
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
         """Return views of some of the rows, drawn by the generator, of the type of `like` and where it is."""
         x = as_tensor(self.X[index], dtype=like.dtype, device=like.device)
@@ -157,7 +204,7 @@ class DrawnViews(NamedTuple):
         x = as_tensor(self.X[index])
         return torch.cat(self._views(self.X[index], -1, x)).cpu().numpy()
 
-    def _views(self, rows: np.ndarray, place: int, like: Tensor) -> list[Tensor]:
+    def _views(self, rows: Any, place: int, like: Tensor) -> list[Tensor]:
         x = as_tensor(rows, dtype=like.dtype, device=like.device)
         if self.augmented is None:
             return [x]
@@ -184,6 +231,24 @@ class GivenViews(NamedTuple):
     def n_rows(self) -> int:
         """How many rows there are."""
         return len(self.arrays[0])
+
+    @property
+    def rows_a_draw(self) -> int:
+        """How many rows have their views drawn together."""
+        return ROWS_A_DRAW
+
+    @property
+    def held(self) -> Sequence[Any]:
+        """What is held of the rows: all their views."""
+        return self.arrays
+
+    def without_rows(self) -> "GivenViews":
+        """Return the same without the views."""
+        return self._replace(arrays=[])
+
+    def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
+        """Return the views of a block of rows: those that are held of them."""
+        return list(held)
 
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
         """Return the views of some of the rows, of the type of `like` and where it is."""

@@ -1,0 +1,29 @@
+"""Rows, wherever they are: sources in memory, in files and with Dask, and the one loop that sums over them."""
+
+from mercer.blocks import Rows
+from mercer.rows.answers import wherever_rows_are
+from mercer.rows.dask_collections import DaskRows
+from mercer.rows.files import FileRows, open_rows
+from mercer.rows.labels import class_numbers, drawn_with_classes, numbered_classes
+from mercer.rows.loop import gather_over_rows, map_over_rows, sum_over_rows
+from mercer.rows.sources import MappedRows, RowNumbers
+from mercer.rows.validation import is_elsewhere, validated_column, validated_rows
+
+__all__ = [
+    "DaskRows",
+    "FileRows",
+    "MappedRows",
+    "RowNumbers",
+    "Rows",
+    "class_numbers",
+    "drawn_with_classes",
+    "gather_over_rows",
+    "is_elsewhere",
+    "map_over_rows",
+    "numbered_classes",
+    "open_rows",
+    "sum_over_rows",
+    "validated_column",
+    "validated_rows",
+    "wherever_rows_are",
+]

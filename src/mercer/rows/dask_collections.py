@@ -1,0 +1,93 @@
+"""Dask arrays and frames as rows: partitions stay where they are, and tasks take of them what their blocks need."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.blocks import Rows
+from mercer.exceptions import DataFileError, invalid_parameter, shown
+from mercer.rows.checking import check_numbers
+from mercer.rows.cluster import Cluster
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a collection of Dask: known by its module, so that Dask is imported by those alone who use it."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+class DaskRows(Rows):
+    """The rows of a Dask array of one or two dimensions, of a Dask frame, or of one of its columns.
+
+    Rows are numbered through all partitions. Blocks are cut by the number of rows and not by partitions, so that how
+    the rows were partitioned changes no result; partitions of about the size of a task (some 10 000 rows) move least.
+
+    Parameters
+    ----------
+    collection : dask array, frame or series
+        The sizes of an array's partitions must be known; those of a frame are counted here.
+    name : str, default="X"
+        What errors call it.
+    client : distributed.Client or None, default=None
+        None is Dask's own choice.
+    """
+
+    def __init__(self, collection: Any, name: str = "X", client: Any = None) -> None:
+        import dask.array
+
+        self.cluster = Cluster(client)
+        if not isinstance(collection, dask.array.Array):
+            if hasattr(collection, "columns"):
+                self.names = tuple(str(column) for column in collection.columns)
+                _check_kinds(collection, name)
+            collection = collection.to_dask_array(lengths=True)
+        if np.isnan(collection.shape[0]):
+            raise invalid_parameter(
+                name,
+                shown(collection),
+                "a Dask array whose partitions have known numbers of rows",
+                f"{name}.compute_chunk_sizes() counts them.",
+            )
+        if collection.ndim not in (1, 2):
+            raise invalid_parameter(name, collection.shape, "of shape (rows, columns), or a single column")
+        kind = collection.dtype
+        is_number = kind.kind in "fiub"
+        if collection.ndim == 2 and not is_number:
+            raise invalid_parameter(name, kind, "of numbers", "Encode other kinds first.")
+        if collection.ndim == 2:
+            kind = np.dtype(np.float32 if kind == np.float32 else np.float64)
+            collection = collection.rechunk({1: -1}).astype(kind)
+        self.array = collection.map_blocks(
+            _checked, name, self.names, dtype=kind, meta=np.empty((0,) * collection.ndim, kind)
+        )
+        self.shape, self.dtype = tuple(int(size) for size in collection.shape), kind
+
+    def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
+        for rows in bounds:
+            yield np.asarray(self.cluster.compute([self.array[rows]])[0])
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        rising, back = np.unique(index, return_inverse=True)
+        return np.asarray(self.cluster.compute([self.array[rising]])[0])[back.reshape(-1)]
+
+    def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
+        sizes = tuple(rows.stop - rows.start for rows in bounds)
+        return list(self.array.rechunk({0: sizes}).to_delayed().reshape(-1))
+
+
+def _check_kinds(frame: Any, name: str) -> None:
+    others = [str(column) for column, kind in frame.dtypes.items() if getattr(kind, "kind", "O") not in "fiub"]
+    if others:
+        raise invalid_parameter(name, others, "columns of numbers", "Encode other kinds first.")
+
+
+def _checked(rows: np.ndarray, name: str, names: Sequence[str] | None, block_info: Any = None) -> np.ndarray:
+    """Return the rows of a partition; an error names it if they are no finite numbers."""
+    info = block_info[0] if block_info else None
+    where = "" if info is None else f"partition {info['chunk-location'][0]}"
+    first = 0 if info is None else info["array-location"][0][0]
+    try:
+        check_numbers(rows, where, names, first + np.arange(len(rows)))
+    except DataFileError as error:
+        raise DataFileError(f"{name}: {error}") from None
+    return rows

@@ -1,0 +1,109 @@
+"""The one loop over rows: what a family sums, or works out, for a block of rows is done for all, wherever they are.
+
+A family writes a function of values (a kernel, landmarks) that returns a function of blocks. It is called once in this
+process, or once a task on a worker, so that what depends on the landmarks alone is prepared once. Both are defined in a
+module and all they need is in the values, so that they reach workers by Dask's own messages.
+
+Sums are the same whoever makes them. Blocks are cut by the number of their rows alone, and added in float64 in a tree
+of `FAN` branches whose shape follows from the number of blocks: neither partitions nor workers change it. One process
+and ten then give the same bits, if their BLAS does: a matrix product by two threads may differ from that by one in the
+last place, by about 1e-16 of its largest term.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.blocks import blocks_of, common_length, row_slices, walk_by
+from mercer.linalg import in_parallel
+from mercer.rows.cluster import cluster_of
+from mercer.rows.tree import Make, TreeSum
+
+# Rows of one column that are looked at together, where no kernel is.
+ROWS_A_PART = 65_536
+
+
+def sum_over_rows(
+    make: Make,
+    values: tuple[Any, ...],
+    *sources: Any,
+    rows_a_block: int,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    n_threads: int = 1,
+) -> tuple[Tensor, ...]:
+    """Sum what a function returns for each block of rows: the primitive behind every fit on landmarks.
+
+    Parameters
+    ----------
+    make : callable
+        Of the values; it returns the function of blocks, whose results have shapes that do not depend on the block.
+    values : tuple
+    *sources : arrays, tensors or Rows, all with the same number of rows
+        Where any of them is with a cluster, the sum is made there.
+    rows_a_block : int
+        Of `mercer.blocks.rows_per_block`.
+    dtype, device
+        Of the blocks; columns of whole numbers stay whole.
+    n_threads : int, default=1
+        Blocks that are worked out side by side in this process, each with one thread of BLAS, if the function allows.
+
+    Returns
+    -------
+    tuple of tensors, float64 where they are no whole numbers
+    """
+    n_rows = common_length(sources)
+    if n_rows == 0:
+        raise ValueError("there are no rows to sum over: the first array has shape[0] = 0, at least 1 is needed.")
+    if (cluster := cluster_of(sources)) is not None:
+        return cluster.summed(make, values, sources, rows_a_block, dtype=dtype, device=device)
+    function, total = make(*values), TreeSum()
+    waiting = walk_by(sources, rows_a_block, dtype=dtype, device=device)
+    while group := [blocks for _, blocks in islice(waiting, n_threads)]:
+        for terms in in_parallel(lambda blocks: function(*blocks), group, n_threads):
+            total.add(terms)
+    return total.total() or ()
+
+
+def gather_over_rows(function: Callable[..., Any], values: tuple[Any, ...], source: Any) -> list[Any]:
+    """Return what a function of an array of rows, and of values, says of one large part of the rows after another.
+
+    For what is no sum of tensors: the different labels of a column, or the labels themselves.
+    """
+    bounds = list(row_slices(len(source), ROWS_A_PART))
+    if (cluster := cluster_of([source])) is not None:
+        return cluster.gathered(function, values, source, bounds)
+    return [function(np.asarray(part), *values) for part in blocks_of(source, bounds)]
+
+
+def map_over_rows(
+    make: Make,
+    values: tuple[Any, ...],
+    *sources: Any,
+    rows_a_block: int,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+) -> tuple[np.ndarray, ...]:
+    """Return what a function works out for each row, as arrays of n rows in this process.
+
+    Parameters
+    ----------
+    make, values, sources, rows_a_block, dtype, device
+        As in `sum_over_rows`; the results of a block have one row each of its rows.
+    """
+    n_rows = common_length(sources)
+    if (cluster := cluster_of(sources)) is not None:
+        return cluster.mapped(make, values, sources, rows_a_block, dtype=dtype, device=device)
+    function = make(*values)
+    kept: list[np.ndarray] = []
+    for place, blocks in walk_by(sources, rows_a_block, dtype=dtype, device=device):
+        parts = [part.cpu().numpy() for part in function(*blocks)]
+        # Room for all rows at once: blocks that are put together at the end would be there twice.
+        kept = kept or [np.empty((n_rows, *part.shape[1:]), part.dtype) for part in parts]
+        for whole, part in zip(kept, parts, strict=True):
+            whole[place] = part
+    return tuple(kept)

@@ -1,0 +1,82 @@
+"""Sums in a tree whose shape depends on the number of blocks alone, in this process or as tasks of workers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.blocks import walk_by
+
+# Branches of the tree of sums. The blocks of a branch are one task of a worker: enough rows that its result, as large
+# as the landmarks squared, is little beside the work, and few enough that tasks of a million rows keep many workers
+# busy. In process the tree holds one result a level: three for five hundred blocks.
+FAN = 8
+
+Make = Callable[..., Callable[..., tuple[Tensor, ...]]]
+"""(*values) -> the function of the blocks of all sources, as tensors, that returns a tuple of tensors."""
+
+
+class TreeSum:
+    """Add tuples of tensors, one after another, in a tree whose shape depends on their number alone."""
+
+    def __init__(self) -> None:
+        self._levels: list[list[Tensor]] = []
+        self._counts: list[int] = []
+
+    def add(self, terms: Sequence[Tensor]) -> None:
+        """Add a tuple; it is not written into."""
+        self._add(0, terms, is_own=False)
+
+    def total(self) -> tuple[Tensor, ...] | None:
+        """Return the sum, None if nothing was added; nothing can be added after it."""
+        carried: list[Tensor] | None = None
+        for totals, count in zip(self._levels, self._counts, strict=True):
+            if carried is not None and count:
+                for total, term in zip(totals, carried, strict=True):
+                    total += term
+            carried = totals if count else carried
+        return None if carried is None else tuple(carried)
+
+    def _add(self, level: int, terms: Sequence[Tensor], is_own: bool) -> None:
+        if level == len(self._levels):
+            self._levels.append([])
+            self._counts.append(0)
+        if self._counts[level] == 0:
+            self._levels[level] = list(terms) if is_own else [accumulator(term) for term in terms]
+        else:
+            for total, term in zip(self._levels[level], terms, strict=True):
+                total += term
+        self._counts[level] += 1
+        if self._counts[level] == FAN:
+            full, self._levels[level], self._counts[level] = self._levels[level], [], 0
+            self._add(level + 1, full, is_own=True)
+
+
+def accumulator(term: Tensor) -> Tensor:
+    """Return a copy that sums are added to: in float64, since a million terms in float32 lose small eigenvalues."""
+    return term.to(torch.float64 if term.is_floating_point() else term.dtype, copy=True)
+
+
+def block_sum(make: Make, values: tuple[Any, ...], parts: Sequence[Any], rows_a_block: int, **kind: Any) -> list:
+    """Return the sum over the blocks of one branch of the tree, as arrays: the task of a worker."""
+    function, total = make(*values), TreeSum()
+    for _, blocks in walk_by(parts, rows_a_block, **kind):
+        total.add(function(*blocks))
+    return [term.cpu().numpy() for term in total.total() or ()]
+
+
+def added(branches: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+    """Return the sum of branches, in their order: the task of a worker at a node of the tree."""
+    total = TreeSum()
+    for terms in branches:
+        total.add([torch.from_numpy(np.asarray(term)) for term in terms])
+    return [term.numpy() for term in total.total() or ()]
+
+
+def block_map(make: Make, values: tuple[Any, ...], parts: Sequence[Any], rows_a_block: int, **kind: Any) -> list:
+    """Return what is worked out for each row of one branch of the tree, as arrays: the task of a worker."""
+    function = make(*values)
+    found = [function(*blocks) for _, blocks in walk_by(parts, rows_a_block, **kind)]
+    return [torch.cat(pieces).cpu().numpy() for pieces in zip(*found, strict=True)]

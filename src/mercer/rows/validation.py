@@ -1,0 +1,69 @@
+"""Checks of what `fit` is given: arrays as scikit-learn does them, and rows that are elsewhere without reading them."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from mercer.blocks import Rows
+from mercer.checks import PRECISIONS, validated
+from mercer.exceptions import invalid_parameter
+from mercer.rows.dask_collections import DaskRows, is_dask
+from mercer.rows.pieces import NUMBERS
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Whether these are rows that are not in this process's memory."""
+    return isinstance(X, Rows) or is_dask(X)
+
+
+def validated_rows(estimator: Any, X: Any, *, reset: bool = True, ensure_min_samples: int = 1) -> Any:
+    """Return X as rows that loops go over: a checked array if it is in memory, else `Rows`, whose blocks are checked.
+
+    Sets, or without `reset` compares, the estimator's `n_features_in_` and `feature_names_in_`.
+    """
+    if not is_elsewhere(X):
+        return validated(estimator, X, dtype=PRECISIONS, reset=reset, ensure_min_samples=ensure_min_samples)
+    rows = X if isinstance(X, Rows) else DaskRows(X)
+    if rows.ndim != 2:
+        raise invalid_parameter("X", rows.shape, "of shape (rows, columns)")
+    others = {name: kind for name, kind in getattr(rows, "kinds", {}).items() if kind not in NUMBERS}
+    if others:
+        names = ", ".join(map(repr, others))
+        raise invalid_parameter("X", others, "columns of numbers", f"`rows.without({names})` leaves these out.")
+    if rows.dtype not in PRECISIONS:
+        raise invalid_parameter("X", rows.dtype, "of float32 or float64")
+    if len(rows) < ensure_min_samples:
+        raise ValueError(f"X has {len(rows)} rows, and {type(estimator).__name__} needs at least {ensure_min_samples}.")
+    _check_columns(estimator, rows, reset)
+    return rows
+
+
+def validated_column(y: Any, n_rows: int) -> Any:
+    """Return a target, or weights, as a column beside rows that are elsewhere: `Rows` or an array, as long as they."""
+    if is_dask(y):
+        y = DaskRows(y, "y")
+    if not isinstance(y, Rows):
+        y = check_array(y, ensure_2d=False, dtype=None, input_name="y")
+    if y.ndim == 2 and y.shape[1] == 1:
+        raise invalid_parameter("y", y.shape, "a single column, of shape (n,)")
+    if y.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows and y has {y.shape[0]}: they must have as many.")
+    return y
+
+
+def _check_columns(estimator: Any, rows: Rows, reset: bool) -> None:
+    d, names = rows.shape[1], rows.names
+    if reset:
+        estimator.n_features_in_ = d
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+        return
+    name = type(estimator).__name__
+    if d != estimator.n_features_in_:
+        raise ValueError(f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as input.")
+    known = getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and list(known) != list(names):
+        raise ValueError(f"X has the columns {list(names)}, and {name} was fitted with {list(known)}, in that order.")

@@ -1,0 +1,209 @@
+"""Tables of more rows than a search needs: settings are chosen on some of them, and sums on landmarks go over all.
+
+A search looks at some thousands of rows, and landmarks are drawn from 20 000; only the sums that the coefficients come
+from need every row. So a table of many rows for machines on landmarks is a draw of 100 000, whether the rows are in
+memory, in files or with workers: all three learn the same. Up to as many, rows from elsewhere are brought here.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight
+
+from mercer.checks import PRECISIONS, validated
+from mercer.exceptions import DataWarning, invalid_parameter, warn_user
+from mercer.rows import (
+    MappedRows,
+    RowNumbers,
+    drawn_with_classes,
+    gather_over_rows,
+    is_elsewhere,
+    numbered_classes,
+    validated_column,
+    validated_rows,
+)
+from mercer.tabular_models.noise import effective_weights
+from mercer.tabular_models.target_outliers import limits_of
+from mercer.tabular_models.target_warp import TargetWarp, forward_of
+
+# The rows of a table of machines on landmarks, if there are more.
+MOST_TABLE_ROWS = 100_000
+
+
+class Summed(NamedTuple):
+    """What sums on landmarks go over: rows, centered targets of shape (n, c) and weights of shape (n,)."""
+
+    X: Any
+    y: Any
+    weights: Any
+
+
+class SomeRows(NamedTuple):
+    """Rows in memory that a table is made of, and all rows where these are more.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,) or (n, c)
+    weights : ndarray of shape (n,) or None
+    index : ndarray of shape (n,) or None
+        The numbers of these rows among all; None if they are all.
+    everything : Summed or None
+        All rows, with targets and weights as they were given; those of classes are numbers.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    index: np.ndarray | None = None
+    everything: Summed | None = None
+
+    def of_numbers(self, warps: Sequence[TargetWarp] | None, center: np.ndarray, shared_noise: float) -> Summed | None:
+        """Return all rows with their targets warped and centered; rows with targets far beyond all others weigh 0."""
+        if self.everything is None:
+            return None
+        X, y, weights = self.everything
+        limits = limits_of(regression_targets(self.y, warps, np.zeros(1)))
+        beyond = sum(gather_over_rows(count_beyond, (warps, limits), y))
+        if beyond:
+            warn_user(
+                f"y has {beyond} targets far beyond all others, from {len(self.y)} rows that were looked at: left out "
+                "of the fit. Correct the numbers; if they are right, predict the logarithm of y.",
+                DataWarning,
+            )
+        targets = MappedRows(regression_targets, (warps, center), y)
+        return Summed(X, targets, MappedRows(weights_within, (warps, limits, shared_noise), y, self._mass(weights)))
+
+    def of_classes(self, center: np.ndarray, shared_noise: float) -> Summed | None:
+        """Return all rows with the centered indicators of their classes."""
+        if self.everything is None:
+            return None
+        X, numbers, weights = self.everything
+        mass = MappedRows(effective, (shared_noise,), self._mass(weights))
+        return Summed(X, MappedRows(class_targets, (center,), numbers), mass)
+
+    def _mass(self, weights: Any) -> Any:
+        return MappedRows(ones, (), RowNumbers(len(self.everything.X))) if weights is None else weights  # type: ignore[union-attr]
+
+
+def some_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> SomeRows:
+    """Return checked rows with numbers as targets: all of them, or a draw where sums on landmarks go over all."""
+    rows, column = _checked(model, X, y, **checks)
+    if not _is_drawn(model, rows):
+        return _brought_here(model, rows, column, sample_weight, **checks)
+    weights = _weights(sample_weight, rows)
+    index = np.sort(check_random_state(model.random_state).choice(len(rows), MOST_TABLE_ROWS, replace=False))
+    own = None if weights is None else weights[index]
+    return SomeRows(rows[index], np.asarray(column[index], np.float64), own, index, Summed(rows, column, weights))
+
+
+def some_labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> SomeRows:
+    """Return checked rows with classes as targets, of every class some."""
+    rows, column = _checked(model, X, y)
+    if not _is_drawn(model, rows):
+        return _brought_here(model, rows, column, sample_weight)
+    classes, numbers, labels = numbered_classes(column)
+    weights = _weights(sample_weight, rows)
+    random = check_random_state(model.random_state)
+    index = drawn_with_classes(numbers, len(classes), MOST_TABLE_ROWS, random)
+    if model.class_weight is not None:
+        by_class = _class_weights(model.class_weight, classes, numbers)
+        own = (labels,) if weights is None else (labels, weights)
+        weights = MappedRows(weights_of_classes, (by_class,), *own)
+    some = None if weights is None else weights[index]
+    return SomeRows(rows[index], classes[numbers[index]], some, index, Summed(rows, labels, weights))
+
+
+def _checked(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+    if not is_elsewhere(X):
+        return validated(model, X, y, dtype=PRECISIONS, **checks)
+    rows = validated_rows(model, X)
+    return rows, validated_column(y, len(rows))
+
+
+def _is_drawn(model: Any, rows: Any) -> bool:
+    """Whether the table is a draw of the rows: there are many, and landmarks that sums go over all for."""
+    if len(rows) <= MOST_TABLE_ROWS:
+        return False
+    has_landmarks = model.n_landmarks not in (None, "auto") and model._sums_over_all_rows
+    if is_elsewhere(rows) and not has_landmarks:
+        allowed = "a number" if model._sums_over_all_rows else f"used with rows in memory by {type(model).__name__}"
+        raise invalid_parameter(
+            "n_landmarks", model.n_landmarks, f"{allowed} for more than {MOST_TABLE_ROWS} rows in files or with Dask"
+        )
+    return has_landmarks
+
+
+def _brought_here(model: Any, rows: Any, column: Any, sample_weight: Any, **checks: Any) -> SomeRows:
+    if not is_elsewhere(rows):
+        return SomeRows(rows, column, sample_weight)
+    X, y = validated(model, rows[:], np.asarray(column[:]), dtype=PRECISIONS, **checks)
+    validated_rows(model, rows)  # the names of the columns, which the array has not
+    return SomeRows(X, y, None if sample_weight is None else np.asarray(validated_column(sample_weight, len(X))[:]))
+
+
+def _weights(sample_weight: Any, rows: Any) -> Any:
+    if sample_weight is None:
+        return None
+    if is_elsewhere(sample_weight):
+        return validated_column(sample_weight, len(rows))
+    return _check_sample_weight(sample_weight, np.empty((len(rows), 0)), dtype=np.float64, ensure_non_negative=True)
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    if isinstance(class_weight, dict):
+        return np.array([float(class_weight.get(each, 1.0)) for each in classes.tolist()])
+    return len(numbers) / (len(classes) * np.bincount(numbers, minlength=len(classes)))
+
+
+# ---- functions of blocks of rows, which workers are sent -------------------------------------------------------
+
+
+def regression_targets(y: np.ndarray, warps: Sequence[TargetWarp] | None, center: np.ndarray) -> np.ndarray:
+    """Return targets as numbers of shape (n, c), warped and without the center."""
+    targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1) if len(y) else _no_targets(y)
+    return (targets if warps is None else forward_of(warps, targets)) - center
+
+
+def _no_targets(y: np.ndarray) -> np.ndarray:
+    return np.empty((0, 1 if np.ndim(y) == 1 else y.shape[1]))
+
+
+def class_targets(numbers: np.ndarray, center: np.ndarray) -> np.ndarray:
+    """Return the indicators of classes without the center, of shape (n, c)."""
+    return np.eye(len(center))[np.asarray(numbers)] - center
+
+
+def is_beyond(y: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray) -> np.ndarray:
+    """Return which rows have a target beyond the limits, of shape (2, c): a middle, and how far from it."""
+    return (np.abs(regression_targets(y, warps, limits[0])) > limits[1]).any(axis=1)
+
+
+def count_beyond(y: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray) -> int:
+    """Return how many rows have a target beyond the limits."""
+    return int(is_beyond(y, warps, limits).sum())
+
+
+def weights_within(
+    y: np.ndarray, weights: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray, shared_noise: float
+) -> np.ndarray:
+    """Return the weights of rows in sums, 0 for targets beyond the limits."""
+    return np.where(is_beyond(y, warps, limits), 0.0, effective(weights, shared_noise))
+
+
+def effective(weights: np.ndarray, shared_noise: float) -> np.ndarray:
+    """Return the weights by which rows count: `noise.effective_weights`, as an array."""
+    return np.asarray(effective_weights(np.asarray(weights, dtype=np.float64), shared_noise))  # type: ignore[arg-type]
+
+
+def weights_of_classes(numbers: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """Return the weight of each row's class, times its own if it has one."""
+    *own, by_class = others
+    return by_class[np.asarray(numbers)] * (own[0] if own else 1.0)
+
+
+def ones(numbers: np.ndarray) -> np.ndarray:
+    """Return a weight of 1 for each row."""
+    return np.ones(len(numbers))
