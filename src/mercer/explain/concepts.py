@@ -221,10 +221,11 @@ def _normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the representations of both sides, of mean square length 1, and which are examples."""
+    _check_embedding(embedding)
+    for name, rows in (("others", others), ("examples", examples)):
+        if len(rows) < 5:
+            raise invalid_parameter(name, f"{len(rows)} samples", "5 samples at least")
     sides = [representation(embedding, rows) for rows in (others, examples)]
-    for name, side in zip(("others", "examples"), sides, strict=True):
-        if len(side) < 5:
-            raise invalid_parameter(name, f"{len(side)} samples", "5 samples at least")
     Z = np.concatenate(sides)
     # One number for all coordinates: directions stay, and the penalty of the SVM does not depend on the units.
     scale = np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2)) or 1.0
