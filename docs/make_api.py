@@ -29,6 +29,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "TableEncoder",
         "ColumnWarp",
         "explain",
+        "explore",
         "agop",
         "selection",
     ),

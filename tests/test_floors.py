@@ -20,8 +20,8 @@ FLOORS = [
     ["__main__"],
 ]
 FAMILIES = FLOORS[3]
-# The app has floors of its own: files of people, projects on them, reports of projects, the command line.
-APP = ["files", "projects", "report", "cli"]
+# The app has floors of its own: files of people, projects on them, reports and pages of projects, the command line.
+APP = ["files", "projects", "report", "explore", "cli"]
 # Modules that are rooms by themselves, because there is no more to say on their subject.
 LOOSE = {"__init__", "__main__", "agop", "blocks", "checks", "exceptions", "mahalanobis", "selection"}
 HEIGHT_OF = {room: height for height, room in enumerate(room for floor in FLOORS for room in floor)}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         sinkhorn,
         views,
     )
+    from mercer.app.explore.notebook import explore
     from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
     from mercer.clustering.manifold.nmce import NMCE
     from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
@@ -65,6 +66,7 @@ _HOMES: dict[str, str | None] = {
     "clustering": None,
     "datasets": None,
     "explain": None,
+    "explore": "mercer.app.explore.notebook",
     "kernels": None,
     "landmarks": None,
     "linalg": None,
@@ -99,6 +101,7 @@ __all__ = [
     "clustering",
     "datasets",
     "explain",
+    "explore",
     "kernels",
     "landmarks",
     "linalg",

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 import mercer
 from mercer.explain import expansion
 from mercer.tabular_models.target_warp import forward_of
-from mercer.training import Recipe
+from tests.test_estimators import ESTIMATORS, FEW
 
 ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "random_state": 0}
 
@@ -43,8 +43,10 @@ LAWS = {
     "RFMRegressor, averaged": (two_machines(mercer.RFMRegressor), predicted, "prediction"),
     "RFMRegressor, landmarks": (mercer.RFMRegressor(**ONE, n_landmarks=20), predicted, "prediction"),
     "GPRegressor": (mercer.GPRegressor(**ONE), predicted, "prediction"),
+    "GPRegressor, landmarks": (mercer.GPRegressor(**ONE, n_landmarks=20), predicted, "prediction"),
     "GPRegressor, averaged": (two_machines(mercer.GPRegressor), predicted, "prediction"),
     "RFMClassifier": (mercer.RFMClassifier(**ONE), log_probabilities, "logit"),
+    "RFMClassifier, averaged": (two_machines(mercer.RFMClassifier), log_probabilities, "logit"),
     "GPClassifier": (mercer.GPClassifier(**ONE), latent_values, "logit"),
     "KernelDiscriminant": (mercer.KernelDiscriminant(random_state=0), log_probabilities, "logit"),
     "KernelDiscriminant, landmarks": (
@@ -57,6 +59,16 @@ LAWS = {
     "Pipeline": (make_pipeline(StandardScaler(), mercer.Nystrom(random_state=0)), coordinates, "coordinate"),
     "TabularModel": (mercer.tabular(mercer.RFMRegressor(**ONE)), predicted, "prediction"),
 }
+
+
+# What learns by a network is no sum over rows, and what only changes columns has no answer of its own.
+NETWORKS = {"MCR2", "NMCE", "ManifoldClustering"}
+OF_COLUMNS = {"ColumnWarp", "TableEncoder"}
+
+
+def test_every_estimator_adds_up_or_refuses():
+    covered = {type(model).__name__ for model, _, _ in LAWS.values()} | {"SubspaceClustering"}
+    assert {type(model).__name__ for model in ESTIMATORS} == (covered - {"Pipeline"}) | NETWORKS | OF_COLUMNS
 
 
 def digits(n=110):
@@ -119,12 +131,19 @@ def test_a_discriminant_has_coordinates_too():
     np.testing.assert_allclose(found.values, model.transform(X[:5]), atol=1e-8)
 
 
-def test_networks_refuse():
-    X, y = digits(60)
-    few = Recipe(n_epochs=2)
-    model = mercer.MCR2(hidden=8, recipe=few, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="model=MCR2"):
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.MercerWarning")
+@pytest.mark.parametrize("name", sorted(NETWORKS | OF_COLUMNS))
+def test_what_is_no_sum_over_rows_refuses(name):
+    X, y = digits(30)
+    model = next(model for model in ESTIMATORS if type(model).__name__ == name)
+    few = {key: FEW for key in model.get_params(deep=False) if key.endswith("recipe")}
+    model = clone(model).set_params(**few).fit(X, y)
+    with pytest.raises(ValueError, match=f"model={name}"):
         expansion(model, X)
+
+
+def test_bad_input_is_named():
+    X, _ = digits(60)
     with pytest.raises(ValueError, match="of='classes'"):
         expansion(mercer.Nystrom().fit(X), X, of="classes")
 

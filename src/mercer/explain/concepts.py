@@ -1,5 +1,6 @@
 """Concepts: directions of a representation that examples point out, and what they do in the landmarks of a sample."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,12 +8,15 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 
+from mercer.blocks import row_slices
 from mercer.checks import check_count, check_probability
 from mercer.exceptions import invalid_parameter
 from mercer.explain.expansion import kernel_values
 
 # Below this share of left-out examples on the right side, weighing both sides alike, a concept is not there.
 LEAST_ACCURACY = 0.6
+# Rows whose influences are held at a time: of very many rows they would be the largest thing in memory.
+ROWS_A_BLOCK = 4096
 
 
 class Concept(NamedTuple):
@@ -147,7 +151,7 @@ def concept_influence(embedding: Any, X: Any, concept: Any, n_landmarks: int = 5
         N.
     """
     alignment = _landmark_representation(embedding) @ _vector(embedding, concept)
-    return _largest(_influence(embedding, X), n_landmarks) @ alignment
+    return np.concatenate([own @ alignment for _, own in _influence_by_blocks(embedding, X, n_landmarks)])
 
 
 def concept_profile(
@@ -189,11 +193,9 @@ def concept_profile(
     names, codes = np.unique(groups, return_inverse=True)
     if groups.ndim != 1 or len(names) < 2:
         raise invalid_parameter("groups", groups.shape, "one group a sample, and two groups at least")
-    influence = _largest(_influence(embedding, X), n_landmarks)
-    if len(influence) != len(groups):
-        raise invalid_parameter("groups", groups.shape, f"one group a sample, of shape ({len(influence)},)")
-    means = np.stack([influence[codes == k].mean(axis=0) for k in range(len(names))]) - influence.mean(axis=0)
-    to_groups = means @ _landmark_representation(embedding)
+    if len(X) != len(groups):
+        raise invalid_parameter("groups", groups.shape, f"one group a sample, of shape ({len(X)},)")
+    to_groups = _mean_influences(embedding, X, codes, n_landmarks) @ _landmark_representation(embedding)
     found = to_groups @ _normal(Z, y)
     drawn = np.stack(
         [to_groups @ _normal(Z, random.permutation(y)) for _ in range(check_count("n_random", n_random, at_least=19))]
@@ -219,10 +221,11 @@ def _normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the representations of both sides, of mean square length 1, and which are examples."""
+    _check_embedding(embedding)
+    for name, rows in (("others", others), ("examples", examples)):
+        if len(rows) < 5:
+            raise invalid_parameter(name, f"{len(rows)} samples", "5 samples at least")
     sides = [representation(embedding, rows) for rows in (others, examples)]
-    for name, side in zip(("others", "examples"), sides, strict=True):
-        if len(side) < 5:
-            raise invalid_parameter(name, f"{len(side)} samples", "5 samples at least")
     Z = np.concatenate(sides)
     # One number for all coordinates: directions stay, and the penalty of the SVM does not depend on the units.
     scale = np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2)) or 1.0
@@ -232,6 +235,21 @@ def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, n
 def _influence(embedding: Any, X: Any) -> np.ndarray:
     _check_embedding(embedding)
     return kernel_values(embedding, X) * np.linalg.norm(embedding.coefficients_, axis=1)
+
+
+def _influence_by_blocks(embedding: Any, X: Any, n_landmarks: int) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield the N largest influences on each row, zeros elsewhere, for a block of rows at a time."""
+    for block in row_slices(len(X), ROWS_A_BLOCK):
+        rows = X.iloc[block] if hasattr(X, "iloc") else X[block]
+        yield block, _largest(_influence(embedding, rows), n_landmarks)
+
+
+def _mean_influences(embedding: Any, X: Any, codes: np.ndarray, n_landmarks: int) -> np.ndarray:
+    """Return the mean influences of the landmarks on each group, less those on all rows, of shape (g, m)."""
+    sums = np.zeros((int(codes.max()) + 1, len(embedding.coefficients_)))
+    for block, influence in _influence_by_blocks(embedding, X, n_landmarks):
+        np.add.at(sums, codes[block], influence)
+    return sums / np.bincount(codes)[:, None] - sums.sum(axis=0) / len(codes)
 
 
 def _landmark_representation(embedding: Any) -> np.ndarray:

@@ -366,6 +366,46 @@ def report(
 
 
 @app.command()
+def explore(
+    model: Model,
+    data: Data,
+    other: Annotated[
+        Path | None, typer.Option("--with", metavar="MODEL", help="Another model, to compare on the same rows.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="Of this machine's own address; 0: a free one.", min=0, max=65535)] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    max_mb: MaxMb = None,
+    safe_csv: SafeCsv = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Look around in what a model has learned: a map of the rows, why each has its answer, concepts by a lasso.
+
+    The page is served on this machine, to those who have the address with its token, until Ctrl-C. Nothing is sent
+    elsewhere, and nothing is written but what is exported on the page.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.explore import run
+
+        run(
+            model,
+            data,
+            other,
+            port,
+            browser,
+            seed,
+            as_json,
+            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+        )
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")] = Path("mercer-demo"),
     seed: Seed = 0,

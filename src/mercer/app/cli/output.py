@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from mercer.app.files.plain_values import plain
 from mercer.exceptions import MercerWarning, escaped, shortened
 
 # Where there is no terminal, nothing limits the width, and names are better not cut.
@@ -84,19 +85,6 @@ def notes() -> Iterator[None]:
 def print_json(document: Any) -> None:
     """Print one JSON document on standard output: plain values only, and null for what is not a finite number."""
     print(json.dumps(plain(document), allow_nan=False, indent=2))
-
-
-def plain(value: Any) -> Any:
-    """Return a value made of JSON's own kinds; arrays and NumPy's numbers become lists and numbers."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
-        return plain(value.tolist())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 def new_table(*headings: str, title: str | None = None, **options: Any) -> Table:

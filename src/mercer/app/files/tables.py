@@ -66,7 +66,7 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv
     # Feather and Parquet keep an index: the plain one is none.
     plain = frame.reset_index(drop=True)
     if safe_csv and kind.writer == "to_csv":
-        plain = _without_formulas(plain)
+        plain = without_formulas(plain)
     write = getattr(plain, kind.writer)
     if kind.writer == "to_csv":
         # Compressed here, as pandas does it by the name of a file and there is none.
@@ -79,7 +79,9 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv
     write_atomically(target, [buffer.getbuffer()])
 
 
-def _without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Return a table with an apostrophe before texts that a spreadsheet would take for a formula, in names too."""
+
     def safe(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 

@@ -1,0 +1,271 @@
+"""Everything that the page can ask: points, their colors, one row, why, effects, a search, a selection, a concept."""
+
+from collections.abc import Sequence
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from mercer.app.explore.columns import Shown, is_missing, shown_column, shown_texts
+from mercer.app.explore.curves import Curves
+from mercer.app.explore.named_concepts import NamedConcepts
+from mercer.app.explore.rows import Rows, rows_of
+from mercer.app.explore.subject import Subject, on_rows, subject_of
+from mercer.app.files.tables import without_formulas
+from mercer.app.report.words import text_of
+from mercer.exceptions import invalid_parameter
+from mercer.explain import expansion, reasons
+from mercer.plots.style import CATEGORIES
+
+# Contributions and columns that are shown of one row.
+N_PUSHES, N_COLUMNS = 10, 10
+
+
+class Exploration:
+    """One model or two on the same rows, and what was named on the way.
+
+    Nothing is written anywhere. Answers are worked out one at a time, as models are not made to be asked by several
+    threads at once.
+
+    Parameters
+    ----------
+    model : fitted model of Mercer
+        A workflow that `mercer fit`, `embed` or `cluster` saved, or an estimator.
+    data : Table, data frame, ImageFolder or array
+    y : array-like of shape (n,), optional
+        Shown as one more column.
+    other : fitted model, optional
+        To compare with, on the same rows.
+    names : sequence of str, default=("model", "other model")
+        How the page calls the two.
+    title : str, default="the data"
+    safe_csv : bool, default=False
+        Whether texts that spreadsheets take for formulas get an apostrophe in what is exported.
+    random_state : int, RandomState instance or None, default=0
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        data: Any,
+        y: Any = None,
+        *,
+        other: Any = None,
+        names: Sequence[str] = ("model", "other model"),
+        title: str = "the data",
+        safe_csv: bool = False,
+        random_state: Any = 0,
+    ) -> None:
+        self.lock, self.title, self.safe_csv = RLock(), title, safe_csv
+        self.rows: Rows = rows_of(data, y, getattr(model, "sample_shape_", None))
+        models = [model] if other is None else [model, other]
+        self.subjects = [
+            subject_of(each, self.rows, str(name), random_state) for each, name in zip(models, names, strict=False)
+        ]
+        self.columns: list[Shown] = [answer for subject in self.subjects for answer in subject.answers]
+        if len(self.subjects) == 2:
+            self.columns += _differences(*self.subjects)
+        self.columns += [shown_column(str(name), self.rows.frame[name]) for name in self.rows.frame.columns]
+        self.concepts = NamedConcepts(random_state)
+        self._curves = [Curves(subject, self.rows.images is not None) for subject in self.subjects]
+
+    # ---- points ----------------------------------------------------------------------------------------------------
+
+    def about(self) -> dict[str, Any]:
+        """Return what there is: models, columns, colors."""
+        models = [
+            {
+                "name": subject.name,
+                "kind": type(subject.model).__name__,
+                "map": subject.map.words,
+                "sums": subject.places is not None,
+                "predicts": subject.predicts,
+            }
+            for subject in self.subjects
+        ]
+        return {
+            "title": self.title,
+            "n": len(self.rows),
+            "noun": self.rows.noun,
+            "models": models,
+            "columns": [column.about() for column in self.columns],
+            "palette": list(CATEGORIES),
+        }
+
+    def places(self, model: int) -> bytes:
+        """Return the map of a model as pairs of float32 from 0 to 1, on one scale along both sides."""
+        places = self.subject(model).map.places
+        scaled = (places - places.min(axis=0)) / (float(np.ptp(places, axis=0).max()) or 1.0)
+        return np.ascontiguousarray(scaled, dtype=np.float32).tobytes()
+
+    def column(self, k: int) -> bytes:
+        """Return the values of a column as float32."""
+        if not 0 <= k < len(self.columns):
+            raise invalid_parameter("column", k, f"a number from 0 to {len(self.columns) - 1}")
+        return self.columns[k].values.tobytes()
+
+    def influence(self, model: int, row: int, output: str | None = None) -> bytes:
+        """Return what each row adds to the answer about one row, as float32; NaN for rows that have no part in it."""
+        subject, row = self.subject(model), self.check_row(row)
+        if subject.places is None:
+            raise invalid_parameter("model", subject.name, "a sum over rows", "Networks and other models are none.")
+        found = expansion(subject.model, subject.some([row]))
+        index = found.outputs.index(self._own_output(subject, output or self._about(subject, row).output))
+        return on_rows(found.contributions[0, :, index], subject.places, len(self.rows)).tobytes()
+
+    # ---- one row ---------------------------------------------------------------------------------------------------
+
+    def row(self, row: int) -> dict[str, Any]:
+        """Return one row in words."""
+        row = self.check_row(row)
+        values = self.rows.frame.iloc[row]
+        shown = [[str(name), "–" if is_missing(value) else text_of(value)] for name, value in values.items()]
+        for column in self.columns:
+            if column.of != "data" and len(column.values):
+                value = column.values[row]
+                known = np.isfinite(value)
+                text = column.levels[int(value)] if known and column.levels else text_of(float(value))
+                shown.append([self.in_words(column), text if known else "–"])
+        return {"row": row, "name": self.rows.name(row), "values": shown, "image": self.rows.images is not None}
+
+    def why(self, model: int, row: int, output: str | None = None) -> dict[str, Any]:
+        """Return why a row has the answer it has: what pushes it, what it hangs on, how sure it is."""
+        subject, row = self.subject(model), self.check_row(row)
+        own = None if output is None else self._own_output(subject, output)
+        found = reasons(subject.model, subject.some([row]), n_rows=N_PUSHES, output=own)
+        of_all = expansion(subject.model, subject.some([row]))
+        order = {int(training): place for place, training in enumerate(of_all.rows)}
+        pushes = []
+        for training, push in zip(found.rows, found.pushes, strict=True):
+            place = -1 if subject.places is None else int(subject.places[order[int(training)]])
+            name = self.rows.name(place) if place >= 0 else f"training row {int(training)}, not among these"
+            pushes.append({"row": place if place >= 0 else None, "name": name, "push": float(push)})
+        shown = [
+            {"name": name, "slope": None if np.isnan(slope) else float(slope), "effect": float(effect)}
+            for name, slope, effect in zip(found.feature_names, found.gradient, found.effect, strict=True)
+        ]
+        rest = found.prediction - found.center - float(found.pushes.sum())
+        return {
+            "meaning": found.meaning,
+            "output": subject.outputs.get(found.output, found.output),
+            "outputs": [subject.outputs.get(each, each) for each in of_all.outputs[:50]],
+            "value": found.prediction,
+            "center": found.center,
+            "doubt": found.doubt,
+            "pushes": pushes,
+            "rest": rest,
+            "n_rest": max(len(of_all.rows) - len(pushes), 0),
+            "columns": shown[:N_COLUMNS],
+        }
+
+    def effects(self, model: int, row: int) -> dict[str, Any]:
+        """Return the effect curves of the columns, and where a row is on each, the strongest at the row first."""
+        self.subject(model)
+        return self._curves[model].at(self.check_row(row))
+
+    # ---- selections ------------------------------------------------------------------------------------------------
+
+    def search(self, text: str) -> list[int]:
+        """Return the rows of which some value, or the name, holds a text; case does not count."""
+        wanted = str(text).casefold().strip()
+        if not wanted:
+            return []
+        found = np.zeros(len(self.rows), dtype=bool)
+        for name in self.rows.frame.columns:
+            # Each different value is looked at once.
+            codes, values = self.rows.frame[name].factorize()
+            hits = np.array([wanted in text_of(value).casefold() for value in values], dtype=bool)
+            if len(hits):
+                found |= np.append(hits, False)[codes]
+        if self.rows.images is None and wanted.removeprefix("row ").isdigit():
+            place = int(wanted.removeprefix("row "))
+            if place < len(found):
+                found[place] = True
+        return np.flatnonzero(found).tolist()
+
+    def export(self, rows: Sequence[int]) -> str:
+        """Return rows as CSV: their number, their values as they came, and the answers of the models."""
+        some = self.check_rows(rows)
+        table = self.rows.frame.iloc[some].copy()
+        table.insert(0, "row" if "row" not in table.columns else "row number", some)
+        for column in self.columns:
+            if column.of != "data" and len(column.values):
+                values = column.values[some]
+                if column.levels:
+                    values = np.array([column.levels[int(v)] if np.isfinite(v) else None for v in values], dtype=object)
+                name = self.in_words(column)
+                table[name if name not in table.columns else f"{name} ({column.of})"] = values
+        return str((without_formulas(table) if self.safe_csv else table).to_csv(index=False))
+
+    def concept(self, model: int, name: str, rows: Sequence[int], groups: int) -> dict[str, Any]:
+        """Name a selection as a concept and return its profile over the groups of a column; color by it too.
+
+        Parameters
+        ----------
+        model : int
+        name : str
+        rows : sequence of int
+            The examples; all other rows are what they are told from.
+        groups : int
+            The column whose levels are the groups.
+        """
+        subject, some = self.subject(model), self.check_rows(rows)
+        by = self.columns[groups] if 0 <= groups < len(self.columns) else None
+        if by is None or by.kind != "category":
+            raise invalid_parameter("groups", groups, "a column of categories, such as the classes or clusters")
+        named = self.concepts.name(str(name)[:200], subject, some, by)
+        self.columns.append(Shown(f"concept {named.concept.name}", "number", named.influence, [], subject.name))
+        return {**named.in_words(), "column": len(self.columns) - 1, "about": self.columns[-1].about()}
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    def subject(self, model: int) -> Subject:
+        """Return one of the models."""
+        if not 0 <= model < len(self.subjects):
+            raise invalid_parameter("model", model, f"a number from 0 to {len(self.subjects) - 1}")
+        return self.subjects[model]
+
+    def check_row(self, row: int) -> int:
+        """Return the number of a row that there is."""
+        if not 0 <= row < len(self.rows):
+            raise invalid_parameter("row", row, f"a number from 0 to {len(self.rows) - 1}")
+        return row
+
+    def check_rows(self, rows: Sequence[int]) -> np.ndarray:
+        """Return the numbers of rows that there are, in order and each once."""
+        if not isinstance(rows, list) or not all(type(row) is int for row in rows):
+            raise invalid_parameter("rows", type(rows).__name__, "a list of numbers of rows")
+        some = np.unique(np.array(rows, dtype=int))
+        if len(some) and not 0 <= some[0] <= some[-1] < len(self.rows):
+            raise invalid_parameter("rows", int(some[-1]), f"numbers from 0 to {len(self.rows) - 1}")
+        return some
+
+    def in_words(self, column: Shown) -> str:
+        """Return the name of a column, with that of its model where there are two."""
+        return column.name if len(self.subjects) < 2 or column.of in ("data", "") else f"{column.of}: {column.name}"
+
+    def _about(self, subject: Subject, row: int, n_rows: int = 1) -> Any:
+        found = reasons(subject.model, subject.some([row]), n_rows=n_rows)
+        return found._replace(output=subject.outputs.get(found.output, found.output))
+
+    def _own_output(self, subject: Subject, output: str) -> str:
+        """Return the name that the model itself has for an output."""
+        return next((own for own, shown in subject.outputs.items() if shown == output), output)
+
+
+def _differences(first: Subject, second: Subject) -> list[Shown]:
+    """Return in what the answers of two models differ: numbers by how much, classes whether they agree."""
+    one, two = ({a.name: a for a in subject.answers} for subject in (first, second))
+    found = []
+    for name in ("prediction", "cluster"):
+        if name in one and name in two and one[name].kind == two[name].kind:
+            a, b = one[name], two[name]
+            if a.kind == "number":
+                found.append(Shown(f"difference of {name}s", "number", a.values - b.values, [], ""))
+            elif a.kind == "category" and name == "prediction":
+                texts = [
+                    "agree" if a.levels[int(x)] == b.levels[int(y)] else "differ"
+                    for x, y in zip(a.values, b.values, strict=True)
+                ]
+                found.append(shown_texts("predictions", texts, "", ["agree", "differ"]))
+    return found

@@ -1,0 +1,111 @@
+"""Selections that were named as concepts: the direction, its profile over groups, its influence on every row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from mercer.app.explore.columns import Shown
+from mercer.app.explore.subject import Subject, innermost
+from mercer.exceptions import invalid_parameter
+from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept
+from mercer.landmarks.kernel_map import KernelMap
+
+# Rows of each side that linear machines are fitted on, rows of each group that a profile is averaged over, and random
+# concepts that it is compared with: what a person does not have to wait for.
+MOST_EXAMPLES, MOST_OF_A_GROUP, N_RANDOM = 1000, 1000, 99
+
+
+class NamedConcept(NamedTuple):
+    """A concept, its profile, the column of the groups, and what it does in every row."""
+
+    concept: Concept
+    profile: ConceptProfile
+    by: str
+    influence: np.ndarray
+    drawn: bool
+
+    def in_words(self) -> dict[str, Any]:
+        """Return what the page shows."""
+        return {
+            "name": self.concept.name,
+            "accuracy": self.concept.accuracy,
+            "stability": self.concept.stability,
+            "n_examples": self.concept.n_examples,
+            "n_others": self.concept.n_others,
+            "drawn": self.drawn,
+            "by": self.by,
+            "groups": self.profile.groups,
+            "mean": self.profile.mean,
+            "p_value": self.profile.p_value,
+            "significant": self.profile.significant(),
+            "n_random": self.profile.n_random,
+        }
+
+
+class NamedConcepts:
+    """The concepts of a visit, in the order in which they were named.
+
+    p-values are multiplied by how many there are: who tries many finds some by chance.
+    """
+
+    def __init__(self, random_state: Any) -> None:
+        self.named: list[NamedConcept] = []
+        self._random = check_random_state(random_state)
+
+    def name(self, name: str, subject: Subject, examples: np.ndarray, by: Shown) -> NamedConcept:
+        """Return the concept that tells some rows from all others, with its profile over the levels of a column.
+
+        Parameters
+        ----------
+        name : str
+        subject : Subject
+            Its model is an embedding on landmarks.
+        examples : ndarray of int
+        by : Shown
+            A category.
+        """
+        embedding, X = innermost(subject.model, subject.X)
+        if not isinstance(embedding, KernelMap) or getattr(embedding, "landmarks_", None) is None:
+            raise invalid_parameter(
+                "model",
+                type(embedding).__name__,
+                "an embedding on landmarks, such as KernelEmbedding or one of `mercer embed`",
+                "Concepts are directions of a representation.",
+            )
+        if not name.strip():
+            raise invalid_parameter("name", name, "a few letters")
+        X = np.asarray(X).reshape(len(X), -1)
+        others = np.setdiff1d(np.arange(len(X)), examples)
+        sides = [self._some(side, MOST_EXAMPLES) for side in (examples, others)]
+        concept = find_concept(embedding, X[sides[0]], X[sides[1]], name, random_state=self._random)
+        rows = self._some_of_each(by.values)
+        groups = np.array(by.levels)[by.values[rows].astype(int)]
+        profile = concept_profile(
+            embedding,
+            X[rows],
+            groups,
+            X[sides[0]],
+            X[sides[1]],
+            n_random=N_RANDOM,
+            n_landmarks=min(5, len(embedding.landmarks_)),
+            n_concepts=len(self.named) + 1,
+            random_state=self._random,
+        )
+        influence = concept_influence(embedding, X, concept, min(5, len(embedding.landmarks_)))
+        drawn = len(sides[0]) < len(examples) or len(sides[1]) < len(others)
+        self.named.append(NamedConcept(concept, profile, by.name, influence.astype(np.float32), drawn))
+        return self.named[-1]
+
+    def as_document(self) -> list[dict[str, Any]]:
+        """Return all concepts with their vectors, to be saved by who named them."""
+        return [{**named.in_words(), "vector": named.concept.vector} for named in self.named]
+
+    def _some(self, rows: np.ndarray, most: int) -> np.ndarray:
+        return rows if len(rows) <= most else np.sort(self._random.choice(rows, most, replace=False))
+
+    def _some_of_each(self, codes: np.ndarray) -> np.ndarray:
+        known = np.flatnonzero(np.isfinite(codes))
+        return np.sort(
+            np.concatenate([self._some(known[codes[known] == k], MOST_OF_A_GROUP) for k in np.unique(codes[known])])
+        )
