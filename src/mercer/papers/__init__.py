@@ -5,7 +5,7 @@ the defaults add to the method as printed. The docstring of each function maps t
 """
 
 from mercer.papers.discriminant_note import kernel_discriminant
-from mercer.papers.kernel_representations import krepes
+from mercer.papers.kernel_representations import krepes, krepes_search
 from mercer.papers.manifold_linearizing_clustering import mlc, nmce
 from mercer.papers.precision_subspace_clustering import ktrr, precision_clustering
 from mercer.papers.rfm_and_ard import gp, gp_ard, gp_rfm, rfm, seventy_thirty
@@ -16,6 +16,7 @@ __all__ = [
     "gp_rfm",
     "kernel_discriminant",
     "krepes",
+    "krepes_search",
     "ktrr",
     "mlc",
     "nmce",
