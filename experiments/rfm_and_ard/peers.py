@@ -113,28 +113,6 @@ def fit_catboost_tuned(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     return lambda rows: Prediction(model.predict(rows), note=note)
 
 
-def fit_catboost_seeds(X: np.ndarray, y: np.ndarray, seed: int, n_models: int = 5) -> Predict:
-    """An ensemble of models with seeds of their own, beside the virtual one: a Gaussian of the mixture's moments."""
-    from catboost import CatBoostRegressor
-
-    models = [
-        CatBoostRegressor(
-            loss_function="RMSEWithUncertainty",
-            random_seed=n_models * seed + i,
-            thread_count=1,
-            verbose=False,
-            allow_writing_files=False,
-        ).fit(X, y)
-        for i in range(n_models)
-    ]
-
-    def predict(rows: np.ndarray) -> Prediction:
-        means, variances = np.stack([model.predict(rows) for model in models]).transpose(2, 0, 1)
-        return Prediction(means.mean(axis=0), np.sqrt(variances.mean(axis=0) + means.var(axis=0)))
-
-    return predict
-
-
 def fit_ngboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     """Defaults: 500 stages, a Gaussian for each row."""
     from ngboost import NGBRegressor
@@ -223,7 +201,6 @@ PEERS: dict[str, tuple[str, Fit]] = {
 
 MORE_PEERS: dict[str, tuple[str, Fit]] = {
     "CatBoost (tuned)": ("catboost", fit_catboost_tuned),
-    "CatBoost (five seeds)": ("catboost", fit_catboost_seeds),
 }
 BOOSTING = ("xRFM", "LightGBM", "CatBoost", "CatBoost (uncertainty)", "NGBoost")
 
