@@ -48,6 +48,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "Groups": ("SubspaceClustering", "ManifoldClustering", "NMCE", "clustering", "sinkhorn"),
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
+    "Papers as printed": ("papers",),
     "Files and data": ("save", "load", "datasets", "app.files", "app.projects", "exceptions"),
 }
 

@@ -26,6 +26,7 @@ def parse(argv: Sequence[str] | None, root: Path) -> argparse.Namespace:
     add("--results", type=Path, default=root / "results", metavar="DIR", help="where journals and reports go")
     add("--fresh", action="store_true", help="forget earlier results (with --only: of those cases)")
     add("--only", default="", metavar="TEXT", help="run the cases whose name contains TEXT")
+    add("--kept", action="store_true", help="what the repository keeps of full runs counts as done")
     add("--time-limit", type=float, metavar="MINUTES", help="start nothing new after so long")
     return parser.parse_args(argv)
 
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
             print(f"{name}\n    {line}")
         return 0
     limit = None if args.time_limit is None else 60 * args.time_limit
-    options = Options(args.quick, args.seeds, args.only, args.fresh, limit)
+    options = Options(args.quick, args.seeds, args.only, args.fresh, limit, args.kept)
     well = True
     try:
         for name, report in reproduce_each(chosen(args.name, root), args.results, options, root):

@@ -28,6 +28,17 @@ class Results:
 
     def values(self, case: str, measure: str) -> list[float]:
         """The measure for seeds 0, 1, ... of a case, in that order, so that two cases can be paired."""
+        found = self._measured(case, measure)
+        for value in found:
+            if isinstance(value, str):
+                raise TypeError(f"measure {measure!r} of case {case!r} is no number: {value!r}")
+        return found
+
+    def texts(self, case: str, measure: str) -> list[str]:
+        """The same for a measure that is text."""
+        return [str(value) for value in self._measured(case, measure)]
+
+    def _measured(self, case: str, measure: str) -> list[Any]:
         if case not in self.seeds:
             near = difflib.get_close_matches(case, self.seeds, 2)
             raise MissingResult(f"no case {case!r} in this mode" + (f"; there is {' and '.join(near)}" if near else ""))
@@ -37,7 +48,7 @@ class Results:
         """The mean of `values` over the seeds."""
         return average(self.values(case, measure))
 
-    def _value(self, case: str, seed: int, measure: str) -> float:
+    def _value(self, case: str, seed: int, measure: str) -> Any:
         record = self.records.get((case, seed))
         if record is None:
             raise MissingResult(f"case {case!r} has no result for seed {seed}")
@@ -46,8 +57,6 @@ class Results:
         measures = record["measures"]
         if measure not in measures:
             raise MissingResult(f"case {case!r} has no measure {measure!r}; it has {sorted(measures)}")
-        if isinstance(measures[measure], str):
-            raise TypeError(f"measure {measure!r} of case {case!r} is no number: {measures[measure]!r}")
         return measures[measure]
 
 

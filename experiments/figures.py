@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims import Results
+from experiments.kept import kept_report, records_of
 from experiments.runner import latest, load, mode, read_records
 from mercer.app.cli.figures import write_figure
 
@@ -13,11 +14,12 @@ RESULTS = Path("experiments/results")
 
 
 def recorded(name: str, results: Path = RESULTS) -> Results:
-    """Return the results of an experiment's full runs that are there; nothing is run, and a run may be going on."""
+    """Return the results of an experiment's full runs, here or kept by the repository; a run may be going on."""
     cases = load(name).cases(False)
     path = results / f"{name}-{mode(quick=False)}.jsonl"
-    records = read_records(io.BytesIO(path.read_bytes() if path.exists() else b""))
-    return Results({case.name: case.seeds for case in cases}, latest(records, cases))
+    records, kept = read_records(io.BytesIO(path.read_bytes() if path.exists() else b"")), kept_report(name)
+    known = [] if kept is None else records_of(kept)
+    return Results({case.name: case.seeds for case in cases}, latest([*known, *records], cases))
 
 
 def write_figures(figures: Mapping[str, Callable[[], Any]], arguments: Sequence[str]) -> None:

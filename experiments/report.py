@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims import BROKEN, HELD, NOT_HELD, NOT_RUN, Table, Verdict, average, judge, spread
-from experiments.runner import Experiment, Outcome, mode
+from experiments.runner import Experiment, Outcome, Record, mode
 from mercer import storage
 
 STYLES = {HELD: "green", "reach": "bold green", NOT_HELD: "red", BROKEN: "bold red", NOT_RUN: "yellow"}
@@ -77,12 +77,19 @@ def case_summaries(report: Report) -> list[dict[str, Any]]:
                 "settings": case.settings,
                 "seeds": case.seeds,
                 "done": len(done),
+                "seeds done": [record["seed"] for record in done],
+                **{name: latest_of(done, name) for name in ("commit", "machine")},
                 "seconds": sum(record["seconds"] for record in records),
                 "measures": {n: [r["measures"][n] for r in done if n in r["measures"]] for n in names},
                 "errors": {str(r["seed"]): r["error"] for r in records if "error" in r},
             }
         )
     return summaries
+
+
+def latest_of(records: Sequence[Record], name: str) -> str:
+    """The commit or the machine of the last run of a case; lines of early journals have none."""
+    return next((record[name] for record in reversed(records) if record.get(name)), "")
 
 
 def case_rows(report: Report) -> list[tuple[str, ...]]:

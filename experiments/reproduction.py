@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.claims import BROKEN, NOT_HELD, NOT_RUN, Verdict, average, spread
+from experiments.kept import kept_report, records_of
 from experiments.report import Report, as_document, case_summaries, make_report, write_report
-from experiments.runner import ROOT, UsageError, cases_of, discover, load, mode, run
+from experiments.runner import ROOT, Record, UsageError, cases_of, discover, load, mode, run
 
 ALL = "all"
 MEASURED = "measured"
@@ -27,13 +28,17 @@ MINUTES: dict[str, tuple[float, float | None]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """How papers are run; see `runner.run`. `time_limit` is in seconds, for all papers together."""
+    """How papers are run; see `runner.run`. `time_limit` is in seconds, for all papers together.
+
+    With `kept`, what the repository keeps of full runs counts as done.
+    """
 
     quick: bool = False
     seeds: int | None = None
     only: str = ""
     fresh: bool = False
     time_limit: float | None = None
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,10 +84,18 @@ def reproduce(name: str, results: Path, options: Options, root: Path = ROOT) -> 
         only=options.only,
         fresh=options.fresh,
         time_limit=options.time_limit,
+        known=known_records(name, options),
     )
     report = make_report(experiment, outcome, options.quick)
     write_report(report, results)
     return report
+
+
+def known_records(name: str, options: Options) -> list[Record]:
+    """What the repository keeps of an experiment, if it is to count."""
+    kept = kept_report(name) if options.kept and not options.quick else None
+    records = [] if kept is None else records_of(kept)
+    return [record for record in records if not options.fresh or options.only not in record["case"]]
 
 
 def reproduce_each(

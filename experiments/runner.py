@@ -2,10 +2,13 @@
 
 import ast
 import copy
+import functools
 import hashlib
 import importlib
 import json
 import os
+import platform
+import subprocess
 import sys
 import time
 import traceback
@@ -53,11 +56,15 @@ class Case:
     def key(self) -> str:
         """Hash of the settings: lines written under other settings do not match and are never shown."""
         try:
-            text = json.dumps(self.settings, sort_keys=True)
+            return settings_key(self.settings)
         except TypeError as error:
             message = f"settings of case {self.name!r} must be JSON, got {self.settings!r}: {error}"
             raise TypeError(message) from error
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def settings_key(settings: Mapping[str, Any]) -> str:
+    """Hash of settings, which must be JSON."""
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -138,6 +145,26 @@ def library_versions() -> dict[str, str]:
     return versions
 
 
+@functools.cache
+def commit() -> str:
+    """The commit of the source tree, with a + where files differ from it; empty where there is no repository."""
+
+    def git(*arguments: str) -> str:
+        made = subprocess.run(["git", *arguments], cwd=ROOT.parent, capture_output=True, text=True, check=True)
+        return made.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "src", "experiments")
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def machine() -> str:
+    """What kind of machine this is; times are worth as much as this says."""
+    return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+
+
 def read_records(file: BinaryIO) -> list[Record]:
     """All whole lines of a journal. What a kill left of a last line is cut off: the next one starts clean."""
     file.seek(0)
@@ -216,7 +243,8 @@ def run_case(case: Case, seed: int, clock: Callable[[], float], progress: TextIO
         print(file=progress)  # the progress line is still open
         traceback.print_exc(file=progress)
         record["error"] = f"{type(error).__name__}: {error}"
-    return {**record, "seconds": round(clock() - start, 3), "versions": library_versions()}
+    seconds = round(clock() - start, 3)
+    return {**record, "seconds": seconds, "versions": library_versions(), "commit": commit(), "machine": machine()}
 
 
 def cases_of(experiment: Experiment, quick: bool, seeds: int | None) -> list[Case]:
@@ -237,13 +265,15 @@ def run(
     only: str = "",
     fresh: bool = False,
     time_limit: float | None = None,
+    known: Sequence[Record] = (),
     clock: Callable[[], float] = time.monotonic,
     progress: TextIO | None = None,
 ) -> Outcome:
     """Run every (case, seed) that has no result yet; errors of earlier runs are tried again.
 
     `only` keeps the cases whose name contains it, `fresh` forgets what those have, and after `time_limit`
-    seconds nothing new is started. `progress` is stderr unless given.
+    seconds nothing new is started. `known` are lines of other runs, which count where the journal has none.
+    `progress` is stderr unless given.
     """
     progress = progress or sys.stderr
     cases = cases_of(experiment, quick, seeds)
@@ -260,7 +290,7 @@ def run(
             for case in chosen:
                 records.append({"case": case.name, "dropped": True})
                 append(records[-1])
-        found = latest(records, cases)
+        found = latest([*known, *records], cases)
         todo = [
             (case, seed)
             for case in chosen

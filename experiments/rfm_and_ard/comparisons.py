@@ -3,11 +3,13 @@
 import math
 import statistics
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
 from experiments import MissingResult, Results
 from mercer.metrics import mean_ranks
+from mercer.plots.agreement import correlate
 from mercer.plots.scores import normalized_scores
 
 from .cases import SEVEN, on
@@ -18,8 +20,18 @@ RANKED = {
     "rmse": (OURS, "xRFM", "CatBoost", "NGBoost", "LightGBM", "scikit-learn GPR", "GPyTorch"),
     "nll": (OURS, "CatBoost (uncertainty)", "NGBoost", "scikit-learn GPR", "GPyTorch"),
 }
-# Figure 1's methods besides GP-RFM-Laplace, which stands there by the paper's protocol or by leave-one-out.
-FIGURE_1 = ("GP-ARD-Laplace", "GP-ARD-RBF", "GP-Laplace", "GP-RBF", "NGBoost", "CatBoost (uncertainty)")
+FIGURE_1 = (
+    "GP-RFM-Laplace",
+    "GP-ARD-Laplace",
+    "GP-ARD-RBF",
+    "GP-Laplace",
+    "GP-RBF",
+    "NGBoost",
+    "CatBoost (uncertainty)",
+)
+# Figure 2's methods, and what they are called there.
+FIGURE_2 = {"RFM": "GP-RFM-Laplace", "RFM-diag": "GP-RFM-diag-Laplace", "ARD-Laplace": "GP-ARD-Laplace"}
+PAIRS = tuple(combinations(FIGURE_2, 2))
 
 
 def means(results: Results, contestant: str, measure: str) -> dict[str, float]:
@@ -70,20 +82,42 @@ def behind_the_best(results: Results, measure: str) -> list[float]:
 def normalised(results: Results, methods: Sequence[str], measure: str) -> dict[str, np.ndarray]:
     """Figure 1's scores: on each set 0 is the best run of all methods and splits and 1 the worst; one row a set.
 
-    A row holds the median and the mean over splits, so that sets with 5 splits weigh as much as those with 20.
+    Of every set the splits count that all of the methods have. A row holds the median and the mean over them, so that
+    sets with 3 splits weigh as much as those with 10.
     """
-    table = {name: {data: results.values(on(data, name), measure) for data in SEVEN} for name in methods}
+    splits = {data: min(results.seeds.get(on(data, name), 0) for name in methods) for data in SEVEN}
+    table = {
+        name: {data: results.values(on(data, name), measure)[: splits[data]] for data in SEVEN} for name in methods
+    }
     return {
         name: np.array([[np.median(row), np.mean(row)] for row in rows.values()])
         for name, rows in normalized_scores(table).items()
     }
 
 
-def figure_1_places(results: Results, rfm: str, measure: str) -> list[float]:
+def figure_1_places(results: Results, measure: str) -> list[float]:
     """Places of GP-RFM-Laplace and of GP-ARD-Laplace among Figure 1's methods, by mean normalised score."""
-    found = {name: rows[:, 1].mean() for name, rows in normalised(results, (rfm, *FIGURE_1), measure).items()}
+    found = {name: rows[:, 1].mean() for name, rows in normalised(results, FIGURE_1, measure).items()}
     order = sorted(found, key=lambda name: found[name])
-    return [order.index(name) + 1.0 for name in (rfm, "GP-ARD-Laplace")]
+    return [order.index(name) + 1.0 for name in ("GP-RFM-Laplace", "GP-ARD-Laplace")]
+
+
+def importances(results: Results, data: str, label: str) -> np.ndarray:
+    """Diagonals of the metric of one of Figure 2's methods, one row a split."""
+    return np.array(
+        [[float(w) for w in text.split()] for text in results.texts(on(data, FIGURE_2[label]), "importances")]
+    )
+
+
+def correlations(results: Results, data: str, pair: tuple[str, str], kind: str) -> list[float]:
+    """How far the diagonals of two methods agree on a set, split by split; `kind` is "pearson" or "spearman"."""
+    rows = zip(*(importances(results, data, label) for label in pair), strict=True)
+    return [float(getattr(correlate(p, q), kind)) for p, q in rows]
+
+
+def median_correlations(results: Results, pair: tuple[str, str], kind: str) -> list[float]:
+    """The median over splits on each of the seven sets."""
+    return [float(np.median(correlations(results, data, pair, kind))) for data in SEVEN]
 
 
 def gains(results: Results, better: str, worse: str, measure: str = "rmse") -> list[float]:

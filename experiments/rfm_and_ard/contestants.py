@@ -1,111 +1,67 @@
-"""Ours: the paper's methods as settings of two estimators, chosen by leave-one-out inside or by the paper's 70/30."""
+"""Ours: the two estimators on their defaults, and the paper's methods as `mercer.papers` has them, by its protocol."""
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid, train_test_split
 
-from mercer.metrics import negative_log_likelihood
+from mercer import papers
 
 from .data import Fit, Predict, Prediction
 
 Settings = dict[str, Any]
 
 
-def settings_of(estimator: str, options: Settings, grid: dict[str, list[Any]] | None = None) -> Settings:
+def defaults(estimator: str) -> Settings:
     """Settings of a case, and so part of the key of its results."""
-    return {"estimator": estimator, "options": options, "grid": grid or {}}
+    return {"estimator": estimator, "options": {}, "grid": {}}
 
 
-def paper(estimator: str, kernel: str, metric: str) -> Settings:
-    """As the paper has it: one kernel, one kind of metric, inputs standardised and not warped, nothing averaged."""
-    options: Settings = {"kernel": kernel, "metric": metric, "warp": "none"}
-    if metric in ("full", "diagonal"):
-        options["n_iter"] = 5
-    if estimator == "GPRegressor":
-        options |= {"average": False, "calibrate": False, "criterion": "evidence"}
-    return settings_of(estimator, options)
+def printed(preset: str, **options: Any) -> Settings:
+    """One of `mercer.papers`, with its options."""
+    return {"preset": preset, "options": options}
 
 
-DEFAULTS = {"GPRegressor()": settings_of("GPRegressor", {}), "RFMRegressor()": settings_of("RFMRegressor", {})}
-PAPER = {
-    "GP-RFM-Laplace": paper("GPRegressor", "laplace", "full"),
-    "GP-RFM-diag-Laplace": paper("GPRegressor", "laplace", "diagonal"),
-    "GP-ARD-Laplace": paper("GPRegressor", "laplace", "ard"),
-    "GP-ARD-RBF": paper("GPRegressor", "gaussian", "ard"),
-    "GP-Laplace": paper("GPRegressor", "laplace", "identity"),
-    "GP-RBF": paper("GPRegressor", "gaussian", "identity"),
-    "RFM": paper("RFMRegressor", "laplace", "full"),
-    "RFM-diag": paper("RFMRegressor", "laplace", "diagonal"),
+DEFAULTS = {"GPRegressor()": defaults("GPRegressor"), "RFMRegressor()": defaults("RFMRegressor")}
+PRESETS = {
+    "GP-RFM-Laplace": printed("gp_rfm", kind="full"),
+    "GP-RFM-diag-Laplace": printed("gp_rfm", kind="diagonal"),
+    "GP-ARD-Laplace": printed("gp_ard", kernel="laplace"),
+    "GP-ARD-RBF": printed("gp_ard", kernel="gaussian"),
+    "GP-Laplace": printed("gp", kernel="laplace"),
+    "GP-RBF": printed("gp", kernel="gaussian"),
+    "RFM": printed("rfm", kind="full"),
+    "RFM-diag": printed("rfm", kind="diagonal"),
 }
-# What the paper's protocol has to choose. A GP finds lengths, scale and noise by maximum likelihood, so the number of
-# iterates alone is left, and nothing at all without AGOP: there both protocols are one. The paper does not print its
-# grid. `n_iter` is the last iterate that may be taken: within it the estimator chooses by leave-one-out still.
-# Bandwidths are multiples of the median distance.
-ITERATES = {"n_iter": [0, 1, 2, 3, 5]}
-RIDGE_GRID = {"n_iter": [0, 1, 2, 5], "bandwidth": [0.5, 2.0, 8.0], "ridge": [1e-3, 1e-2, 1e-1]}
-BY_VALIDATION = {
-    f"{name} (70/30)": {**PAPER[name], "grid": grid}
-    for name, grid in {
-        "GP-RFM-Laplace": ITERATES,
-        "GP-RFM-diag-Laplace": ITERATES,
-        "RFM": RIDGE_GRID,
-        "RFM-diag": RIDGE_GRID,
-    }.items()
-}
-OURS: dict[str, Settings] = {**DEFAULTS, **PAPER, **BY_VALIDATION}
+OURS: dict[str, Settings] = {**DEFAULTS, **PRESETS}
+
+
+def with_likelihood_of(settings: Settings, rows: int) -> Settings:
+    """The settings of a process whose likelihood is followed on so many rows; others as they are."""
+    if settings.get("preset", "rfm") == "rfm":
+        return settings
+    return {**settings, "options": {**settings["options"], "rows": rows}}
+
+
+def fitted(settings: Settings, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
+    """Fit one of ours; a method of the paper by its protocol, a grid by 30 % of the rows and a fit on all."""
+    if "preset" in settings:
+        model = getattr(papers, settings["preset"])(**settings["options"], random_state=seed)
+        found = papers.seventy_thirty(model, random_state=seed).fit(X, y)
+        return getattr(found, "best_estimator_", found)
+    import mercer
+
+    return getattr(mercer, settings["estimator"])(**settings["options"], random_state=seed).fit(X, y)
 
 
 def contestant(settings: Settings) -> Fit:
     """Return `fit(X, y, seed)` for the settings of one of ours; the seed is all that defaults are given besides."""
-    import mercer
-
-    estimator = getattr(mercer, settings["estimator"])
 
     def fit(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-        def make(**chosen: Any) -> Any:
-            return estimator(**{**settings["options"], **chosen}, random_state=seed)
-
-        if settings["grid"]:
-            grid = ParameterGrid(in_units_of_the_rows(settings["grid"], X.shape[1]))
-            model, chosen = fit_by_validation(make, list(grid), X, y, seed)
-            note = ", ".join(f"{name} {value:.3g}" for name, value in chosen.items())
-        else:
-            model = make().fit(X, y)
-            note = describe(model)
-        return lambda rows: Prediction(*predicted(model, rows), note)
+        model = fitted(settings, X, y, seed)
+        weights = importances(model, X.shape[1]) if "preset" in settings else ""
+        return lambda rows: Prediction(*predicted(model, rows), describe(model), weights)
 
     return fit
-
-
-def in_units_of_the_rows(grid: dict[str, list[Any]], d: int) -> dict[str, list[Any]]:
-    """Bandwidths for multiples of the median distance: it is about √(2d) for standardised rows, and trace(M) = d."""
-    return {
-        name: [float(np.sqrt(2 * d)) * value for value in values] if name == "bandwidth" else values
-        for name, values in grid.items()
-    }
-
-
-def fit_by_validation(
-    make: Callable[..., Any], grid: Sequence[Settings], X: np.ndarray, y: np.ndarray, seed: int
-) -> tuple[Any, Settings]:
-    """The paper's protocol: fit on 70 % of the rows, choose by the NLL of the other 30 %, fit again on all.
-
-    Returns the model and what was chosen of the grid; the first of equals.
-    """
-    X_fit, X_val, y_fit, y_val = train_test_split(X, y, test_size=0.3, random_state=seed)
-    losses = [validation_loss(make(**chosen).fit(X_fit, y_fit), X_val, y_val) for chosen in grid]
-    best = grid[int(np.argmin(losses))]
-    return make(**best).fit(X, y), best
-
-
-def validation_loss(model: Any, X: np.ndarray, y: np.ndarray) -> float:
-    """The NLL; without a density that of a Gaussian with the residuals' own variance, which orders as the RMSE does."""
-    mean, std = predicted(model, X)
-    if std is None:
-        std = np.full(len(y), np.sqrt(np.mean((y - mean) ** 2)))
-    return negative_log_likelihood(y, mean, std)
 
 
 def predicted(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -115,7 +71,16 @@ def predicted(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]
     return model.predict(X), None
 
 
+def importances(model: Any, d: int) -> str:
+    """The diagonal of the metric, which sums to 1, as text: Figure 2 is made of these."""
+    diagonal = model.metric_.matrix(d).diagonal()
+    return " ".join(f"{weight:.6g}" for weight in diagonal / diagonal.sum())
+
+
 def describe(model: Any) -> str:
-    """What the estimator chose: kernel and kind of metric of its first machine, and how many are averaged."""
+    """What was chosen: steps and ridge of the recursion, or kernel and kind of metric of the first machine averaged."""
+    learned = getattr(model.metric, "metric", model.metric)
+    if hasattr(learned, "n_iter"):
+        return f"{learned.n_iter} steps, ridge {learned.ridge:g}"
     kind = getattr(model.metric_, "kind", "no one metric")
     return f"{type(model.kernel_).__name__} {kind} ({len(model.machines_)})"

@@ -18,11 +18,15 @@ class Split(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Means, their standard deviations with the noise of an observation in them (None: no density), and a note."""
+    """Means, their standard deviations with the noise of an observation in them (None: no density), and notes.
+
+    `importances` is the diagonal of a learned metric as text.
+    """
 
     mean: np.ndarray
     std: np.ndarray | None = None
     note: str = ""
+    importances: str = ""
 
 
 Predict = Callable[[np.ndarray], Prediction]
@@ -65,7 +69,7 @@ def standardised(fit: Fit) -> Fit:
         predict = fit((X - centre) / scale, (y - level) / unit, seed)
 
         def predict_scaled(X_test: np.ndarray) -> Prediction:
-            mean, std, note = predict((X_test - centre) / scale)
+            mean, std, note, _ = predict((X_test - centre) / scale)
             return Prediction(level + unit * mean, None if std is None else unit * std, note)
 
         return predict_scaled

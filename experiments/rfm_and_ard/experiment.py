@@ -1,16 +1,26 @@
 """Recursive feature machines, ARD and GPs on the UCI tables, against xRFM, boosting and two GP libraries.
 
-The seven sets on their 20 fixed splits of 90 : 10; kin8nm and power on the first 5, with 3000 training rows drawn for
-everyone. Of the 1599 rows of wine_red 240 repeat an earlier one in all inputs and the target, many of them across a
-split: it is run as given, which is what counts, and once more without the repeated rows ("wine_red unique").
+The seven sets on their 20 fixed splits of 90 : 10, as the paper has them; kin8nm and power on the first 5, with 3000
+training rows drawn for everyone. Of the 1599 rows of wine_red 240 repeat an earlier one in all inputs and the target,
+many of them across a split: it is run as given, which is what counts, and once more without the repeated rows
+("wine_red unique", defaults and boosting alone).
 
-The paper's methods are run twice where there is something to choose: by leave-one-out inside the estimator, and by the
-paper's protocol ("70/30": a grid by the NLL of 30 % of the training rows, then a fit on all). Peers run on their own
-defaults or tutorials (see `peers.py`), everyone on one thread: two processes with a results folder each keep two cores
-busy, and their journals can be put together with `cat`. Scores are in the units of y; an NLL is the mean over the test
-rows of a split, and intervals are the central 90 % of a Gaussian.
+The paper's methods are the presets of `mercer.papers`, by the paper's protocol (a grid by the NLL of 30 % of the
+training rows, then a fit on all): beside our defaults, so that what a default adds can be read off. What is smaller
+than in the paper, and why: some ten minutes of one core were to be had for them. They run on the first 10 splits of
+yacht, boston and energy, 5 of concrete and 2 of wine_red, kin8nm and power; on these last two their likelihood is
+followed on 1000 of the 3000 rows that everyone gets, and recursive feature machines without a process are left out.
+All rows of the two are in the cases named "whole", on one split, for length scales by likelihood, our default and
+CatBoost: the recursion with its grid would take ten minutes a split there. CatBoost tuned over 20 settings runs on
+the first 2 splits. CatBoost as models with seeds of their own, beside the virtual ensemble, is not run: five times
+the fits.
+
+Peers run on their own defaults or tutorials (see `peers.py`), everyone on one thread: two processes with a results
+folder each keep two cores busy, and their journals can be put together with `cat`. Scores are in the units of y; an
+NLL is the mean over the test rows of a split, and intervals are the central 90 % of a Gaussian.
 """
 
+import statistics
 from collections.abc import Callable
 
 from experiments import Claim, Experiment, Results
@@ -18,12 +28,14 @@ from experiments import Claim, Experiment, Results
 from .cases import SEVEN, cases, on, toy
 from .comparisons import (
     OURS,
+    PAIRS,
     behind_the_best,
     coverage,
     figure_1_places,
     gains,
     is_among_first,
     is_clear,
+    median_correlations,
     places,
 )
 from .tables import tables
@@ -39,7 +51,7 @@ def lead_over_xrfm(results: Results) -> list[float]:
 
 
 def block_found(results: Results) -> list[float]:
-    return results.values(toy("square", "RFM", 50), "correlation")
+    return results.values(toy("square", "RFM", 50, 2000), "correlation")
 
 
 def rank_claim(text: str, measure: str, count: int) -> Claim:
@@ -67,13 +79,49 @@ def metric_claim(task: str, name: Callable[[str], str], other: str) -> Claim:
     return Claim(text, None, measure, lambda results: is_clear(measure(results)))
 
 
-def figure_1_claim(rfm: str, measure: str) -> Claim:
+def figure_1_claim(measure: str) -> Claim:
     return Claim(
-        f"Figure 1: {rfm} and GP-ARD-Laplace take the first two places in normalised {measure.upper()}",
-        1.5,
-        lambda results: figure_1_places(results, rfm, measure),
-        lambda results: max(figure_1_places(results, rfm, measure)) <= 2,
+        f"Figure 1: GP-RFM-Laplace and GP-ARD-Laplace take the first two places in normalised {measure.upper()}",
+        "places 1 and 2 (Figure 1; no figures are printed)",
+        lambda results: figure_1_places(results, measure),
+        lambda results: max(figure_1_places(results, measure)) <= 2,
     )
+
+
+def agreement_claim(kind: str) -> list[Claim]:
+    """Figure 2, whose correlation is not named: high for some sets, low for others, even between diagonal metrics."""
+
+    def lowest(results: Results) -> list[float]:
+        """Of all pairs, on each set: high there means that all methods agree."""
+        return [min(found) for found in zip(*(median_correlations(results, p, kind) for p in PAIRS), strict=True)]
+
+    def diagonal(results: Results) -> list[float]:
+        return median_correlations(results, ("RFM-diag", "ARD-Laplace"), kind)
+
+    return [
+        Claim(
+            f"Figure 2 ({kind}): on some set all three methods correlate highly (the lowest pair, set by set)",
+            "high for some sets (section 3.2)",
+            lowest,
+            lambda results: max(lowest(results)) > 0.8,
+        ),
+        Claim(
+            f"Figure 2 ({kind}): on some set RFM-diag and ARD-Laplace correlate little",
+            "low for some sets (section 3.2)",
+            diagonal,
+            lambda results: min(diagonal(results)) < 0.5,
+        ),
+    ]
+
+
+def tuned_gains(results: Results) -> list[float]:
+    """The RMSE of tuned CatBoost over that of GPRegressor(), on each set, means over the same splits."""
+    ratios = []
+    for data in SEVEN:
+        tuned = results.values(on(data, "CatBoost (tuned)"), "rmse")
+        ours = results.values(on(data, OURS), "rmse")[: len(tuned)]
+        ratios.append(statistics.fmean(tuned) / statistics.fmean(ours))
+    return ratios
 
 
 CLAIMS = [
@@ -110,11 +158,16 @@ CLAIMS = [
         metric_claim("kin8nm", lambda name: on("kin8nm", name), other)
         for other in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace")
     ],
-    *[
-        figure_1_claim(rfm, measure)
-        for rfm in ("GP-RFM-Laplace (70/30)", "GP-RFM-Laplace")
-        for measure in ("rmse", "nll")
-    ],
+    figure_1_claim("rmse"),
+    figure_1_claim("nll"),
+    *agreement_claim("pearson"),
+    *agreement_claim("spearman"),
+    Claim(
+        "GPRegressor(): lower RMSE than CatBoost tuned over 20 settings on four of seven sets (ratio, set by set)",
+        None,
+        tuned_gains,
+        lambda results: sum(ratio > 1 for ratio in tuned_gains(results)) >= 4,
+    ),
 ]
 
 EXPERIMENT = Experiment("rfm_and_ard", "Recursive feature machines and ARD", cases, CLAIMS, tables)

@@ -1,6 +1,6 @@
 """Figures 1 to 3 of the paper, and how the metric is found as rows are added: `python -m <this module> FOLDER [ONLY]`.
 
-Figure 1 and the curve are drawn from results that are there; the others fit what they show.
+All but Figure 3, which fits what it shows, are drawn from results that are there.
 """
 
 import sys
@@ -10,28 +10,23 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import mercer
 from experiments import MissingResult
 from experiments.figures import recorded, write_figures
 from mercer.plots import CorrelationDisplay, MetricDisplay, ScoresDisplay
 from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 
-from .cases import CURVE_ROWS, MOST_ROWS, SEVEN, TOY_COLUMNS, TOY_ROWS, on, toy
-from .comparisons import FIGURE_1, OURS
-from .contestants import PAPER
+from .cases import CURVE, CURVE_ROWS, CURVE_SIZES, MOST_ROWS, SEVEN, TOY_COLUMNS, TOY_ROWS, on, toy
+from .comparisons import FIGURE_1, FIGURE_2, OURS, importances
+from .contestants import PRESETS, fitted
 from .data import load_split
 from .toy import toy_rows
-
-# Figure 2 has the metrics of these, on so many splits of each set; Figure 3 those on the first.
-LEARNED = {"RFM": "GP-RFM-Laplace", "RFM-diag": "GP-RFM-diag-Laplace", "ARD": "GP-ARD-Laplace"}
-SPLITS = 5
 
 
 def scores(measure: str) -> Any:
     """Figure 1: normalised scores of the paper's methods and of ours, of those that were run on all seven sets."""
     results = recorded("rfm_and_ard")
     table = {}
-    for name in (OURS, "GP-RFM-Laplace", "GP-RFM-Laplace (70/30)", "GP-RFM-diag-Laplace", *FIGURE_1):
+    for name in (OURS, "GP-RFM-diag-Laplace", *FIGURE_1):
         try:
             table[name] = {data: results.values(on(data, name), measure) for data in SEVEN}
         except MissingResult:
@@ -42,8 +37,7 @@ def scores(measure: str) -> Any:
 def metric_of(name: str, X: np.ndarray, y: np.ndarray) -> Any:
     """Return the learned metric of one of the paper's GPs."""
     with threadpool_limits(1):
-        model = getattr(mercer, PAPER[name]["estimator"])(**PAPER[name]["options"], random_state=0).fit(X, y)
-    return model.metric_
+        return fitted(PRESETS[name], X, y, 0).metric_
 
 
 def split(data: str, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,24 +45,39 @@ def split(data: str, number: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def correlations() -> Any:
+def agreement(kind: str) -> Any:
     """Figure 2: how far the diagonals agree, set by set."""
-    importances = {
-        data: {
-            label: [metric_of(name, *split(data, number)).importances(None) for number in range(SPLITS)]
-            for label, name in LEARNED.items()
-        }
-        for data in SEVEN
-    }
-    return CorrelationDisplay.from_importances(importances).figure_
+    results, table = recorded("rfm_and_ard"), {}
+    for data in SEVEN:
+        try:
+            table[data] = {label: importances(results, data, label) for label in FIGURE_2}
+        except MissingResult:
+            print(f"{data} is left out: its metrics were not learned")
+    return CorrelationDisplay.from_importances(table, kind=kind).figure_
+
+
+def learning_curves(data: str) -> Any:
+    """RMSE as rows are added, for the three ways to learn a metric."""
+    results, ax = recorded("rfm_and_ard"), axes_or_new(None, figsize=(5.4, 3.6))
+    sizes = (*CURVE_SIZES, MOST_ROWS)
+    for name, colour in zip(CURVE, CATEGORIES, strict=False):
+        found = [results.values(on(data, name, n), "rmse") for n in sizes]
+        ax.fill_between(sizes, [min(v) for v in found], [max(v) for v in found], color=colour, alpha=0.2)
+        ax.plot(sizes, [np.mean(v) for v in found], "o-", color=colour, label=name)
+    ax.set(xscale="log", yscale="log", xlabel="training rows", ylabel="RMSE on test rows", title=data)
+    ax.set_xticks(sizes, [str(n) for n in sizes])
+    ax.minorticks_off()
+    ax.legend(frameon=False, title="mean, least and largest of the splits")
+    tidy(ax)
+    return ax.figure
 
 
 def metrics(X: np.ndarray, y: np.ndarray) -> Any:
     """Figure 3: the three metrics beside each other."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(LEARNED), figsize=(4.6 * len(LEARNED), 3.9), layout="constrained")
-    for ax, (label, name) in zip(axes, LEARNED.items(), strict=True):
+    figure, axes = plt.subplots(1, len(FIGURE_2), figsize=(4.6 * len(FIGURE_2), 3.9), layout="constrained")
+    for ax, (label, name) in zip(axes, FIGURE_2.items(), strict=True):
         MetricDisplay(metric_of(name, X, y).matrix(X.shape[1])).plot(ax, title=label)
     return figure
 
@@ -99,7 +108,10 @@ def curve() -> Any:
 FIGURES = {
     "figure-1-rmse": partial(scores, "rmse"),
     "figure-1-nll": partial(scores, "nll"),
-    "figure-2": correlations,
+    "figure-2-pearson": partial(agreement, "pearson"),
+    "figure-2-spearman": partial(agreement, "spearman"),
+    "learning-curve-kin8nm": partial(learning_curves, "kin8nm"),
+    "learning-curve-power": partial(learning_curves, "power"),
     "figure-3-toy": lambda: metrics(*toy_rows("square", TOY_ROWS, 20, 0)),
     "figure-3-kin8nm": lambda: metrics(*split("kin8nm", 0)),
     "toy-curve": curve,

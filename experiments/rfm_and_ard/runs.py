@@ -40,7 +40,7 @@ def run(fit: Any, data: dict[str, Any], seed: int) -> Measures:
 
 def scores(y: np.ndarray, prediction: Prediction) -> Measures:
     """Errors of the means and, where there is a density, its NLL and the count of targets inside 90 % intervals."""
-    mean, std, note = prediction
+    mean, std, note, importances = prediction
     errors = np.abs(y - mean)
     measures: Measures = {
         "rmse": float(np.sqrt(np.mean(errors**2))),
@@ -50,4 +50,4 @@ def scores(y: np.ndarray, prediction: Prediction) -> Measures:
     if std is not None:
         measures["nll"] = negative_log_likelihood(y, mean, std)
         measures["inside 90 %"] = round(coverage(y, mean, std) * len(y))
-    return measures | ({"chosen": note} if note else {})
+    return measures | {name: text for name, text in (("chosen", note), ("importances", importances)) if text}

@@ -4,8 +4,36 @@ from collections.abc import Callable
 
 from experiments import MissingResult, Results, Table, or_empty
 
-from .cases import CONTESTANTS, CURVE_ROWS, SEVEN, TOY_COLUMNS, TOY_METHODS, TOY_ROWS, UNIQUE, on, toy
-from .comparisons import FIGURE_1, OURS, RANKED, coverage, normalised, ranks, standard_error
+from .cases import (
+    CONTESTANTS,
+    CURVE,
+    CURVE_ROWS,
+    CURVE_SIZES,
+    LARGE,
+    MOST_ROWS,
+    SEVEN,
+    TOY_COLUMNS,
+    TOY_METHODS,
+    TOY_ROWS,
+    UNIQUE,
+    WHOLE,
+    WHOLE_OURS,
+    WHOLE_PEERS,
+    on,
+    toy,
+)
+from .comparisons import (
+    FIGURE_1,
+    OURS,
+    PAIRS,
+    RANKED,
+    correlations,
+    coverage,
+    normalised,
+    ranks,
+    standard_error,
+)
+from .peers import MORE_PEERS
 
 
 def tables(results: Results) -> list[Table]:
@@ -16,6 +44,10 @@ def tables(results: Results) -> list[Table]:
         set_table(results, "Coverage of 90 % intervals, all splits together, in %", covered),
         set_table(results, "Fit, seconds on one thread: mean and standard error", scored, "fit seconds"),
         figure_1(results),
+        figure_2(results, "pearson"),
+        figure_2(results, "spearman"),
+        learning_curves(results),
+        whole_table(results),
         toy_table(results),
         curve_table(results),
     ]
@@ -38,7 +70,7 @@ def ranked(results: Results, name: str, measure: str) -> str:
 def set_table(results: Results, title: str, cell: Callable[[Results, str, str], str], measure: str = "") -> Table:
     """Contestants by sets and, for a measure with a race, the mean rank over the seven of those who are in it."""
     columns, rows = ["contestant", *SEVEN, UNIQUE], []
-    for name in CONTESTANTS:
+    for name in (*CONTESTANTS, *MORE_PEERS):
         row = [or_empty(cell, results, on(data, name), measure) for data in (*SEVEN, UNIQUE)]
         if measure in RANKED:
             row.append(or_empty(ranked, results, name, measure))
@@ -48,8 +80,8 @@ def set_table(results: Results, title: str, cell: Callable[[Results, str, str], 
 
 
 def figure_1(results: Results) -> Table:
-    """Normalised scores over the seven sets, of the paper's methods by both protocols and of ours."""
-    methods = (OURS, "GP-RFM-Laplace", "GP-RFM-Laplace (70/30)", "GP-RFM-diag-Laplace", *FIGURE_1)
+    """Normalised scores over the seven sets, of the paper's methods and of ours."""
+    methods = (OURS, "GP-RFM-diag-Laplace", *FIGURE_1)
     columns, rows = ["method"], [[name] for name in methods]
     for measure in ("rmse", "nll"):
         columns += [f"{measure.upper()}: median", f"{measure.upper()}: mean"]
@@ -60,6 +92,41 @@ def figure_1(results: Results) -> Table:
         for row in rows:
             row += [f"{value:.3f}" for value in found[row[0]].mean(axis=0)] if found else ["", ""]
     return Table("Normalised as in Figure 1, sets weighing the same (0 best, 1 worst)", columns, rows)
+
+
+def figure_2(results: Results, kind: str) -> Table:
+    """Correlations of the diagonals, pair by pair: median, least and largest over splits."""
+
+    def cell(data: str, pair: tuple[str, str]) -> str:
+        found = sorted(correlations(results, data, pair, kind))
+        return f"{found[len(found) // 2]:.2f} ({found[0]:.2f} to {found[-1]:.2f})"
+
+    rows = [[" and ".join(pair), *(or_empty(cell, data, pair) for data in SEVEN)] for pair in PAIRS]
+    title = f"Figure 2: {kind.capitalize()} correlation of importances, median (least to largest) over splits"
+    return Table(title, ("pair", *SEVEN), rows)
+
+
+def learning_curves(results: Results) -> Table:
+    """RMSE as rows are added, for a full metric, a diagonal one, and length scales by likelihood."""
+    sizes = (*CURVE_SIZES, MOST_ROWS)
+    rows = [
+        [f"{data}: {name}", *(or_empty(scored, results, on(data, name, n), "rmse") for n in sizes)]
+        for data in LARGE
+        for name in CURVE
+    ]
+    return Table("RMSE as rows are added", ("method", *(f"n = {n}" for n in sizes)), rows)
+
+
+def whole_table(results: Results) -> Table:
+    """The large sets with all of their training rows, on one split."""
+    measures = ("rmse", "nll", "fit seconds")
+    columns = [(data, measure) for data in LARGE for measure in measures]
+    rows = [
+        [name, *(or_empty(scored, results, on(data, name, WHOLE), measure) for data, measure in columns)]
+        for name in (*WHOLE_OURS, *WHOLE_PEERS)
+    ]
+    titles = (f"{data}: {measure}" for data, measure in columns)
+    return Table("All rows of kin8nm and power, one split", ("contestant", *titles), rows)
 
 
 def toy_table(results: Results) -> Table:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from .contestants import fitted
+
 ACTIVE = 10
 TEST_ROWS = 1000
 
@@ -41,14 +43,12 @@ def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
     Targets of new rows can lie far outside those of the fit, so that a few of them decide the RMSE: the median absolute
     error stands beside it.
     """
-    import mercer
-
     function, n, d = settings["function"], settings["rows"], settings["columns"]
     X, y = toy_rows(function, n, d, seed)
     X_test, y_test = toy_rows(function, TEST_ROWS, d, 1_000_000 + seed)
     with threadpool_limits(1):
         start = time.perf_counter()
-        model = getattr(mercer, settings["estimator"])(**settings["options"], random_state=seed).fit(X, y)
+        model = fitted(settings, X, y, seed)
         seconds = time.perf_counter() - start
         errors = np.abs(model.predict(X_test) - y_test) / y_test.std()
     measures = {

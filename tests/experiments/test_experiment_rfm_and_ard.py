@@ -12,7 +12,7 @@ from experiments.report import as_json, as_markdown, make_report, print_report
 from experiments.rfm_and_ard import cases as all_cases
 from experiments.rfm_and_ard import comparisons, contestants, data, experiment, peers, runs, tables, toy
 from experiments.runner import cases_of, load, run
-from mercer import datasets
+from mercer import datasets, papers
 
 
 def test_repeated_rows_are_dropped_and_the_others_stay_on_their_side():
@@ -57,46 +57,33 @@ def test_standardising_sees_training_rows_alone_and_predicts_in_units_of_y():
         return lambda rows: data.Prediction(rows[:, 0], np.full(len(rows), 0.5), "note")
 
     X, y = np.array([[1.0, 7], [3, 7]]), np.array([10.0, 30])
-    mean, std, note = data.standardised(fit)(X, y, 0)(np.array([[5.0, 8]]))
+    mean, std, note, _ = data.standardised(fit)(X, y, 0)(np.array([[5.0, 8]]))
     np.testing.assert_allclose(seen[0][0], [[-1, 0], [1, 0]])  # the constant column is not divided by 0
     np.testing.assert_allclose(seen[0][1], [-1, 1])
     assert (mean.tolist(), std.tolist(), note) == ([50], [5], "note")
 
 
-class Constant:
-    """Predicts `level` with deviation 1 and remembers how many rows it was given."""
-
-    fits: list = []  # noqa: RUF012
-
-    def __init__(self, level):
-        self.level = level
-
-    def fit(self, X, y):
-        self.fits.append((self.level, len(X)))
-        return self
-
-    def predict(self, X, return_std=False):
-        mean = np.full(len(X), float(self.level))
-        return (mean, np.ones(len(X))) if return_std else mean
-
-
-class ConstantDensity(Constant):
-    log_marginal_likelihood_ = 0.0
+def test_ours_are_defaults_and_presets_by_the_protocol():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = X[:, 0] + 0.1 * X[:, 1]
+    for name in ("GP-RFM-Laplace", "RFM-diag"):
+        model = contestants.fitted(contestants.PRESETS[name], X, y, 0)
+        preset = getattr(papers, contestants.PRESETS[name]["preset"])
+        searched = papers.seventy_thirty(preset(**contestants.PRESETS[name]["options"], random_state=0), 0).fit(X, y)
+        np.testing.assert_array_equal(model.predict(X), searched.predict(X))
+    found = contestants.contestant(contestants.PRESETS["GP-ARD-Laplace"])(X, y, 0)(X[:5])
+    weights = [float(weight) for weight in found.importances.split()]
+    assert sum(weights) == pytest.approx(1, abs=1e-4)
+    assert np.argmax(weights) == 0
+    large = contestants.with_likelihood_of(contestants.PRESETS["GP-ARD-Laplace"], 10)
+    assert contestants.fitted(large, X, y, 0).metric.rows == 10
+    for name in ("RFM", "GPRegressor()"):
+        assert contestants.with_likelihood_of(contestants.OURS[name], 10) is contestants.OURS[name]
 
 
-@pytest.mark.parametrize("model", [Constant, ConstantDensity])
-def test_the_papers_protocol_chooses_on_30_percent_and_fits_again_on_all(model, monkeypatch):
-    monkeypatch.setattr(Constant, "fits", [])
-    X, y = np.zeros((10, 1)), np.full(10, 2.1)
-    fitted, chosen = contestants.fit_by_validation(model, [{"level": level} for level in (1, 2, 3)], X, y, 0)
-    assert chosen == {"level": 2}
-    assert fitted.level == 2
-    assert Constant.fits == [(1, 7), (2, 7), (3, 7), (2, 10)]
-
-
-def test_bandwidths_are_multiples_of_the_median_distance():
-    grid = contestants.in_units_of_the_rows({"bandwidth": [0.5, 2.0], "n_iter": [0, 1]}, 8)
-    assert grid == {"bandwidth": [2.0, 8.0], "n_iter": [0, 1]}
+def test_the_settings_of_tuned_boosting_are_drawn_once():
+    assert peers.tuned_settings() == peers.tuned_settings()
+    assert len({setting["learning_rate"] for setting in peers.tuned_settings()}) == 20
 
 
 def test_scores_of_a_run():
@@ -128,10 +115,14 @@ def test_cases_are_consistent(quick):
     if quick:
         assert all(case.seeds <= 2 for case in found.values())
         return
-    for name, d in itertools.product(all_cases.CONTESTANTS, (*all_cases.SEVEN, all_cases.UNIQUE)):
+    assert not found[all_cases.on(all_cases.UNIQUE, "CatBoost")].settings["data"]["duplicates"]
+    for name, d in itertools.product(all_cases.CONTESTANTS, all_cases.SEVEN):
+        if d in all_cases.LARGE and name in all_cases.WITHOUT_A_DENSITY:
+            continue
         case = found[all_cases.on(d, name)]
-        assert case.settings["data"]["duplicates"] == (d != all_cases.UNIQUE)
-        assert case.seeds == (5 if d in ("kin8nm", "power") else 20)
+        assert case.settings["data"] == {"name": d, "duplicates": True, "most_rows": 3000}
+        splits = all_cases.PRESET_SPLITS if name in contestants.PRESETS else all_cases.SPLITS
+        assert case.seeds == splits[d]
         # Of peers nothing of ours is in the key, so that their results stay when ours change.
         assert set(case.settings) == (
             {"contestant", "data"} if name in peers.PEERS else {*contestants.OURS[name], "data"}
@@ -143,7 +134,7 @@ def test_cases_are_consistent(quick):
 
 def fake_results(changed=None, quick=False):
     """Results of every case: ours the best at everything by a little, the full metric ahead of the others."""
-    order = (comparisons.OURS, "RFMRegressor()", "GP-RFM-Laplace (70/30)", "GP-RFM-Laplace", "GP-ARD-Laplace")
+    order = (comparisons.OURS, "RFMRegressor()", "GP-RFM-Laplace", "GP-ARD-Laplace")
     records, seeds = {}, {}
     for case in all_cases.cases(quick):
         name = case.name.rpartition(": ")[2]
@@ -152,9 +143,14 @@ def fake_results(changed=None, quick=False):
         for seed in range(case.seeds):
             value = level + 0.01 * (seed % 3) + 0.001 * (hash_of(case.name) % 7)
             measures = {"rmse": value, "median absolute error": value, "fit seconds": 1.0, "rows": 10}
-            measures |= {"nll": value, "inside 90 %": 9, "correlation": 0.99}
+            measures |= {"nll": value, "inside 90 %": 9, "correlation": 0.99, "importances": weights(case.name)}
             records[case.name, seed] = {"measures": measures | (changed or {}).get(case.name, {})}
     return Results(seeds, records)
+
+
+def weights(case):
+    """Importances that agree, but for one set on which the order of ARD is another."""
+    return "1 2 3" if case.startswith("yacht: GP-ARD") else "3 2 1"
 
 
 def hash_of(text):
@@ -176,8 +172,9 @@ def test_claims_hold_on_results_made_to_bear_them_out():
         ("power: RFMRegressor()", {"rmse": 9.0}, "xRFM's defaults on every set"),
         ("toy square, d = 50, n = 2000: RFM", {"correlation": 0.97}, "above .98"),
         ("kin8nm: GP-RFM-Laplace", {"rmse": 9.0}, "kin8nm: GP-RFM-Laplace predicts better than GP-ARD-Laplace"),
+        ("yacht: GP-ARD-Laplace", {"importances": "3 2 1"}, "RFM-diag and ARD-Laplace correlate little"),
         (
-            "toy wave, d = 20, n = 2000: GP-ARD-Laplace",
+            "toy wave, d = 20, n = 1000: GP-ARD-Laplace",
             {"rmse": 0.1},
             "toy wave, d = 20: GP-RFM-Laplace predicts better",
         ),
@@ -241,10 +238,10 @@ def test_tables_are_filled_where_there_are_results():
     for table in made:
         assert all(len(row) == len(table.columns) for row in table.rows)
     rmse = {row[0]: row for row in made[0].rows}
-    assert set(rmse) == set(all_cases.CONTESTANTS)
+    assert set(rmse) == {*all_cases.CONTESTANTS, *peers.MORE_PEERS}
     assert rmse["GPRegressor()"][-1] == "1.00"
     assert rmse["RFM"][-1] == ""
-    assert all(all(row) for table in made[2:] for row in table.rows)
+    assert all(all(row) for table in made[4:] for row in table.rows)
     few = tables.tables(fake_results(quick=True))
     assert few[0].rows[0][0] == "GPRegressor()"
     assert few[0].rows[0][2] == ""  # boston is no part of the quick mode

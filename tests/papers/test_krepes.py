@@ -5,13 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import ParameterSampler, StratifiedShuffleSplit
 
 from mercer.embedding import Alternate
+from mercer.embedding.linear_probe import probe_scorer
 from mercer.embedding.parameters import LOSSES
 from mercer.embedding.preconditioners import GaussNewton, KernelMatrix
 from mercer.exceptions import InvalidParameterError
 from mercer.losses import barlow_twins, simclr
-from mercer.papers import krepes
+from mercer.papers import krepes, krepes_search
 from mercer.training.batches import epoch_batches
 from mercer.training.schedules import warmup_cosine
 from tests.examples_of import numbers
@@ -81,3 +83,45 @@ def test_preconditioners_and_parameters_can_be_changed():
     assert krepes(landmarks="uniform").landmarks == "uniform"
     with pytest.raises(InvalidParameterError, match="loss='moco'"):
         krepes("moco")
+
+
+def few_steps(loss):
+    """The preset's solver with few steps; the kernel autoencoder's has a few rounds anyway."""
+    solver = krepes(loss).solver
+    return {} if loss == "kernel_autoencoder" else {"solver": replace(solver, epochs=2)}
+
+
+def test_the_search_is_appendix_b3():
+    """Draws, a fit without the labelled rows, a classifier on half of these, the best on the others, a fit on all."""
+    rows, labels = numbers(200, 3), np.arange(200) % 2
+    rows[labels == 1] += 1.0
+    search = krepes_search("simclr", images=False, n_draws=3, **few_steps("simclr"), **SMALL)
+    fitted = search.fit(rows, labels)
+    train, held_out = next(StratifiedShuffleSplit(1, test_size=0.1, random_state=0).split(rows, labels))
+    assert len(held_out) == 20
+    scores, models = [], []
+    for drawn in ParameterSampler(search.param_distributions, 3, random_state=0):
+        model = krepes("simclr", **SMALL).set_params(**drawn)
+        scores.append(
+            probe_scorer(labelled=0.5, balanced="auto")(model.fit(rows[train]), rows[held_out], labels[held_out])
+        )
+        models.append(model)
+    np.testing.assert_allclose(fitted.cv_results_["mean_test_score"], scores)
+    best = models[int(np.argmax(scores))]
+    np.testing.assert_allclose(fitted.transform(rows), best.fit(rows).transform(rows))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_is_drawn_from_the_printed_ranges(loss):
+    search = krepes_search(loss, images=True, n_draws=2, **few_steps(loss), **SMALL)
+    assert search.cv.test_size == 0.02
+    for drawn in ParameterSampler(search.param_distributions, 20, random_state=0):
+        if "solver" in drawn:
+            rate = drawn["solver"].optimizer.learning_rate
+            assert 1e-4 <= rate <= 1e-1
+            assert rate * drawn["solver"].schedule.final == pytest.approx(1e-5)
+        assert 1e-5 <= drawn.get("ridge", 1.0) <= 100
+        if loss == "barlow_twins":
+            assert drawn["loss"].keywords["center"] is False
+            assert 1e-5 <= drawn["loss"].keywords["off_diagonal"] <= 100
+    assert ("solver" in search.param_distributions) == (loss != "kernel_autoencoder")

@@ -56,6 +56,25 @@ def test_it_is_the_log_density_at_the_best_output_scale(outputs, weighted):
 
 
 @pytest.mark.parametrize("outputs", [1, 2])
+def test_at_a_given_output_scale_it_is_the_log_density_there(outputs):
+    Z, y = problem(outputs=outputs)
+    given = torch.tensor([0.7, 2.0], dtype=torch.float64)[:outputs]
+
+    def value(theta):
+        A = covariance(Laplace(0.9), Z, theta[:-1], theta[-1])
+        densities = [
+            multivariate_normal.logpdf(column, cov=s * A) for column, s in zip(y.numpy().T, given.tolist(), strict=True)
+        ]
+        return -np.mean(densities) / len(Z)
+
+    theta, step = np.append(SCALES, math.log(0.1)), 1e-5
+    found = negative_log_evidence(Laplace(0.9), Z, y, SCALES, theta[-1], output_scales=given)
+    assert found.value == pytest.approx(value(theta), abs=1e-10)
+    slopes = [(value(theta + step * e) - value(theta - step * e)) / (2 * step) for e in np.eye(4)]
+    assert_allclose(np.append(found.by_scales, found.by_noise), slopes, atol=1e-7)
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
 def test_repeats_make_it_the_evidence_of_every_measurement(outputs):
     """Rows measured several times: the evidence of the means and of their scatter moves as that of all rows does."""
     random = np.random.default_rng(1)

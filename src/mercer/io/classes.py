@@ -32,6 +32,8 @@ RESULTS: dict[str, str] = {
     "mercer.embedding.Moments": "mercer.embedding.moments:Moments",
     "mercer.embedding.Steps": "mercer.embedding.steps:Steps",
     "mercer.embedding.White": "mercer.embedding.preconditioners:White",
+    "mercer.tabular_models.AverageGradients": "mercer.tabular_models.learned_on_all_rows:AverageGradients",
+    "mercer.tabular_models.MaximumLikelihood": "mercer.tabular_models.learned_on_all_rows:MaximumLikelihood",
     "mercer.tabular_models.Calibration": "mercer.tabular_models.calibration:Calibration",
     "mercer.tabular_models.FoldScores": "mercer.tabular_models.cv_plus:FoldScores",
     "mercer.tabular_models.LatentMachine": "mercer.tabular_models.latent_machine:LatentMachine",

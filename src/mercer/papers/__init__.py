@@ -4,8 +4,23 @@ The estimators' defaults differ from the papers where the data said so. Start he
 the defaults add to the method as printed. The docstring of each function maps the paper's lines to our parameters.
 """
 
-from mercer.papers.kernel_representations import krepes
+from mercer.papers.discriminant_note import kernel_discriminant
+from mercer.papers.kernel_representations import krepes, krepes_search
 from mercer.papers.manifold_linearizing_clustering import mlc, nmce
 from mercer.papers.precision_subspace_clustering import ktrr, precision_clustering
+from mercer.papers.rfm_and_ard import gp, gp_ard, gp_rfm, rfm, seventy_thirty
 
-__all__ = ["krepes", "ktrr", "mlc", "nmce", "precision_clustering"]
+__all__ = [
+    "gp",
+    "gp_ard",
+    "gp_rfm",
+    "kernel_discriminant",
+    "krepes",
+    "krepes_search",
+    "ktrr",
+    "mlc",
+    "nmce",
+    "precision_clustering",
+    "rfm",
+    "seventy_thirty",
+]

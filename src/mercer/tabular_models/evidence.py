@@ -122,12 +122,13 @@ def negative_log_evidence(
     log_noise: float,
     weights: Tensor | None = None,
     repeats: tuple[int, Tensor] | None = None,
+    output_scales: Tensor | None = None,
 ) -> Evidence:
     """Return minus the log evidence of y ~ N(0, s A), A = K + noise W^-1, at the best output scale s, with gradients.
 
-    With a = A^-1 y and q = y^T a, the best s is q / n, and what remains is (n log(2 pi e q / n) + log det A) / 2 for
-    each output; its derivative in a parameter of A is tr(G dA) / 2 with G = A^-1 - (n / q) a a^T. The value and the
-    derivatives are divided by the number n of rows and the number of outputs.
+    With a = A^-1 y and q = y^T a it is (n log(2 pi s) + q / s + log det A) / 2 for each output, and the best s is
+    q / n; its derivative in a parameter of A is tr(G dA) / 2 with G = A^-1 - a a^T / s. The value and the derivatives
+    are divided by the number n of rows and the number of outputs.
 
     Parameters
     ----------
@@ -146,6 +147,8 @@ def negative_log_evidence(
         How many measurements there are beyond the n means, and their weighted squared distance from them. They speak of
         the noise alone: count log noise and scatter / noise are added to log det A and to q, and n + count is the n
         above.
+    output_scales : tensor of shape (c,), optional
+        Where s is given, and not the best: a kernel without a scale of its own.
 
     Notes
     -----
@@ -170,10 +173,11 @@ def negative_log_evidence(
     # A target that is constant has nothing to explain: the smallest number keeps its logarithm finite.
     q = ((y * a).sum(dim=0) + scatter / noise).clamp(min=torch.finfo(y.dtype).tiny)
     log_determinant = log_determinant + count * log_noise
-    value = 0.5 * (torch.log(2 * math.pi * math.e * q / n).mean() + log_determinant / n)
+    s = q / n if output_scales is None else output_scales
+    value = 0.5 * ((torch.log(2 * math.pi * s) + q / (n * s)).mean() + log_determinant / n)
     of_noise = (noises[:, None] * a.square()).sum(dim=0) + scatter / noise
-    by_noise = 0.5 * (((noises * inverse.diagonal()).sum() + count) / n - (of_noise / q).mean())
-    G = inverse.div_(n).addmm_(a / q, a.T, alpha=-1.0 / outputs)
+    by_noise = 0.5 * (((noises * inverse.diagonal()).sum() + count) / n - (of_noise / (n * s)).mean())
+    G = inverse.div_(n).addmm_(a / (n * s), a.T, alpha=-1.0 / outputs)
     by_scales = length_scale_derivatives(terms, G, Z.shape[1])
     by_scales = by_scales.sum(dim=0, keepdim=True) if len(log_scales) == 1 else by_scales
     return Evidence(float(value), by_scales.cpu().numpy(), float(by_noise))
@@ -205,6 +209,7 @@ def maximize_evidence(
     *,
     weights: Tensor | None = None,
     repeats: tuple[int, Tensor] | None = None,
+    output_scales: Tensor | None = None,
     noise_floor: float = 1e-6,
     max_iter: int = 50,
     noise_is_free: bool = True,
@@ -225,7 +230,7 @@ def maximize_evidence(
     def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal best, count
         count += 1
-        found = negative_log_evidence(kernel, Z, y, theta[:-1], float(theta[-1]), weights, repeats)
+        found = negative_log_evidence(kernel, Z, y, theta[:-1], float(theta[-1]), weights, repeats, output_scales)
         if found.value < best.value:
             best = Maximum(theta[:-1].copy(), float(theta[-1]), found.value, count)
         if out_of_time():

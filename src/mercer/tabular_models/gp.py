@@ -44,8 +44,10 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         "linear", "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
         object, or "auto" to choose among "linear", "matern32", "laplace",
         "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
-    metric : {{"auto", "identity", "diagonal", "full", "ard"}}, default="auto"
-        How the metric is learned; "auto" tries all of them.
+    metric : {{"auto", "identity", "diagonal", "full", "ard"}} or object, default="auto"
+        How the metric is learned; "auto" tries all of them. `AverageGradients` and `MaximumLikelihood` of
+        `mercer.tabular_models.learned_on_all_rows` learn it on all rows, as the paper prints it: nothing is searched,
+        and `bandwidth`, `n_iter` and the like have no say (`mercer.papers.gp_rfm`).
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
         How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
     target_warp : {{"none", "auto", "log", "yeo-johnson"}}, default="none"
@@ -144,7 +146,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
     def __init__(
         self,
         kernel: Any = "auto",
-        metric: str = "auto",
+        metric: Any = "auto",
         *,
         warp: Any = "auto",
         target_warp: str = "none",
@@ -284,7 +286,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
 
     def _log_evidence(self, fit: Fit) -> float:
         """Return the log evidence at the output scale that was given, or else at the best one."""
-        given = self.noise != "auto"
+        given = self.noise != "auto" or not isinstance(self.metric, str)
         return fit.evidence.log_evidence(fit.machine.output_scales if given else fit.evidence.best_scales())
 
     # ---- checks -----------------------------------------------------------------------------------------------

@@ -119,6 +119,9 @@ class GPClassifier(TableClassifier):
     n_landmarks = "auto"
     landmarks = "uniform"
 
+    # Classes have no likelihood in closed form, and squared errors choose the metric by name alone.
+    _learners = ()
+
     def __init__(
         self,
         kernel: Any = "auto",

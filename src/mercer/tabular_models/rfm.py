@@ -32,9 +32,11 @@ PARAMETERS = """
         "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
         object, or "auto" to choose among "linear", "matern32", "laplace",
         "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
-    metric : {"auto", "identity", "diagonal", "full", "ard"}, default="auto"
+    metric : {"auto", "identity", "diagonal", "full", "ard"} or object, default="auto"
         How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
-        a column by maximum likelihood. The identity is the start of each, and a candidate.
+        a column by maximum likelihood. The identity is the start of each, and a candidate. `AverageGradients` of
+        `mercer.tabular_models.learned_on_all_rows` learns it on all rows, as the paper prints it: nothing is searched,
+        and `bandwidth`, `ridge`, `n_iter` and the like have no say (`mercer.papers.rfm`).
     warp : {"auto", "none", "log", "rank"} or sequence of these, default="auto"
         How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
     bandwidth : float, "median", "auto" or None, default="auto"
@@ -129,7 +131,7 @@ class RecursiveFeatureMachine(TableModel):
     def __init__(
         self,
         kernel: Any = "auto",
-        metric: str = "auto",
+        metric: Any = "auto",
         *,
         warp: Any = "auto",
         bandwidth: Any = "auto",
@@ -273,7 +275,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
     def __init__(
         self,
         kernel: Any = "auto",
-        metric: str = "auto",
+        metric: Any = "auto",
         *,
         warp: Any = "auto",
         bandwidth: Any = "auto",

@@ -26,6 +26,12 @@ from mercer.tabular_models.grouped_rows import GroupedRows, collapse
 from mercer.tabular_models.importances import shares_of_effects, total_effects
 from mercer.tabular_models.landmark_table import Landmarks
 from mercer.tabular_models.learned import Learned, Space
+from mercer.tabular_models.learned_on_all_rows import (
+    AverageGradients,
+    MaximumLikelihood,
+    check_alone,
+    learned_on_all_rows,
+)
 from mercer.tabular_models.learning import learn
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.plans import Search
@@ -42,7 +48,7 @@ class TableModel(BaseEstimator):
     """The common part; see `RFMRegressor` and `GPRegressor` for the parameters."""
 
     kernel: Any
-    metric: str
+    metric: Any
     warp: Any
     bandwidth: Any
     n_iter: int
@@ -63,6 +69,8 @@ class TableModel(BaseEstimator):
     _sums_over_all_rows = True
     # Whether a trend on landmarks may be taken from the targets of very many rows.
     _follows_trends = True
+    # Objects that may say how the metric is learned, in place of a name.
+    _learners: tuple[type, ...] = (AverageGradients, MaximumLikelihood)
 
     # ---- before the fit ---------------------------------------------------------------------------------------
 
@@ -70,7 +78,8 @@ class TableModel(BaseEstimator):
         self._check_common()
 
     def _check_common(self) -> None:
-        check_choice("metric", self.metric, ("auto", *METRICS))
+        if not isinstance(self.metric, self._learners):
+            check_choice("metric", self.metric, ("auto", *METRICS))
         check_choice("iterate", self.iterate, ("auto", "last"))
         check_count("n_iter", self.n_iter, at_least=0)
         check_choice("landmarks", self.landmarks, METHODS)
@@ -122,6 +131,9 @@ class TableModel(BaseEstimator):
         `summed` are all rows, where the table is a draw of them.
         """
         kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
+        if isinstance(self.metric, AverageGradients | MaximumLikelihood):
+            kernel = check_alone(kernels, self.warp, self.n_landmarks)
+            return learned_on_all_rows(self.metric, kernel, self.warp, table)
         if self.metric not in ("auto", "identity"):
             check_metric(kernels[0].single_metric())
         search = Search(

@@ -1,0 +1,204 @@
+"""A metric learned on all rows with nothing searched, as a paper prints it: by gradients, or by maximum likelihood.
+
+Either object is a value of an estimator's `metric`, and takes the place of the search for kernel, bandwidth and ridge.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mercer.agop import agop
+from mercer.checks import check_choice, check_count, check_number
+from mercer.exceptions import invalid_parameter
+from mercer.kernels import BandwidthKernel, Kernel
+from mercer.mahalanobis import Mahalanobis
+from mercer.tabular_models.evidence import maximize_evidence
+from mercer.tabular_models.finish import solved
+from mercer.tabular_models.fitters import SMALLEST_RIDGE, LeftOut
+from mercer.tabular_models.learned import Fit, Learned
+from mercer.tabular_models.metric_learning import coefficients
+from mercer.tabular_models.plans import Plan, history_entry
+from mercer.tabular_models.settings import Setting
+from mercer.tabular_models.table import Table
+from mercer.tabular_models.tuning import Iterate
+
+# Where maximum likelihood begins, relative to the variance of the targets, and its most steps.
+FIRST_NOISE, STEPS = 0.1, 50
+
+
+class Told(NamedTuple):
+    """What a machine is to be solved with.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With a number for its bandwidth and its metric.
+    ridge : float
+    output_scales : ndarray of shape (c,) or None
+        The variance of the prior, one an output; None is that of the largest evidence.
+    """
+
+    kernel: Kernel
+    ridge: float
+    output_scales: np.ndarray | None = None
+
+
+def variances(y: Tensor) -> Tensor:
+    """Return the mean square of each centered target, of shape (c,); 1 of a constant one."""
+    found = y.square().mean(dim=0)
+    return torch.where(found > 0, found, torch.ones_like(found))
+
+
+@dataclass(frozen=True)
+class AverageGradients:
+    """Learn M by recursive feature machines on all rows: a fit, the outer product of its gradients, and so on.
+
+    From M = I, so many times: alpha = (K + ridge I)^-1 y, then M = (1/n) sum_i grad f(x_i) grad f(x_i)^T (rfm-and-ard,
+    section 2.3). The bandwidth stays, and M is not scaled: how large it is says how steep f is, in deviations of y.
+
+    Parameters
+    ----------
+    kind : {"full", "diagonal"}, default="full"
+        Whether M is the whole outer product, or its diagonal.
+    n_iter : int, default=5
+    ridge : float, default=1e-08
+        Of the fits, in units of k(x, x). Section 2.3 prints none: this is the least that rounding allows.
+    bandwidth : float or None, default=None
+        None is the kernel's own; a "median" is that of the rows as they come, and stays.
+
+    Notes
+    -----
+    O(n^3 + n^2 d) a step.
+    """
+
+    kind: str = "full"
+    n_iter: int = 5
+    ridge: float = SMALLEST_RIDGE
+    bandwidth: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, ("full", "diagonal"))
+        check_count("n_iter", self.n_iter, at_least=0)
+        check_number("ridge", self.ridge, above=0.0)
+        if self.bandwidth is not None:
+            check_number("bandwidth", self.bandwidth, above=0.0)
+
+    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
+        """Return the kernel with the metric of the last step, from the rows Z of a table."""
+        kernel = kernel if self.bandwidth is None else kernel.with_params(bandwidth=self.bandwidth)
+        kernel, deviations = kernel.resolved(Z, 0), variances(table.y).sqrt()
+        is_diagonal = self.kind == "diagonal"
+        for _ in range(self.n_iter):
+            alpha = coefficients(kernel, self.ridge, Z, table) / deviations
+            M = agop(kernel, Z, Z, alpha, diagonal=is_diagonal, weights=table.weights).cpu()
+            if not bool(M.any()):  # a constant target has no gradients
+                break
+            kernel = kernel.with_metric(Mahalanobis.from_weights(M) if is_diagonal else Mahalanobis.from_matrix(M))
+        return Told(kernel, self.ridge)
+
+    def setting(self) -> tuple[str, int]:
+        """Return the kind of metric, and its steps."""
+        return self.kind, self.n_iter
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood:
+    """Learn length scale and noise of a Gaussian process by maximum likelihood, and the metric first or with them.
+
+    Minimizes -log N(y; 0, v (K + noise I)), v the variance of the targets: standardized targets, and a kernel without a
+    scale of its own (rfm-and-ard, section 2.2). One climb by L-BFGS-B, from the median distance and a noise of a tenth.
+
+    Parameters
+    ----------
+    metric : {"identity", "ard"} or AverageGradients, default="identity"
+        "ard" has a length scale a column, so that M = diag(1 / length^2) and the bandwidth is 1. `AverageGradients` is
+        learned first, and M then stays.
+    rows : int or None, default=None
+        Follow the likelihood on so many rows, evenly drawn, where there are more; None is all. The machine stands on
+        all rows either way.
+
+    Notes
+    -----
+    O(n^3) an evaluation, some 20 of them.
+    """
+
+    metric: Any = "identity"
+    rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, AverageGradients):
+            check_choice("metric", self.metric, ("identity", "ard"))
+        if self.rows is not None:
+            check_count("rows", self.rows)
+
+    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
+        """Return the kernel and the noise of the largest likelihood, from the rows Z of a table."""
+        scales, fixed = variances(table.y), Mahalanobis()
+        if isinstance(self.metric, AverageGradients):
+            fixed = self.metric.learned(kernel, table, Z).kernel.single_metric()
+        if self.rows is not None and len(table) > self.rows:
+            drawn = np.linspace(0, len(table) - 1, self.rows).astype(int)
+            table, Z = table.take(drawn), Z[torch.from_numpy(drawn)]
+        V = fixed.project(Z)
+        plain = kernel.with_params(bandwidth=1.0, metric=None)
+        first = math.log(kernel.with_params(bandwidth="median", metric=None).resolved(V, 0).scale())  # type: ignore[attr-defined]
+        found = maximize_evidence(
+            plain,
+            V,
+            table.y,
+            np.full(Z.shape[1] if self.metric == "ard" else 1, first),
+            math.log(FIRST_NOISE),
+            weights=table.weights,
+            repeats=table.repeats,
+            output_scales=scales,
+            noise_floor=SMALLEST_RIDGE,
+            max_iter=STEPS,
+        )
+        lengths = np.exp(found.log_scales)
+        if self.metric == "ard":
+            learned = plain.with_metric(Mahalanobis(1.0 / lengths))
+        else:
+            learned = plain.with_metric(fixed).rescaled(float(lengths[0]))
+        return Told(learned, math.exp(found.log_noise), scales.cpu().numpy())
+
+    def setting(self) -> tuple[str, int]:
+        """Return the kind of metric, and its steps."""
+        return self.metric.setting() if isinstance(self.metric, AverageGradients) else (self.metric, 0)
+
+
+def check_alone(kernels: list[Kernel], warp: Any, n_landmarks: Any) -> Kernel:
+    """Return the kernel, if it is the only one and nothing else is left to be searched for."""
+    if len(kernels) > 1:
+        raise invalid_parameter("kernel", "auto", "one kernel, if the metric is an object")
+    if not isinstance(kernels[0], BandwidthKernel):
+        raise invalid_parameter("kernel", kernels[0], "a kernel with a bandwidth, if the metric is an object")
+    if isinstance(warp, str) and warp == "auto":
+        raise invalid_parameter("warp", warp, "'none', 'log' or 'rank', if the metric is an object")
+    if n_landmarks not in (None, "auto"):
+        raise invalid_parameter("n_landmarks", n_landmarks, "None or 'auto', if the metric is an object")
+    return kernels[0]
+
+
+def learned_on_all_rows(
+    metric: AverageGradients | MaximumLikelihood, kernel: Kernel, warp: Any, table: Table
+) -> Learned:
+    """Learn the metric and solve one machine, both on all rows of a table.
+
+    The predictions of left-out rows are those of leave-one-out under the metric that the rows had a part in.
+    """
+    warp = warp if isinstance(warp, str) else tuple(warp)
+    told = metric.learned(kernel, table, table.warped(warp))
+    plan = Plan(Setting(kernel, warp, *metric.setting()), [Iterate(told.kernel, told.ridge)])
+    machine, spread, evidence = solved(plan.iterates[-1], plan, table, None, variances=True)
+    if told.output_scales is not None:
+        machine = machine.changed(output_scales=told.output_scales)
+    y, trend = table.y.cpu().numpy(), table.trend.cpu().numpy()
+    mean = y - machine.alpha * spread[:, None]  # type: ignore[index]
+    left_out = LeftOut(y, mean, spread, table.mass.cpu().numpy(), trend)  # type: ignore[arg-type]
+    everything = np.arange(len(table))
+    fit = Fit(machine, everything, left_out, evidence, everything, [])
+    return Learned([fit], [history_entry(plan, len(table))], True, [])
