@@ -161,7 +161,8 @@ def test_a_task_can_be_asked_for(folder):
 def test_a_time_limit_is_told_to_the_model(folder):
     done(*NUMBERS, "--model", "rfm", "--time-limit", "1e6", "--test-size", "0")
     workflow = mercer.load("model.mercer")
-    assert workflow.time_limit == workflow.model_.estimator_.time_limit == 1e6
+    assert workflow.time_limit == 1e6
+    assert workflow.model_.estimator_.time_limit == pytest.approx(0.9e6, rel=1e-3)
     done(*NUMBERS, "--model", "rfm", "--time-limit", "0", "--test-size", "0")
     assert mercer.load("model.mercer").time_limit is None
     assert "Invalid value for '--time-limit'" in failed(*NUMBERS, "--time-limit", "-1", code=2).stderr
@@ -323,7 +324,7 @@ def test_debug_shows_the_traceback(folder):
 
 
 def test_defects_are_called_so(folder, monkeypatch):
-    def break_down(self, frame, target_name):
+    def break_down(self, frame, target_name, watch):
         raise KeyError("a slip")
 
     monkeypatch.setattr(table_prediction.TablePrediction, "fit", break_down)
@@ -336,7 +337,7 @@ def test_stopped_by_ctrl_c_it_leaves_all_as_it_was(folder, monkeypatch, earlier)
         (folder / "model.mercer").write_text("earlier")
     before = sorted(path.name for path in folder.iterdir())
 
-    def stop(self, frame, target_name):
+    def stop(self, frame, target_name, watch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(table_prediction.TablePrediction, "fit", stop)
@@ -344,6 +345,51 @@ def test_stopped_by_ctrl_c_it_leaves_all_as_it_was(folder, monkeypatch, earlier)
     assert sorted(path.name for path in folder.iterdir()) == before
     if earlier:
         assert (folder / "model.mercer").read_text() == "earlier"
+
+
+def test_stopped_by_ctrl_c_later_it_keeps_the_best_so_far(folder, monkeypatch):
+    fits = []
+
+    def stop_second(name, task, n_rows, seed, options, time_limit):
+        fits.append(time_limit)
+        if len(fits) == 2:
+            raise KeyboardInterrupt
+        return make(name, task, n_rows, seed, options, time_limit)
+
+    monkeypatch.setattr(table_prediction, "make", stop_second)
+    result = failed(*CLASSES, code=130)
+    assert "note: stopped by Ctrl-C: the best model so far is kept, which has learned from 120 of 150 rows." in (
+        result.stderr
+    )
+    assert "Model, the best when Ctrl-C ended the fit, learned from 120 rows, saved to model.mercer" in result.stdout
+    assert mercer.load("model.mercer").n_learned_ == 120
+
+
+def test_the_time_limit_is_of_all_fits_together(folder, monkeypatch):
+    limits = []
+
+    def keep(name, task, n_rows, seed, options, time_limit):
+        limits.append(time_limit)
+        return make(name, task, n_rows, seed, SIMPLE, time_limit)
+
+    monkeypatch.setattr(table_prediction, "make", keep)
+    done(*NUMBERS, "--time-limit", "50")
+    assert len(limits) == 2
+    assert 0 < limits[0] <= 0.4 * 50
+    assert 0 < limits[1] <= 0.9 * 50
+
+
+def test_phases_are_shown_on_a_terminal(folder, monkeypatch):
+    """What is told of phases becomes a line with what is left."""
+    from mercer.app.cli.output import duration, phases
+
+    console = err_console()
+    monkeypatch.setattr(type(console), "is_terminal", True)
+    with phases() as tell:
+        tell("learning from 5 rows", 100.0)
+        tell("scoring", None)
+    texts = [duration(seconds) for seconds in (0.2, 8.4, 44.0, 200.0, 9000.0)]
+    assert texts == ["1 s", "8 s", "40 s", "3 min", "2 h"]
 
 
 # ---- notes ---------------------------------------------------------------------------------------------------

@@ -280,7 +280,7 @@ def test_without_a_test_part_there_are_no_scores():
 
 
 def test_held_out_rows_that_are_kept_are_drawn_at_random(monkeypatch):
-    monkeypatch.setattr("mercer.app.projects.table_prediction.MOST_KEPT", 7)
+    monkeypatch.setattr("mercer.app.projects.scored_split.MOST_KEPT", 7)
     workflow = TablePrediction("discriminant", **CLASSES).fit(flats(), "dear")
     rows = workflow.held_out_["rows"]
     assert len(rows) == len(workflow.held_out_["probabilities"]) == 7

@@ -107,7 +107,7 @@ def fit(
         ),
     ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
-    time_limit: Annotated[float, typer.Option(help="Seconds to search for, in each fit; 0: to the end.", min=0)] = 60.0,
+    time_limit: Annotated[float, typer.Option(help="Seconds that all of it may take; 0: to the end.", min=0)] = 120.0,
     seed: Seed = 0,
     kinds: Kinds = None,
     header: HasHeader = None,

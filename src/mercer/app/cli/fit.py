@@ -4,14 +4,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 
+from mercer.app.cli.errors import STOPPED
 from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
-from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, print_json, waiting
+from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, phases, print_json
 from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_columns, check_model_output
+from mercer.app.projects.stages import CTRL_C
 from mercer.app.projects.table_prediction import TablePrediction
+from mercer.app.projects.watch import Watch
 from mercer.app.report.words import HEADINGS, score_texts
 from mercer.io import save
 
@@ -45,17 +49,20 @@ def run(
     workflow = TablePrediction(
         model, task=task, ignore=ignore, split=split, test_size=test_size, time_limit=time_limit, random_state=seed
     )
-    with notes():
+    with notes(), phases() as tell:
+        watch = Watch(time_limit, tell)  # reading counts too
+        watch.begin(f"reading {named(data)}")
         table = read_described(data, tables.reading(), names=[target])
         warn_of(table.notes)
         check_columns(table.frame.columns, [target], "target column")
-        with waiting(f"fitting {len(table)} rows"):
-            workflow.fit(table, target)
+        workflow.fit(table, target, watch)
     save(workflow, out)
     if as_json:
         print_json(document(workflow, data, table, out))
     else:
         show(out_console(), workflow, data, len(table), out)
+    if workflow.stopped_ == CTRL_C:
+        raise typer.Exit(STOPPED)
 
 
 def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
@@ -72,9 +79,12 @@ def document(workflow: TablePrediction, data: list[Path], table: Table, out: Pat
         "findings": workflow.findings_,
         "n_train": workflow.n_train_,
         "n_test": workflow.n_test_,
+        "n_learned": workflow.n_learned_,
+        "stopped": workflow.stopped_,
         "scores": workflow.scores_,
         "intervals": workflow.intervals_,
         "compared_with": workflow.compared_with_,
+        "compared_with_guess": workflow.compared_with_guess_,
         "recalls": workflow.recalls_,
         "compared": workflow.compared_,
         "settings": workflow.settings_,
@@ -97,7 +107,14 @@ def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: 
     show_settings(console, workflow)
     show_importances(console, workflow)
     show_combinations(console, workflow)
-    console.print(f"Model, fitted on all rows, saved to {out}", soft_wrap=True)
+    console.print(f"Model, {learned_from(workflow)}, saved to {out}", soft_wrap=True)
+
+
+def learned_from(workflow: TablePrediction) -> str:
+    """Return which rows the model that is saved has learned from."""
+    if not workflow.stopped_:
+        return "fitted on all rows"
+    return f"the best when {workflow.stopped_} ended the fit, learned from {workflow.n_learned_} rows"
 
 
 def show_scores(console: Console, workflow: TablePrediction) -> None:

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import Any
@@ -59,6 +59,28 @@ def waiting(what: str) -> Iterator[None]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         bar.add_task(escaped(what), total=None)
         yield
+
+
+@contextmanager
+def phases() -> Iterator[Callable[[str, float | None], None]]:
+    """Give a function that shows a phase on standard error, if it is a terminal, and the seconds probably left."""
+    console = err_console()
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(phase: str, left: float | None) -> None:
+            about = "" if left is None else f", about {duration(left)} left"
+            bar.update(task, description=escaped(phase + about))
+
+        yield show
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time as people say it: 8 s, 40 s, 3 min, 2 h."""
+    if seconds < 90:
+        return f"{max(seconds, 1.0):.0f} s" if seconds < 20 else f"{round(seconds, -1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.0f} h"
 
 
 @contextmanager

@@ -22,6 +22,8 @@ class Answers(NamedTuple):
     std : ndarray of shape (n,) or None
     probabilities : ndarray of shape (n, n_classes) or None
     classes : ndarray of shape (n_classes,) or None
+    is_guess : bool
+        Whether it looks at no input.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Answers(NamedTuple):
     std: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     classes: np.ndarray | None = None
+    is_guess: bool = False
 
     def of_classes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the probabilities and the classes, of a model that predicts classes."""
@@ -60,7 +63,7 @@ def baseline_answers(
         found = [] if before is None else [_class_before(y, before)]
         models = _classifiers(X, y, random_state)
         answers = [Answers(n, m.predict(X_test), None, m.predict_proba(X_test), m.classes_) for n, m in models]
-        return [answers[0], *found, *answers[1:]]
+        return [answers[0]._replace(is_guess=True), *found, *answers[1:]]
 
 
 def baselines_of_split(
@@ -112,10 +115,10 @@ def _regressions(
     X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any, before: np.ndarray | None
 ) -> Iterator[Answers]:
     constant = DummyRegressor().fit(X, y)
-    yield Answers("mean of the target", constant.predict(X_test), np.full(len(X_test), y.std()))
+    yield Answers("mean of the target", constant.predict(X_test), np.full(len(X_test), y.std()), is_guess=True)
     if before is not None:
         steps = float(np.sqrt(np.mean(np.diff(y) ** 2)))
-        yield Answers("value of the row before", before.astype(np.float64), np.full(len(X_test), steps))
+        yield Answers("value of the row before", before.astype(np.float64), np.full(len(X_test), steps), is_guess=True)
     linear = RidgeCV(RIDGES).fit(X, y)
     # Its score is minus the mean squared leave-one-out error: a spread as honest as ours.
     spread = np.sqrt(max(-linear.best_score_, 0.0))
@@ -137,4 +140,4 @@ def _class_before(y: np.ndarray, before: np.ndarray) -> Answers:
     shares = counts / counts.sum()
     probabilities = stays * (before[:, None] == classes) + (1.0 - stays) * shares
     probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
-    return Answers("class of the row before", classes[probabilities.argmax(axis=1)], None, probabilities, classes)
+    return Answers("class of the row before", classes[probabilities.argmax(axis=1)], None, probabilities, classes, True)

@@ -1,10 +1,13 @@
 """What a model of a table says of a number: its mean, how sure it is, and the interval that the number lies in."""
 
+import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mercer.app.projects.table_scores import LEVEL, Spread
+from mercer.exceptions import DataWarning, warn_user
 from mercer.plots.reliability import LEVELS
 from mercer.tables import TabularModel
 from mercer.tabular_models.gp import GPRegressor
@@ -76,14 +79,44 @@ def judge_numbers(model: TabularModel, table: Any, y: np.ndarray) -> NumberJudgm
     y : ndarray of shape (n,)
     """
     X = model.encoder_.transform(table)
+    levels = [*LEVELS[::-1], LEVEL]
+    found = intervals_of_levels(model.estimator_, X, levels)
     narrowest = np.ones(len(y))
-    for level in LEVELS[::-1]:
-        lower, upper = intervals(model.estimator_, X, level).T
+    for level, (lower, upper) in zip(levels[:-1], found[:-1], strict=True):
         narrowest[(lower <= y) & (y <= upper)] = level
-    spread = Spread(model.estimator_.log_density(X, y), intervals(model.estimator_, X, LEVEL))
+    spread = Spread(model.estimator_.log_density(X, y), found[-1].T)
     return NumberJudgment(spread, narrowest)
+
+
+def conformal_width(true: np.ndarray, predicted: np.ndarray, level: float) -> float | None:
+    """Return the k-th smallest absolute error of rows left out, k = ceil((n + 1) level), or None if n is below k.
+
+    Parameters
+    ----------
+    true, predicted : ndarray of shape (n,)
+    level : float
+    """
+    errors = np.sort(np.abs(true - predicted))
+    k = math.ceil((len(errors) + 1) * level)
+    if k > len(errors):
+        warn_user(
+            f"{len(errors)} held-out rows are too few for intervals of level {level:g}: they are left out.", DataWarning
+        )
+        return None
+    return float(errors[k - 1])
 
 
 def intervals(process: GPRegressor, X: Any, level: float) -> np.ndarray:
     """Return the ends of the best intervals that a process has, of shape (n, 2)."""
-    return process.predict_interval(X, level, method="model" if process.interval_folds is None else "cv+")
+    return intervals_of_levels(process, X, [level])[0].T
+
+
+def intervals_of_levels(process: GPRegressor, X: Any, levels: Sequence[float]) -> np.ndarray:
+    """Return the ends of the best intervals that a process has, of shape (levels, 2, n).
+
+    Quantiles of all levels come from one predictive distribution, which is what takes the time.
+    """
+    if process.interval_folds is not None:
+        return np.stack([process.predict_interval(X, level, method="cv+").T for level in levels])
+    ends = [end for level in levels for end in (0.5 * (1.0 - level), 1.0 - 0.5 * (1.0 - level))]
+    return process.predict_quantiles(X, ends).T.reshape(len(levels), 2, -1)

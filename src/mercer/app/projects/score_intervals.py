@@ -88,13 +88,32 @@ def compare_with_best(
     """
     if _n_drawn(y, clusters) < FEWEST or not baselines:
         return {}
-    name = MAIN[task]
     best = min(baselines, key=lambda other: _main(task, losses_of(task, y, other), None))
+    name = MAIN[task]
     weights = _weights(len(y), random, clusters)
     own, others = losses_of(task, y, answers), losses_of(task, y, best)
     low, high = _percentiles(_main(task, others, weights) - _main(task, own, weights))
     lower_by = float(_main(task, others, None) - _main(task, own, None))
     return {"score": name, "baseline": best.name, "lower_by": lower_by, "low": low, "high": high}
+
+
+def compare_with_guess(
+    task: str,
+    y: np.ndarray,
+    answers: Answers,
+    baselines: list[Answers],
+    random: np.random.RandomState,
+    clusters: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Return the same as `compare_with_best` for the best of the baselines that look at no input.
+
+    Parameters
+    ----------
+    task, y, answers, baselines, random, clusters
+        As in `compare_with_best`.
+    """
+    guesses = [other for other in baselines if other.is_guess]
+    return compare_with_best(task, y, answers, guesses, random, clusters)
 
 
 def clusters_of(plan: SplitPlan, rows: np.ndarray) -> np.ndarray | None:

@@ -11,26 +11,33 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.files.tables import check_columns
-from mercer.app.projects.baselines import Answers, baselines_of_split
-from mercer.app.projects.class_scores import recall_by_class
 from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
-from mercer.app.projects.number_prediction import judge_numbers, predict_numbers
+from mercer.app.projects.number_prediction import conformal_width, predict_numbers
 from mercer.app.projects.row_judgment import check_split, judge_rows
-from mercer.app.projects.score_intervals import clusters_of, compare_with_best, score_intervals
+from mercer.app.projects.scored_split import NOT_SCORED, ScoredSplit, score_split
+from mercer.app.projects.stages import Fit, fit_all, fit_few, fit_part
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
 from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
-from mercer.app.projects.table_scores import classification_scores, regression_scores, scores_of
-from mercer.app.projects.table_split import SplitPlan, split_rows
-from mercer.app.projects.table_target import TASKS, as_classes, as_numbers, find_task
+from mercer.app.projects.table_scores import classification_scores
+from mercer.app.projects.table_split import split_rows
+from mercer.app.projects.table_target import (
+    TASKS,
+    as_classes,
+    as_numbers,
+    find_task,
+    input_names,
+    rows_with_target,
+)
+from mercer.app.projects.watch import Watch
 from mercer.checks import check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
 from mercer.tables.frames import optional
 
-# Held-out rows that are kept for a report.
-MOST_KEPT = 5000
 MOST_ENCODED = 50
+# The part of the time left that the search of each model gets that is compared.
+COMPARED_PART = 0.1
 
 
 class TablePrediction(BaseEstimator):
@@ -60,8 +67,9 @@ class TablePrediction(BaseEstimator):
         Learn from at most so many rows, drawn at random. None takes all: the estimators turn to landmarks where rows
         are many.
     time_limit : float or None, default=None
-        Seconds after which the search for better candidates ends, in each of the two fits; a step that has begun is
-        finished. The search of a discriminant is short and not limited.
+        Seconds for all of it: the search of each fit gets a part of what is left, and where too little is left for
+        the fit on all rows, the model that was scored is kept. A step that has begun is finished. The search of a
+        discriminant is short and not limited.
     options : dict or None, default=None
         Parameters of the estimator, such as `{"kernel": "laplace"}`; "auto" takes one that knows them.
     random_state : int, RandomState instance or None, default=None
@@ -83,8 +91,14 @@ class TablePrediction(BaseEstimator):
     findings_ : list of dict
         `kind` ("identifier", "group", "copies", "time" or "leak"), `column` and `text`: what to know before a score is
         trusted. Columns that name rows, or the groups by which rows are split, are no inputs.
+    n_rows_ : int
+        Rows with a target that were learned from or scored on.
     n_train_, n_test_ : int
         Rows of the fit that was scored, and of its scores.
+    n_learned_ : int
+        Rows that `model_` has learned from: all, unless the fit was stopped.
+    stopped_ : {"", "time limit", "Ctrl-C"}
+        What kept the fit on all rows from being made; the best model so far was kept then.
     dropped_rows_ : int
         Rows without a target.
     compared_ : dict
@@ -99,6 +113,8 @@ class TablePrediction(BaseEstimator):
     compared_with_ : dict
         The `baseline` with the best `score`, by how much the model's is lower (`lower_by`), and the ends of a 90 %
         interval of that, `low` and `high`, from the same draws of rows for both.
+    compared_with_guess_ : dict
+        The same for the best of the baselines that look at no input: the mean, the most frequent class, the row before.
     recalls_ : list of dict
         Of each `class`: `rows` left out that have it, and the share of them that is predicted so, `recall`.
     held_out_ : dict
@@ -143,7 +159,7 @@ class TablePrediction(BaseEstimator):
 
     # ---- fit ---------------------------------------------------------------------------------------------------
 
-    def fit(self, frame: Any, target_name: str) -> "TablePrediction":
+    def fit(self, frame: Any, target_name: str, watch: Watch | None = None) -> "TablePrediction":
         """Fit and score on parts of a table, then fit on all of it.
 
         Parameters
@@ -152,17 +168,22 @@ class TablePrediction(BaseEstimator):
             The kind of each column is found once, in all rows, where a Table does not say it.
         target_name : str
             The column to predict. Rows in which it is missing are left out.
+        watch : Watch, optional
+            Whose time counts from before the fit, when the table was read, and which is told of every phase. By default
+            one with `time_limit` that begins now.
 
         Returns
         -------
         self
         """
         self._check_parameters()
+        watch = Watch(self.time_limit) if watch is None else watch
         random = check_random_state(self.random_state)
         read = table_of_fit(frame)
         frame = read.frame
-        inputs = self._inputs(list(frame.columns), target_name)
-        rows = self._rows(frame[target_name], random)
+        inputs = input_names(list(frame.columns), target_name, self.ignore)
+        rows = rows_with_target(frame[target_name], self.max_rows, random)
+        self.dropped_rows_ = int(frame[target_name].isna().sum())
         column = frame[target_name].iloc[rows]
         task = find_task(column) if self.task == "auto" else self.task
         allowed = allowed_models(self.model, task, self.options)  # a wrong choice is named before anything is fitted
@@ -178,39 +199,46 @@ class TablePrediction(BaseEstimator):
         self.task_, self.target_, self.columns_ = task, target_name, inputs
         self.readings_ = saved_readings(read, [*inputs, target_name])
         self.encoder_kinds_ = kinds_for_encoder(read, inputs, has_target=True)
-        self.n_train_, self.n_test_ = len(rows), 0
         self.split_ = {"kind": judged.plan.kind, "column": judged.plan.column, "reason": judged.plan.reason}
         self.findings_ = [finding._asdict() for finding in judged.findings]
-        self.scores_: list[dict[str, Any]] = []
-        self.intervals_: dict[str, list[float]] = {}
-        self.compared_with_: dict[str, Any] = {}
-        self.recalls_: list[dict[str, Any]] = []
-        self.held_out_: dict[str, Any] = {}
         train, test = np.arange(len(rows)), np.arange(0)
         if self.test_size > 0:
             train, test = split_rows(y, task, self.test_size, random, judged.plan)
+        self.n_rows_, self.n_train_, self.n_test_ = len(rows), len(train), len(test)
         # Of the rows to learn from alone, so that the scores stay honest.
-        self.compared_ = self._compared(allowed, table.iloc[train], y[train], random)
+        self.compared_ = self._compared(allowed, table.iloc[train], y[train], random, watch)
         self.chosen_ = next(iter(self.compared_))
+
+        def fit_with(seed: int) -> Fit:
+            return lambda some, seconds: self._fitted(table.iloc[some], y[some], seed, time_limit=seconds)
+
+        seed, scored = int(random.randint(2**31 - 1)), NOT_SCORED
+        best = fit_few(fit_with(seed), y, train, len(inputs), watch, is_class=task == "classification")
         if len(test):
-            self._score(table, y, rows, train, test, judged.plan, random)
-        self.model_ = self._fitted(table, y, int(random.randint(2**31 - 1)))
+            best = fit_part(fit_with(seed), best, train, len(y), watch)
+            watch.begin(f"scoring on {len(test):,} rows")
+            self.n_train_ = best.n_learned
+            scored = score_split(task, best.fitted(), table, y, rows, train, test, judged.plan, seed, random)
+        self._publish(scored)
+        best = fit_all(fit_with(int(random.randint(2**31 - 1))), best, len(y), watch)
+        self.model_, self.n_learned_, self.stopped_ = best.fitted(), best.n_learned, best.stopped
         self.kinds_ = dict(self.model_.encoder_.kinds_)
         if self.held_out_:
             self.held_out_["encoded"] = self.encoded_rows(frame, self.held_out_["rows"])
-        self.settings_ = describe_settings(self.model_, len(rows))
+        self.settings_ = describe_settings(self.model_, self.n_learned_)
         self.importances_ = describe_importances(self.model_)
         self.combinations_ = describe_combinations(self.model_)
         return self
 
     def _compared(
-        self, names: list[str], table: Any, y: np.ndarray, random: np.random.RandomState
+        self, names: list[str], table: Any, y: np.ndarray, random: np.random.RandomState, watch: Watch
     ) -> dict[str, float | None]:
         """Return the log losses of the models that come into question, the best first."""
         seed = int(random.randint(2**31 - 1))
 
         def log_loss(name: str, train: np.ndarray, test: np.ndarray) -> float:
-            model = self._fitted(table.iloc[train], y[train], seed, name)
+            watch.begin(f"trying {name}")
+            model = self._fitted(table.iloc[train], y[train], seed, name, time_limit=watch.share(COMPARED_PART))
             part = table.iloc[test]
             scores = classification_scores(y[test], model.predict(part), model.predict_proba(part), model.classes_)
             return float(scores["log_loss"] or 0.0)
@@ -218,48 +246,16 @@ class TablePrediction(BaseEstimator):
         found = compare(names, log_loss, y, random)
         return {name: None if math.isnan(loss) else loss for name, loss in found.items()}
 
-    def _score(
-        self,
-        table: Any,
-        y: np.ndarray,
-        rows: np.ndarray,
-        train: np.ndarray,
-        test: np.ndarray,
-        plan: SplitPlan,
-        random: np.random.RandomState,
-    ) -> None:
-        """Fit on some of the rows, and keep scores and predictions of the others."""
-        seed = int(random.randint(2**31 - 1))
-        kept = np.sort(random.permutation(len(test))[:MOST_KEPT])
-        learned, held_out, truth = table.iloc[train], table.iloc[test], y[test]
-        fitted = self._fitted(learned, y[train], seed)
-        name = f"Mercer {type(fitted.estimator_).__name__}"
-        self.n_train_, self.n_test_ = len(train), len(test)
-        self.held_out_ = {"rows": rows[test][kept], "true": truth[kept]}
-        if self.task_ == "regression":
-            mean, *sure = predict_numbers(fitted, held_out)
-            spread, narrowest = (None, None) if sure[0] is None else judge_numbers(fitted, held_out, truth)
-            scores = regression_scores(truth, mean, spread)
-            names = ("predicted", "std", "lower", "upper", "narrowest")
-            parts = (None if part is None else part[kept] for part in (mean, *sure, narrowest))
-            self.held_out_ |= dict(zip(names, parts, strict=True))
-            answers = Answers(name, mean)
-        else:
-            predicted, probabilities = fitted.predict(held_out), fitted.predict_proba(held_out)
-            answers = Answers(name, predicted, None, probabilities, np.array(fitted.classes_))
-            scores = scores_of(self.task_, truth, answers)
-            self.recalls_ = recall_by_class(truth, predicted)
-            self.held_out_ |= {"predicted": predicted[kept], "probabilities": probabilities[kept]}
-            self.held_out_["classes"] = np.array(fitted.classes_)
-        X, X_test = (np.asarray(fitted.encoder_.transform(part)) for part in (learned, held_out))
-        baselines = baselines_of_split(self.task_, X, X_test, y, train, test, plan.times, seed)
-        self.scores_ = [{"name": name, **scores}, *(scores_of(self.task_, truth, other) for other in baselines)]
-        draws, clusters = np.random.RandomState(seed), clusters_of(plan, test)
-        self.intervals_ = score_intervals(self.task_, truth, answers, draws, clusters)
-        self.compared_with_ = compare_with_best(self.task_, truth, answers, baselines, draws, clusters)
+    def _publish(self, scored: ScoredSplit) -> None:
+        """Set the attributes that say how good the model is."""
+        self.scores_, self.intervals_, self.recalls_ = scored.scores, scored.intervals, scored.recalls
+        self.compared_with_, self.compared_with_guess_ = scored.compared_with, scored.compared_with_guess
+        self.held_out_ = scored.held_out
 
-    def _fitted(self, table: Any, y: np.ndarray, seed: int, name: str | None = None) -> TabularModel:
-        estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, self.time_limit)
+    def _fitted(
+        self, table: Any, y: np.ndarray, seed: int, name: str | None = None, *, time_limit: float | None = None
+    ) -> TabularModel:
+        estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, time_limit)
         return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
@@ -316,24 +312,10 @@ class TablePrediction(BaseEstimator):
             answer["prediction"] = mean
             if std is not None:
                 answer |= {"std": std, "lower": lower, "upper": upper}
-            elif (width := self._conformal_width(level)) is not None:
-                answer |= {"lower": mean - width, "upper": mean + width}
+            elif self.held_out_:
+                width = conformal_width(self.held_out_["true"], self.held_out_["predicted"], level)
+                answer |= {} if width is None else {"lower": mean - width, "upper": mean + width}
         return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
-
-    def _conformal_width(self, level: float) -> float | None:
-        """Return the k-th smallest absolute held-out error, k = ceil((n + 1) level), or None if n is below k."""
-        if not self.held_out_:
-            return None
-        errors = np.sort(np.abs(self.held_out_["true"] - self.held_out_["predicted"]))
-        k = math.ceil((len(errors) + 1) * level)
-        if k > len(errors):
-            warnings.warn(
-                f"{len(errors)} held-out rows are too few for intervals of level {level:g}: they are left out.",
-                DataWarning,
-                stacklevel=3,
-            )
-            return None
-        return float(errors[k - 1])
 
     # ---- checks ------------------------------------------------------------------------------------------------
 
@@ -349,30 +331,3 @@ class TablePrediction(BaseEstimator):
             check_number("time_limit", self.time_limit, above=0.0)
         if isinstance(self.ignore, str):
             raise invalid_parameter("ignore", self.ignore, "a sequence of names of columns")
-
-    def _inputs(self, names: list[str], target_name: str) -> list[str]:
-        check_columns(names, [target_name], "target column")
-        check_columns(names, list(self.ignore), "column to ignore")
-        if target_name in self.ignore:
-            raise invalid_parameter("ignore", self.ignore, f"without the target {target_name!r}")
-        inputs = [name for name in names if name != target_name and name not in self.ignore]
-        if not inputs:
-            raise invalid_parameter("ignore", self.ignore, f"such that a column beside {target_name!r} is left")
-        return inputs
-
-    def _rows(self, target: Any, random: np.random.RandomState) -> np.ndarray:
-        """Return the positions of the rows to learn from: those with a target, at most `max_rows` of them."""
-        rows = np.flatnonzero(target.notna().to_numpy())
-        self.dropped_rows_ = len(target) - len(rows)
-        if len(rows) < 2:
-            raise ValueError(f"the target {target.name!r} has {len(rows)} values in {len(target)} rows: too few.")
-        if self.dropped_rows_:
-            warnings.warn(
-                f"{self.dropped_rows_} of {len(target)} rows have no value in {target.name!r}: they are left out.",
-                DataWarning,
-                stacklevel=3,
-            )
-        if self.max_rows is not None and len(rows) > self.max_rows:
-            warnings.warn(f"{self.max_rows} of {len(rows)} rows are used, drawn at random.", DataWarning, stacklevel=3)
-            rows = np.sort(random.choice(rows, self.max_rows, replace=False))
-        return rows

@@ -1,10 +1,13 @@
-"""What a column that is to be predicted holds: numbers or classes, and both as plain arrays."""
+"""What a column that is to be predicted holds, numbers or classes; from which columns it is, and in which rows."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mercer.exceptions import DataFileError
+from mercer.app.files.tables import check_columns
+from mercer.exceptions import DataFileError, DataWarning, invalid_parameter
 from mercer.tables.frames import optional
 
 TASKS = ("auto", "regression", "classification")
@@ -72,6 +75,36 @@ def as_classes(column: Any) -> np.ndarray:
             "too many for classes. Is it an identifier, a text, or a number written with a unit?"
         )
     return classes
+
+
+def input_names(names: Sequence[str], target_name: str, ignore: Sequence[str]) -> list[str]:
+    """Return the columns to predict from: all but the target and those that are to be ignored."""
+    check_columns(names, [target_name], "target column")
+    check_columns(names, list(ignore), "column to ignore")
+    if target_name in ignore:
+        raise invalid_parameter("ignore", ignore, f"without the target {target_name!r}")
+    inputs = [name for name in names if name != target_name and name not in ignore]
+    if not inputs:
+        raise invalid_parameter("ignore", ignore, f"such that a column beside {target_name!r} is left")
+    return inputs
+
+
+def rows_with_target(target: Any, max_rows: int | None, random: np.random.RandomState) -> np.ndarray:
+    """Return the positions of the rows to learn from: those with a target, at most `max_rows` of them."""
+    rows = np.flatnonzero(target.notna().to_numpy())
+    dropped = len(target) - len(rows)
+    if len(rows) < 2:
+        raise ValueError(f"the target {target.name!r} has {len(rows)} values in {len(target)} rows: too few.")
+    if dropped:
+        warnings.warn(
+            f"{dropped} of {len(target)} rows have no value in {target.name!r}: they are left out.",
+            DataWarning,
+            stacklevel=3,
+        )
+    if max_rows is not None and len(rows) > max_rows:
+        warnings.warn(f"{max_rows} of {len(rows)} rows are used, drawn at random.", DataWarning, stacklevel=3)
+        rows = np.sort(random.choice(rows, max_rows, replace=False))
+    return rows
 
 
 def _kind(column: Any) -> str:

@@ -153,7 +153,7 @@ def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
     kept = workflow.held_out_
     if not kept or workflow.target_ not in frame.columns:
         return False
-    n_seen = workflow.n_train_ + workflow.n_test_ + workflow.dropped_rows_
+    n_seen = workflow.n_rows_ + workflow.dropped_rows_
     rows = np.asarray(kept["rows"])
     if len(frame) < n_seen or (workflow.max_rows is None and len(frame) != n_seen) or rows.max() >= len(frame):
         return False

@@ -49,11 +49,11 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
 
 
 def _lead(workflow: TablePrediction, new: Evidence | None, data_name: str) -> list[Any]:
-    n = workflow.n_train_ + workflow.n_test_
     what = "a number" if workflow.task_ == "regression" else f"one of {len(workflow.model_.classes_)} classes"
     parts: list[Any] = [
         f"{type(workflow.model_.estimator_).__name__} predicts {workflow.target_}, {what}, from "
-        f"{count(len(workflow.columns_), 'column')}. It has learned from {count(n, 'row')}. {_verdict(workflow)}"
+        f"{count(len(workflow.columns_), 'column')}. It has learned from {count(workflow.n_learned_, 'row')}. "
+        f"{_verdict(workflow)}"
     ]
     if new is None:
         done = f"{data_name} is the table of the fit: its held-out rows are shown with their inputs."
@@ -176,7 +176,7 @@ def _terms(terms: Any) -> str:
 
 def _what_was_fitted(workflow: TablePrediction) -> Section:
     asked = "as asked for" if workflow.model != "auto" else f"the default for {workflow.task_}"
-    rows = f"{workflow.n_train_ + workflow.n_test_:,}" + (
+    rows = f"{workflow.n_learned_:,}" + (
         f", and {count(workflow.dropped_rows_, 'row')} left out that had no target" if workflow.dropped_rows_ else ""
     )
     kinds = Counter(workflow.kinds_.values())

@@ -1,0 +1,106 @@
+"""A fit in three stages, of which the best model so far is kept should time or patience end: few rows, a part, all."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from mercer.app.projects.watch import Watch, rows_of_trial, seconds_of_fit
+from mercer.exceptions import DataWarning, warn_user
+from mercer.tables import TabularModel
+
+# Parts of the time left that the search of each stage gets.
+TRIAL_PART, PART_PART, ALL_PART = 0.05, 0.4, 0.9
+TIME_LIMIT, CTRL_C = "time limit", "Ctrl-C"
+
+# From rows to learn from and the seconds of the search to a model.
+Fit = Callable[[np.ndarray, float | None], TabularModel]
+
+
+class Best(NamedTuple):
+    """The best model so far.
+
+    Attributes
+    ----------
+    model : TabularModel or None
+        None before the first stage.
+    n_learned : int
+        Rows that it has learned from.
+    seconds : float
+        That its fit took.
+    stopped : {"", "time limit", "Ctrl-C"}
+        Why no further stage is begun.
+    """
+
+    model: TabularModel | None = None
+    n_learned: int = 0
+    seconds: float = 0.0
+    stopped: str = ""
+
+    def fitted(self) -> TabularModel:
+        """Return the model, of which there is one after the first stage."""
+        if self.model is None:
+            raise RuntimeError("no stage has been begun.")
+        return self.model
+
+
+def fit_few(fit: Fit, y: np.ndarray, train: np.ndarray, n_columns: int, watch: Watch, *, is_class: bool) -> Best:
+    """Fit on a few rows: it says how long all will take, and is kept should somebody lose patience soon after.
+
+    Parameters
+    ----------
+    fit : callable of (rows, seconds)
+    y : ndarray of shape (n,)
+    train : ndarray of int
+        The rows of the next stage.
+    n_columns : int
+        Tables of few values need no trial, and neither do those of so many classes that few rows lack one.
+    watch : Watch
+    is_class : bool
+        Whether y has classes.
+    """
+    n_few = rows_of_trial(len(train), n_columns)
+    few = train[np.linspace(0, len(train) - 1, n_few).round().astype(int)]
+    if n_few < 2 or (is_class and len(np.unique(y[few])) < len(np.unique(y))):
+        return Best()
+    watch.begin(f"a trial with {n_few} rows")
+    before = watch.passed()
+    model = fit(few, watch.share(TRIAL_PART))
+    seconds = watch.passed() - before
+    sizes = {len(train), len(y)}
+    watch.expect({name_of_stage(size, len(y)): seconds_of_fit(seconds, n_few, size) for size in sizes})
+    return Best(model, n_few, seconds)
+
+
+def fit_part(fit: Fit, best: Best, train: np.ndarray, n: int, watch: Watch) -> Best:
+    """Fit on the rows to learn from, and score on the others; see `fit_few`. `n` counts the rows of both."""
+    return _next_stage(fit, best, train, n, PART_PART, watch)
+
+
+def fit_all(fit: Fit, best: Best, n: int, watch: Watch) -> Best:
+    """Fit on all n rows, unless the time left is less than the stage before has taken; see `fit_few`."""
+    if not best.stopped and best.model is not None and not watch.allows(best.seconds):
+        best = best._replace(stopped=TIME_LIMIT)
+    best = best if best.stopped else _next_stage(fit, best, np.arange(n), n, ALL_PART, watch)
+    if best.stopped:
+        what = "the time limit was reached" if best.stopped == TIME_LIMIT else "stopped by Ctrl-C"
+        warn_user(
+            f"{what}: the best model so far is kept, which has learned from {best.n_learned} of {n} rows.", DataWarning
+        )
+    return best
+
+
+def name_of_stage(n_rows: int, n: int) -> str:
+    """Return what a stage is called while it lasts."""
+    return f"learning from {'all ' if n_rows == n else ''}{n_rows:,} rows"
+
+
+def _next_stage(fit: Fit, best: Best, rows: np.ndarray, n: int, part: float, watch: Watch) -> Best:
+    watch.begin(name_of_stage(len(rows), n))
+    before = watch.passed()
+    try:
+        return Best(fit(rows, watch.share(part)), len(rows), watch.passed() - before)
+    except KeyboardInterrupt:
+        if best.model is None:
+            raise
+        return best._replace(stopped=CTRL_C)
