@@ -35,6 +35,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "busy_neighbor",
     "categories",
     "classes",
+    "cluster",
     "clustering",
     "discriminant",
     "distributions",

@@ -86,7 +86,7 @@ def agop(
     mass = torch.ones(rows.shape[0]) if weights is None else as_tensor(weights)
     z, columns, _, bytes_per_row = _prepare(kernel, rows, Z, alpha)
     total, total_mass = sum_over_rows(
-        outer_products,
+        _outer_products,
         (kernel, z, columns, diagonal),
         rows,
         mass,
@@ -97,7 +97,7 @@ def agop(
     return like_input((total / total_mass).to(z.dtype), X, Z, alpha)
 
 
-def outer_products(
+def _outer_products(
     kernel: Kernel, z: Tensor, alpha: Tensor, diagonal: bool
 ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Return (rows, their weights) -> the weighted sum of the outer products of their gradients, and of the weights."""

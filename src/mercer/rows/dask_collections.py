@@ -37,7 +37,10 @@ class DaskRows(Rows):
 
         self.cluster = Cluster(client)
         if not isinstance(collection, dask.array.Array):
-            if hasattr(collection, "columns"):
+            if collection.ndim == 1:
+                kind = collection.dtype
+                collection = collection if getattr(kind, "kind", "O") in "fiub" else collection.astype(object)
+            else:
                 self.names = tuple(str(column) for column in collection.columns)
                 _check_kinds(collection, name)
             collection = collection.to_dask_array(lengths=True)

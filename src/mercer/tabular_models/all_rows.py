@@ -48,7 +48,7 @@ class SomeRows(NamedTuple):
     X : ndarray of shape (n, d)
     y : ndarray of shape (n,) or (n, c)
     weights : ndarray of shape (n,) or None
-    index : ndarray of shape (n,) or None
+    numbers : ndarray of shape (n,) or None
         The numbers of these rows among all; None if they are all.
     everything : Summed or None
         All rows, with targets and weights as they were given; those of classes are numbers.
@@ -57,7 +57,7 @@ class SomeRows(NamedTuple):
     X: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None
-    index: np.ndarray | None = None
+    numbers: np.ndarray | None = None
     everything: Summed | None = None
 
     def of_numbers(self, warps: Sequence[TargetWarp] | None, center: np.ndarray, shared_noise: float) -> Summed | None:

@@ -225,7 +225,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         learned = self._learn(table, fitter, given, deadline, summed)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
-        self._publish(learned, table, rows, some.index)
+        self._publish(learned, table, rows, some.numbers)
         self._single = y.ndim == 1
         self.target_warps_ = warps
         self._publish_distribution(learned, table)

@@ -229,7 +229,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
         spread = np.average(np.mean(targets**2, axis=1), weights=weights)
         error = np.average(np.mean((targets - prediction) ** 2, axis=1), weights=weights)
-        self._publish(learned, table, rows, some.index)
+        self._publish(learned, table, rows, some.numbers)
         self.loo_score_ = float(1.0 - error / spread) if spread > 0 else 0.0
         self._single = y.ndim == 1
         return self
@@ -340,7 +340,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         calibration = fit_calibration(outputs, truth, weights, np.log(table.center))
         predicted = calibration.log_probabilities(outputs).argmax(axis=1)
         right = truth[np.arange(len(outputs)), predicted]
-        self._publish(learned, table, rows, some.index)
+        self._publish(learned, table, rows, some.numbers)
         self.classes_, self.calibration_ = classes, calibration
         self.loo_score_ = float(np.average(right, weights=weights))
         return self
