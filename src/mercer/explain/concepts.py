@@ -197,9 +197,8 @@ def concept_profile(
         raise invalid_parameter("groups", groups.shape, f"one group a sample, of shape ({len(X)},)")
     to_groups = _mean_influences(embedding, X, codes, n_landmarks) @ _landmark_representation(embedding)
     found = to_groups @ unit_normal(Z, y)
-    drawn = np.stack(
-        [to_groups @ unit_normal(Z, random.permutation(y)) for _ in range(check_count("n_random", n_random, at_least=19))]
-    )
+    n_random = check_count("n_random", n_random, at_least=19)
+    drawn = np.stack([to_groups @ unit_normal(Z, random.permutation(y)) for _ in range(n_random)])
     spread = np.maximum(drawn.std(axis=0), np.finfo(np.float64).tiny)
     largest = (drawn / spread).max(axis=1)
     reached = (1 + (largest[:, None] >= found / spread).sum(axis=0)) / (1 + len(drawn))
