@@ -16,6 +16,7 @@ from collections.abc import Callable
 from experiments import Case, Claim, Experiment, Results
 
 from .cases import DEFAULT, RAW, REACH, SAME_WIDTH, cases, on, row_of_table_5
+from .concept_cases import CONCEPT_CLAIMS, concept_cases
 from .paper import BEST_OF_TABLE_5, KAPPA_CIFAR10, LANDMARKS, LEFT_OUT, LOSSES, TABLE_5
 from .step_cases import step_cases
 from .step_claims import STEP_CLAIMS
@@ -121,11 +122,12 @@ CLAIMS = [
     kappa_claim("cifar10", KAPPA_CIFAR10),
     *[top_claim(data) for data in ("mnist", "cifar10")],
     *STEP_CLAIMS,
+    *CONCEPT_CLAIMS,
 ]
 
 
 def all_cases(quick: bool) -> list[Case]:
-    return cases(quick) + step_cases(quick)
+    return cases(quick) + step_cases(quick) + concept_cases(quick)
 
 
 EXPERIMENT = Experiment("krepes", "Kernel representation learning", all_cases, CLAIMS, tables)

@@ -3,6 +3,7 @@
 from experiments import Results, Table, or_empty
 
 from .cases import CONTESTANTS, DEFAULT, FULL, QUICK, REACH, on, row_of_table_5
+from .concept_cases import concept_tables
 from .paper import LANDMARKS, LOSSES, SETTINGS, TABLE_5
 from .step_tables import shown, step_tables
 
@@ -18,6 +19,7 @@ def tables(results: Results) -> list[Table]:
         reach_table(results),
         *step_tables(results),
         landmark_table(results),
+        *concept_tables(results),
     ]
 
 

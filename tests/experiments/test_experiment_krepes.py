@@ -14,7 +14,18 @@ from experiments import Experiment, Results
 from experiments import data as shared_data
 from experiments.claims import judge
 from experiments.krepes import cases as all_cases
-from experiments.krepes import contestants, experiment, network_embedding, networks, paper, runs, step_cases, tables
+from experiments.krepes import (
+    concept_cases,
+    concept_runs,
+    contestants,
+    experiment,
+    network_embedding,
+    networks,
+    paper,
+    runs,
+    step_cases,
+    tables,
+)
 from experiments.krepes.cases import ALL_LANDMARKS, CONTESTANTS, DEFAULT, RAW, SAME_WIDTH, on, row_of_table_5
 from experiments.report import make_report
 from experiments.runner import cases_of, load, run
@@ -52,7 +63,8 @@ def test_cases_are_consistent(quick):
         assert options["landmarks"] in METHODS
     n_steps = len(step_cases.step_cases(quick))
     n_reach = 0 if quick else len(all_cases.REACH)
-    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_reach
+    n_concepts = len(concept_cases.concept_cases(quick))
+    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_reach + n_concepts
     for loss in step_cases.BY_STEPS:
         options = found[on(table_5, step_cases.by_steps(loss, "principal"))].settings["options"]
         assert options["loss"] == loss
@@ -206,12 +218,20 @@ def fake_results(changed=None, quick=False):
         elif by_steps or case.settings["contestant"] == "network":
             pass
         elif "loss" in options:
-            accuracy = paper.TABLE_5[options["loss"], options["landmarks"]] + 0.001
+            accuracy = paper.TABLE_5[options["loss"], options.get("landmarks", "uniform")] + 0.001
         measures = {"accuracy": accuracy, "balanced accuracy": accuracy - 0.1, "fit seconds": 1.0, "parameters": 7}
         if case.settings["contestant"] == "KernelEmbedding":
             measures |= {"kappa": 20, "kappa of a random order": 27, "bandwidth": 5.0, "components": 150}
             measures |= {"top 3 of the class": 0.9, "top 3 by the kernel alone": 0.8}
             measures["effective rank"] = 9.0 if steps.get("preconditioner") == "identity" else 10.0
+        if case.run is concept_runs.run_digits:
+            auc = 0.4 if name == "pixels" else 0.6
+            measures = dict.fromkeys((concept_cases.LOOP, concept_cases.LOOP_SAME, concept_cases.SLANT), auc)
+        elif case.run is concept_runs.run_border:
+            measures = {f"{concept}: accuracy": 0.9 for concept in ("border", "blue surroundings")}
+            for concept in ("border", "blue surroundings"):
+                measures[f"{concept}: p of the class with the border"] = 0.01
+                measures[f"{concept}: other classes that are significant"] = 0.0
         seeds[case.name] = case.seeds
         for seed in range(case.seeds):
             records[case.name, seed] = {"measures": measures | (changed or {}).get(case.name, {})}
@@ -252,6 +272,17 @@ def test_claims_about_the_full_sets_are_not_run_in_quick():
         ),
         (on("cifar10", step_cases.beside_networks("byol", "ResMLP")), {"accuracy": 0.96}, "Table 1: cifar10, byol"),
         (on("mnist", step_cases.by_steps("byol", "random")), {"accuracy": 0.96}, "Table 4: byol"),
+        (on(concept_cases.DIGITS, "Nystrom"), {concept_cases.LOOP: 0.3}, "Nystrom: 'loop' carries over"),
+        (
+            on(concept_cases.BORDER, "Nystrom"),
+            {"border: p of the class with the border": 0.06},
+            "Nystrom: the border shows",
+        ),
+        (
+            on(concept_cases.BORDER, "KernelEmbedding"),
+            {"border: other classes that are significant": 1.0},
+            "KernelEmbedding: the border shows",
+        ),
     ],
 )
 def test_each_claim_can_fail(case, measures, claim):
@@ -279,6 +310,27 @@ def test_tables_are_filled_where_there_are_results():
     full = {table.title: table for table in tables.tables(fake_results())}
     (line,) = [row for row in full["Reaching further on mnist"].rows if row[0] == DEFAULT]
     assert line[1].startswith("0.97 ±")
+
+
+def test_loops_slant_and_borders_are_what_they_are_called():
+    ring, stroke = np.zeros((2, 9, 9))
+    ring[2:7, 2:7] = 1.0
+    ring[3:6, 3:6] = 0.0
+    stroke[2:7, 4] = 1.0
+    assert concept_runs.has_loop(np.stack([ring, stroke])).tolist() == [True, False]
+    leaning = np.eye(9)[::-1]  # from the lower left to the upper right
+    right, upright, left = concept_runs.slant(np.stack([leaning, stroke, np.eye(9)]))
+    assert right == pytest.approx(1.0)
+    assert upright == pytest.approx(0.0)
+    assert left == pytest.approx(-1.0)
+    for seed in range(20):
+        first, second = concept_runs.two_fives(seed)
+        assert sorted([*first, *second]) == list(range(10))
+        assert len(set(first) & set(concept_runs.WITH_LOOP)) == 2
+    X = np.random.default_rng(0).uniform(size=(2, 32 * 32 * 3))
+    images = concept_runs.bordered(X).reshape(2, 32, 32, 3)
+    np.testing.assert_allclose(images[:, 2, 17], [concept_runs.BLUE_PIXEL] * 2)
+    np.testing.assert_array_equal(images[:, 3:-3, 3:-3], X.reshape(2, 32, 32, 3)[:, 3:-3, 3:-3])
 
 
 def test_the_experiment_loads_by_its_name():

@@ -13,6 +13,7 @@ from mercer.explain.coverage import Coverage, coverage
 from mercer.explain.effects import EffectCurve, effect_curve, effect_curves
 from mercer.explain.expansion import Expansion, expansion
 from mercer.explain.local import Reasons, reasons
+from mercer.explain.neighbors import Neighbors, neighbors, seen_by
 from mercer.explain.pair_effects import PairEffect, pair_effect, suggested_pairs
 from mercer.explain.permutation import PermutationImportances, permutation_importances
 
@@ -22,6 +23,7 @@ __all__ = [
     "Coverage",
     "EffectCurve",
     "Expansion",
+    "Neighbors",
     "PairEffect",
     "PermutationImportances",
     "Reasons",
@@ -34,8 +36,10 @@ __all__ = [
     "effect_curves",
     "expansion",
     "find_concept",
+    "neighbors",
     "pair_effect",
     "permutation_importances",
     "reasons",
+    "seen_by",
     "suggested_pairs",
 ]

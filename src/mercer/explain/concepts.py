@@ -81,7 +81,7 @@ def concept_vector(embedding: Any, examples: Any, others: Any) -> np.ndarray:
     examples, others : array-likes of shape (n, d), or images
         Samples with the concept, and without.
     """
-    return _normal(*_labelled(embedding, examples, others))
+    return unit_normal(*_labelled(embedding, examples, others))
 
 
 def find_concept(
@@ -117,11 +117,11 @@ def find_concept(
             f"the concept {name!r} is not there: a linear SVM is right on {accuracy:.3f} of the left-out examples, and "
             f"least_accuracy={least_accuracy}. More examples, or clearer ones, may show it."
         )
-    v, sides = _normal(Z, y), [np.flatnonzero(y == side) for side in (0, 1)]
+    v, sides = unit_normal(Z, y), [np.flatnonzero(y == side) for side in (0, 1)]
     cosines = []
     for _ in range(check_count("n_resamples", n_resamples)):
         drawn = np.concatenate([random.choice(side, len(side)) for side in sides])
-        cosines.append(v @ _normal(Z[drawn], y[drawn]))
+        cosines.append(v @ unit_normal(Z[drawn], y[drawn]))
     return Concept(str(name), v, accuracy, float(np.mean(cosines)), len(sides[1]), len(sides[0]))
 
 
@@ -196,10 +196,9 @@ def concept_profile(
     if len(X) != len(groups):
         raise invalid_parameter("groups", groups.shape, f"one group a sample, of shape ({len(X)},)")
     to_groups = _mean_influences(embedding, X, codes, n_landmarks) @ _landmark_representation(embedding)
-    found = to_groups @ _normal(Z, y)
-    drawn = np.stack(
-        [to_groups @ _normal(Z, random.permutation(y)) for _ in range(check_count("n_random", n_random, at_least=19))]
-    )
+    found = to_groups @ unit_normal(Z, y)
+    n_random = check_count("n_random", n_random, at_least=19)
+    drawn = np.stack([to_groups @ unit_normal(Z, random.permutation(y)) for _ in range(n_random)])
     spread = np.maximum(drawn.std(axis=0), np.finfo(np.float64).tiny)
     largest = (drawn / spread).max(axis=1)
     reached = (1 + (largest[:, None] >= found / spread).sum(axis=0)) / (1 + len(drawn))
@@ -211,7 +210,8 @@ def _svm() -> LinearSVC:
     return LinearSVC(class_weight="balanced", dual="auto", random_state=0, max_iter=5000, tol=1e-3)
 
 
-def _normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+def unit_normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the normal of length 1 of a linear SVM from rows with y = 0 to rows with y = 1; both sides weigh alike."""
     normal = _svm().fit(Z, y).coef_[0]
     length = np.linalg.norm(normal)
     if not length:

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.app.explore.columns import Shown
-from mercer.app.explore.subject import Subject, innermost
+from mercer.app.explore.maps import innermost
+from mercer.app.explore.subject import Subject
 from mercer.exceptions import invalid_parameter
 from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept
 from mercer.landmarks.kernel_map import KernelMap

@@ -4,12 +4,11 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.explore.columns import Shown, shown_column, shown_texts
-from mercer.app.explore.maps import Map, map_of
+from mercer.app.explore.maps import Map, innermost, map_of
 from mercer.app.explore.rows import Rows
 from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
@@ -19,7 +18,6 @@ from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
 from mercer.exceptions import DataWarning
 from mercer.explain import expansion
 from mercer.landmarks.kernel_map import KernelMap
-from mercer.tables import TabularModel
 from mercer.tables.frames import optional
 from mercer.tabular_models.gp import GPRegressor
 from mercer.tabular_models.table_model import TableModel
@@ -107,15 +105,6 @@ def subject_of(model: Any, rows: Rows, name: str, random_state: Any = 0) -> Subj
     if places is not None:
         answers.append(Shown("influence", "number", _influence(inner, X, places, len(rows), random), [], name))
     return Subject(name, inner, X, outputs, drawn, answers, places)
-
-
-def innermost(model: Any, X: Any) -> tuple[Any, Any]:
-    """Return the estimator within wrappers, and rows as it takes them; of no rows, none."""
-    if isinstance(model, TabularModel):
-        return innermost(model.estimator_, None if X is None else model.encoder_.transform(X))
-    if isinstance(model, Pipeline):
-        return innermost(model[-1], None if X is None else model[:-1].transform(X))
-    return model, X
 
 
 def _as_the_model_takes_them(model: Any, rows: Rows) -> Any:
