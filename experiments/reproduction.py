@@ -9,6 +9,7 @@ from typing import Any
 
 from experiments.claims import BROKEN, NOT_HELD, NOT_RUN, Verdict, average, spread
 from experiments.kept import kept_report, records_of
+from experiments.listed import verdicts
 from experiments.report import Report, as_document, case_summaries, make_report, write_report
 from experiments.runner import ROOT, Record, UsageError, cases_of, discover, load, mode, run
 
@@ -20,9 +21,10 @@ MOST_MEASURED = 12
 MINUTES: dict[str, tuple[float, float | None]] = {
     "kernel_discriminant": (1.9, 20.0),
     "krepes": (2.9, 410.0),
+    "krepes_as_printed": (1.0, 4.0),
     "manifold_linearizing_clustering": (2.2, None),
     "precision_subspace_clustering": (0.8, None),
-    "rfm_and_ard": (4.0, None),
+    "rfm_and_ard": (4.0, 300.0),
 }
 
 
@@ -60,6 +62,22 @@ def listed(root: Path = ROOT) -> list[dict[str, Any]]:
         quick, full = MINUTES.get(name, (None, None))
         made.append({"name": name, "about": line, "quick_minutes": quick, "full_minutes": full})
     return made
+
+
+def listed_verdicts() -> list[dict[str, Any]]:
+    """Every claim of the papers, and what the results that the repository keeps say of it."""
+    return [
+        {
+            "paper": verdict.claim.paper,
+            "place": verdict.claim.place,
+            "claim": verdict.claim.says,
+            "printed": verdict.claim.printed,
+            "ours": verdict.ours,
+            "verdict": verdict.status,
+            "reason": verdict.reason,
+        }
+        for verdict in verdicts()
+    ]
 
 
 def chosen(name: str, root: Path = ROOT) -> list[str]:
@@ -114,8 +132,7 @@ def reproduce_each(
     if not names:
         raise UsageError(f"only={options.only!r} matches no case of any experiment")
     for name in names:
-        if len(names) > 1:
-            print(f"{name}:", file=sys.stderr)
+        print(f"{name}: {cost(name, options)}", file=sys.stderr)
         left = None if options.time_limit is None else max(0.0, options.time_limit - (clock() - start))
         try:
             yield name, reproduce(name, results, replace(options, time_limit=left), root)
@@ -123,6 +140,14 @@ def reproduce_each(
             if len(names) == 1:
                 raise
             yield name, str(error)
+
+
+def cost(name: str, options: Options) -> str:
+    """What a run of an experiment takes, in words; less where results are there already, or `only` asks for some."""
+    minutes = MINUTES.get(name, (None, None))[0 if options.quick else 1]
+    if minutes is None:
+        return "was not yet run as a whole, hours of one core perhaps; it can be stopped and goes on later"
+    return f"about {minutes:.0f} min of one core" if minutes < 90 else f"about {minutes / 60:.0f} h of one core"
 
 
 def has_case(name: str, options: Options, root: Path) -> bool:

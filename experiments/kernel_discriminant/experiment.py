@@ -110,7 +110,7 @@ CLAIMS = [
     ),
     Claim(
         "mnist, 10 000 rows: fit within 10 times SVC's",
-        10.0,
+        None,
         times_of_svc("mnist 10 000"),
         at_most_times("mnist 10 000", 10.0),
     ),
@@ -129,7 +129,7 @@ CLAIMS = [
     ),
     Claim(
         "mnist, 60 000 rows: fit no slower than SVC's",
-        1.0,
+        None,
         times_of_svc("mnist 60 000"),
         at_most_times("mnist 60 000", 1.0),
     ),

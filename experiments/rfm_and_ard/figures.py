@@ -111,7 +111,6 @@ FIGURES = {
     "figure-2-pearson": partial(agreement, "pearson"),
     "figure-2-spearman": partial(agreement, "spearman"),
     "learning-curve-kin8nm": partial(learning_curves, "kin8nm"),
-    "learning-curve-power": partial(learning_curves, "power"),
     "figure-3-toy": lambda: metrics(*toy_rows("square", TOY_ROWS, 20, 0)),
     "figure-3-kin8nm": lambda: metrics(*split("kin8nm", 0)),
     "toy-curve": curve,

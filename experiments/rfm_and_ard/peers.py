@@ -73,7 +73,7 @@ def fit_catboost_uncertainty(X: Any, y: np.ndarray, seed: int, cat_features: lis
 
 
 # The search for CatBoost: so many settings, drawn once and the same for all sets and splits.
-TUNED_SETTINGS, TUNED_TREES = 20, 500
+TUNED_SETTINGS, TUNED_TREES = 20, 300
 
 
 def tuned_settings() -> list[dict[str, float]]:

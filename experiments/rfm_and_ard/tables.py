@@ -9,6 +9,7 @@ from .cases import (
     CURVE,
     CURVE_ROWS,
     CURVE_SIZES,
+    CURVED,
     LARGE,
     MOST_ROWS,
     SEVEN,
@@ -111,7 +112,7 @@ def learning_curves(results: Results) -> Table:
     sizes = (*CURVE_SIZES, MOST_ROWS)
     rows = [
         [f"{data}: {name}", *(or_empty(scored, results, on(data, name, n), "rmse") for n in sizes)]
-        for data in LARGE
+        for data in CURVED
         for name in CURVE
     ]
     return Table("RMSE as rows are added", ("method", *(f"n = {n}" for n in sizes)), rows)

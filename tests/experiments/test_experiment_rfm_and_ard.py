@@ -139,6 +139,10 @@ def fake_results(changed=None, quick=False):
     for case in all_cases.cases(quick):
         name = case.name.rpartition(": ")[2]
         level = 1 + 0.1 * (order.index(name) if name in order else len(order))
+        # A diagonal metric is as good as a full one on most sets; and so it is on few rows of kin8nm.
+        if name == "GP-RFM-diag-Laplace" and not case.name.startswith(("toy", "kin8nm")):
+            level = 1.2
+        level += 0.3 * case.name.startswith("kin8nm, n = 100: GP-RFM-Laplace")
         seeds[case.name] = case.seeds
         for seed in range(case.seeds):
             value = level + 0.01 * (seed % 3) + 0.001 * (hash_of(case.name) % 7)
@@ -172,6 +176,8 @@ def test_claims_hold_on_results_made_to_bear_them_out():
         ("power: RFMRegressor()", {"rmse": 9.0}, "xRFM's defaults on every set"),
         ("toy square, d = 50, n = 2000: RFM", {"correlation": 0.97}, "above .98"),
         ("kin8nm: GP-RFM-Laplace", {"rmse": 9.0}, "kin8nm: GP-RFM-Laplace predicts better than GP-ARD-Laplace"),
+        ("kin8nm: GP-ARD-Laplace", {"importances": "1 2 3"}, "kin8nm: the diagonals"),
+        ("kin8nm, n = 100: GP-RFM-Laplace", {"rmse": 0.1}, "gains with rows"),
         ("yacht: GP-ARD-Laplace", {"importances": "3 2 1"}, "RFM-diag and ARD-Laplace correlate little"),
         (
             "toy wave, d = 20, n = 1000: GP-ARD-Laplace",

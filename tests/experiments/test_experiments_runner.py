@@ -2,7 +2,9 @@
 
 import io
 import json
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +16,16 @@ import pytest
 from experiments import Case, Claim, Experiment, MissingResult, Results
 from experiments.__main__ import main
 from experiments.claims import judge
-from experiments.report import as_markdown, make_report, print_report, write_atomically, write_report
+from experiments.kept import records_of
+from experiments.report import (
+    as_document,
+    as_markdown,
+    make_report,
+    print_report,
+    strict_json,
+    write_atomically,
+    write_report,
+)
 from experiments.runner import UsageError, discover, load, open_journal, run
 
 REPO = Path(__file__).resolve().parents[2]
@@ -384,3 +395,30 @@ def test_a_missing_case_names_those_that_are_near_and_a_gap_is_told():
     ]
     assert reasons[0] == "no reason known yet; -0.25 from the paper's number"
     assert reasons[1] == reasons[2] == "no reason known yet"
+
+
+def test_runs_say_where_they_come_from_and_a_report_gives_its_lines_back(tmp_path):
+    work = Recorder()
+    outcome = quietly(make(work), tmp_path)
+    line = json.loads((tmp_path / "toy-full.jsonl").read_text().splitlines()[0])
+    assert re.fullmatch(r"[0-9a-f]{10}\+?|", line["commit"])
+    assert "cores" in line["machine"]
+    report = as_document(make_report(make(work), outcome, quick=False))
+    assert report["cases"][0]["seeds done"] == [0, 1, 2]
+    assert (report["cases"][0]["commit"], report["cases"][0]["machine"]) == (line["commit"], line["machine"])
+    known = records_of(json.loads(strict_json(report)))
+    assert [record["measures"] for record in known] == [{"score": 10.0}, {"score": 11.0}, {"score": 12.0}]
+    again = quietly(make(work), tmp_path / "elsewhere", known=known)
+    assert len(work.calls) == 3
+    assert again.results.mean("a", "score") == 11
+    quietly(make(work, size=2), tmp_path / "elsewhere", known=known)  # other settings: nothing is known of them
+    assert len(work.calls) == 6
+
+
+def test_reports_that_did_not_name_their_seeds_are_known_where_all_were_done():
+    case = {"case": "a", "settings": {}, "seeds": 2, "done": 2, "seconds": 1.0, "measures": {"x": [1.0, "nan"]}}
+    report = {"cases": [case, {**case, "seeds": 3}], "versions": {"mercer": ["0.1"]}}
+    found = records_of(report)
+    assert [record["seed"] for record in found] == [0, 1]
+    assert math.isnan(found[1]["measures"]["x"])
+    assert records_of({"cases": [{**case, "seeds done": [1, 2]}], "versions": {}})[0]["seed"] == 1

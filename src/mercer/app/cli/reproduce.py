@@ -15,7 +15,7 @@ from mercer.app.cli.checkout import enter_checkout
 from mercer.app.cli.errors import FAILED
 from mercer.app.cli.output import new_table, notes, number, out_console, print_json
 
-STYLES = {"held": "green", "not held": "red", "error": "bold red", "not run": "yellow"}
+STYLES = {"held": "green", "in part": "cyan", "not held": "red", "error": "bold red", "not run": "yellow"}
 
 
 def run(
@@ -59,10 +59,10 @@ def run(
 
 
 def show_list(reproduction: Any, experiments: Path, as_json: bool) -> None:
-    """Print the experiments: what each puts to the test, and how long it takes on one core."""
-    found = reproduction.listed(experiments)
+    """Print the experiments, how long each takes on one core, and every claim of the papers with what came of it."""
+    found, claims = reproduction.listed(experiments), reproduction.listed_verdicts()
     if as_json:
-        return print_json({"experiments": found})
+        return print_json({"experiments": found, "claims": claims})
     table = new_table("experiment", "what is put to the test", "quick", "full")
     table.columns[0].no_wrap = True
     table.columns[1].justify = "left"
@@ -75,6 +75,25 @@ def show_list(reproduction: Any, experiments: Path, as_json: bool) -> None:
     console.print("mercer reproduce --quick   runs all with small settings")
     console.print("mercer reproduce NAME      runs one in full; all runs all")
     console.print("What was run is kept: a run that was stopped goes on.")
+    show_claims(console, claims)
+
+
+def show_claims(console: Any, claims: list[dict[str, Any]]) -> None:
+    """Print a line for each claim of the papers, by the results that the repository keeps, and how many there are."""
+    table = new_table("where", "claim", "printed", "ours", "verdict", title="What the papers claim, and what was found")
+    for column in table.columns[:3]:
+        column.justify = "left"
+    for name in dict.fromkeys(claim["paper"] for claim in claims):
+        table.add_section()
+        table.add_row(Text(name, style="bold"))
+        for claim in claims:
+            if claim["paper"] == name:
+                verdict = Text(claim["verdict"], style=STYLES.get(claim["verdict"], ""))
+                table.add_row(claim["place"], claim["claim"], claim["printed"], claim["ours"], verdict)
+    console.print(table)
+    counts = {status: sum(claim["verdict"] == status for claim in claims) for status in STYLES}
+    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    console.print(f"{len(claims)} claims: {told}. --json has the reasons.")
 
 
 def duration(minutes: float | None) -> str:
