@@ -46,6 +46,20 @@ def test_the_nearest_row_drives_a_narrow_kernel_and_classes_are_told_apart():
     assert np.sign(found.pushes[0]) == (1.0 if y[7] <= y.mean() else -1.0)
 
 
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DataWarning")
+def test_a_model_of_a_table_as_it_comes_has_reasons():
+    X, y = table()
+    X["city"] = np.where(np.arange(len(X)) % 3, "Oslo", None)
+    X["day"] = pd.date_range("2024-01-01", periods=len(X)).astype(str)
+    model = mercer.tabular(MODELS[0]).fit(X, y)
+    found = reasons(model, X.iloc[[5]], n_rows=len(X))
+    assert found.prediction == pytest.approx(model.predict(X.iloc[[5]])[0], abs=1e-8)
+    assert set(found.feature_names) == set(model.encoder_.get_feature_names_out())
+    assert {"small", "large"} == set(found.feature_names[:2])
+    same = reasons(model, X.iloc[5], n_rows=1)
+    assert (same.prediction, same.rows[0]) == (pytest.approx(found.prediction), found.rows[0])
+
+
 def test_bad_input_is_named():
     X, y = table()
     model = MODELS[0].fit(X, y)

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
+from mercer.tables import TabularModel
 
 
 class Reasons(NamedTuple):
@@ -58,7 +60,8 @@ def reasons(
     Parameters
     ----------
     model : fitted RFMRegressor, RFMClassifier or GPRegressor
-    x : array-like of shape (d,) or (1, d)
+        Or one of these within `mercer.tabular`: reasons are then of the encoded columns.
+    x : array-like of shape (d,) or (1, d), or a row of the table
     n_rows : int, default=5
         How many training rows to name.
     output : int, default=0
@@ -66,6 +69,11 @@ def reasons(
     feature_names : sequence of str, optional
         Those of the fit by default.
     """
+    if isinstance(model, TabularModel):
+        check_is_fitted(model)
+        rows = x.to_frame().T if hasattr(x, "to_frame") else x if np.ndim(x) == 2 else np.atleast_2d(np.asarray(x))
+        encoded = model.encoder_.transform(rows)
+        return reasons(model.estimator_, encoded, n_rows=n_rows, output=output, feature_names=feature_names)
     if not hasattr(model, "contributions"):
         raise invalid_parameter("model", model, "a fitted RFMRegressor, RFMClassifier or GPRegressor")
     row = x.to_frame().T if hasattr(x, "to_frame") else x if np.ndim(x) == 2 else np.atleast_2d(np.asarray(x))
