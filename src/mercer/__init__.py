@@ -111,6 +111,7 @@ __all__ = [
     "losses",
     "metrics",
     "plots",
+    "rows",
     "save",
     "selection",
     "sinkhorn",

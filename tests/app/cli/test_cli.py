@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from mercer.app.cli.app import SET_NAMES, app, complete_papers, complete_sets
+from mercer.app.cli.app import app
+from mercer.app.cli.completion import SET_NAMES, complete_papers, complete_sets
 
 HEAVY = ("numpy", "scipy", "torch", "sklearn", "pandas", "matplotlib", "mercer.app.cli.output", "mercer.datasets")
 FIGURES = [

@@ -27,6 +27,7 @@ from mercer.app.cli.output import (
 )
 from mercer.app.projects import table_prediction
 from mercer.app.projects.table_estimators import make
+from mercer.app.report.verdict import verdict_of
 from mercer.exceptions import ConvergenceWarning, DataWarning
 from tests.app.projects.test_table_prediction import SIMPLE, flats
 
@@ -92,7 +93,10 @@ def test_fit_says_how_well_and_why(folder):
     assert result.stderr == ""
     workflow = mercer.load("model.mercer")
     assert f"{workflow.scores_[0]['r2']:.3f}" in out
-    assert f"{workflow.settings_['bandwidth']:.4g}" in out
+    assert number(workflow.settings_["bandwidth"]) in out
+    verdict = verdict_of(workflow)
+    said = " ".join(out.split("\n\n")[0].split())
+    assert said == f"{verdict.good} {verdict.against} {verdict.trust}"
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
@@ -170,7 +174,7 @@ def test_a_time_limit_is_told_to_the_model(folder):
 
 def test_without_held_out_rows(folder):
     out = done(*NUMBERS, "--test-size", "0").stdout
-    assert "left out" not in out
+    assert out.startswith("How well rent is predicted is not known: no rows were left out to score on.")
     assert "RMSE" not in out
     assert "Model, fitted on all rows" in out
 
@@ -324,7 +328,7 @@ def test_debug_shows_the_traceback(folder):
 
 
 def test_defects_are_called_so(folder, monkeypatch):
-    def break_down(self, frame, target_name, watch):
+    def break_down(self, frame, target_name, watch, origin):
         raise KeyError("a slip")
 
     monkeypatch.setattr(table_prediction.TablePrediction, "fit", break_down)
@@ -337,7 +341,7 @@ def test_stopped_by_ctrl_c_it_leaves_all_as_it_was(folder, monkeypatch, earlier)
         (folder / "model.mercer").write_text("earlier")
     before = sorted(path.name for path in folder.iterdir())
 
-    def stop(self, frame, target_name, watch):
+    def stop(self, frame, target_name, watch, origin):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(table_prediction.TablePrediction, "fit", stop)
@@ -446,7 +450,7 @@ def test_names_are_not_markup(capsys):
 
 def test_numbers_for_people():
     values = [0.00012346, 3.14159, -12345.6, 1.5e15, None, float("nan"), 0.0]
-    assert [number(v) for v in values] == ["0.0001235", "3.142", "-12,346", "1.5e+15", "-", "-", "0"]
+    assert [number(v) for v in values] == ["0.000123", "3.14", "-12,300", "1.5e+15", "-", "-", "0"]
 
 
 def test_bars_are_as_long_as_their_share(capsys):

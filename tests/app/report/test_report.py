@@ -30,7 +30,8 @@ from mercer.app.report.prediction_figures import (
     metric_figure,
 )
 from mercer.app.report.thumbnails import SIDE, sheet, thumbnail
-from mercer.app.report.words import count, listed, percent, score_texts, text_of, texts_of
+from mercer.app.report.verdict import verdict_of
+from mercer.app.report.words import count, listed, percent, score_texts, significant, text_of, texts_of
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from tests.app.projects.test_table_prediction import CLASSES, NUMBERS, SIMPLE, flats
@@ -191,11 +192,11 @@ def test_values_as_text(value, text):
 def test_values_of_a_column_have_as_many_decimals():
     assert texts_of([12.345678, 1.0, -0.001, float("nan")]) == ["12.35", "1", "-0.001", "–"]
     assert texts_of([12.345678, 1.0, -0.5]) == ["12.35", "1.00", "-0.50"]
-    assert texts_of([12.345678, 1.0, -0.5], smallest=True) == ["12.3457", "1.0000", "-0.5000"]
+    assert texts_of([12.345678, 1.0, -0.5], smallest=True) == ["12.346", "1.000", "-0.500"]
     assert texts_of([1.0, 2.0]) == ["1", "2"]
     assert texts_of(["a", 1.5, None]) == ["a", "1.5", "–"]
     assert texts_of([1e-9, 2e-9]) == ["1e-09", "2e-09"]
-    assert score_texts("rmse", [21.631, 267.0, None]) == ["21.63", "267.00", "–"]
+    assert score_texts("rmse", [21.631, 267.0, None]) == ["21.6", "267.0", "–"]
     assert score_texts("r2", [-1e-5, None]) == ["0.000", "–"]
     assert score_texts("accuracy", [0.5]) == ["50.0%"]
     assert (percent(None), percent(0.125), count(1, "row"), count(2000, "category")) == (
@@ -272,14 +273,20 @@ def test_a_prediction_on_the_table_of_the_fit(flat_models, name):
     frame, models = flat_models
     model = models[name]
     found = read(build_report(model, frame, data_name="flats.csv"))
-    assert [name for name in found.sections if name] == ["good", "wrong", "sure", "looks", "fitted"]
+    assert [name for name in found.sections if name] == ["data", "good", "looks", "wrong", "sure", "why", "fitted"]
     assert "flats.csv is the table of the fit: its held-out rows" in found.text
     good = found.sections["good"]
     for entry in model.scores_:
         assert entry["name"] in good
     assert "Scores on 30 held-out rows, of models that have learned from the other 120." in good
-    assert all(f" {word} " in found.sections["fitted"] for word in ("estimator", "kernel", "city", "category"))
-    assert "constant" in found.sections["fitted"]
+    assert all(f" {word} " in found.sections["fitted"] for word in ("estimator", "kernel"))
+    assert all(f" {word} " in found.sections["data"] for word in ("city", "category", "constant"))
+    verdict = verdict_of(model)
+    assert all(sentence in found.text for sentence in verdict[1:])
+    assert found.text.index(verdict.good) < found.text.index("About your data")
+    assert "How predictions move with a column" in found.sections["looks"]
+    assert f"Row {model.wrong_[0]['row']}" in found.sections["why"]
+    assert f"mercer {mercer.__version__}" in found.text
     assert found.data is None
     assert found.scripts == []
     assert "script-src 'none'" in build_report(model, frame).replace("&#x27;", "'")
@@ -353,7 +360,7 @@ def test_other_rows_are_scored_anew(flat_models, name):
     if name == "classes":
         expected = percent((answer["prediction"] == true).mean())
     else:
-        expected = text_of(float(np.sqrt(np.mean((answer["prediction"] - true) ** 2))))
+        expected = significant(float(np.sqrt(np.mean((answer["prediction"] - true) ** 2))))
     assert expected in found.sections["good"]
     judged = scored_anew(model, new, 0)
     assert 7 not in judged.rows

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from mercer.app.cli.comparisons import compare, leaderboard
+from mercer.app.cli.completion import complete_papers, complete_sets
 from mercer.app.cli.errors import for_people
 from mercer.app.cli.options import TableOptions
 from mercer.app.cli.parameters import (
@@ -17,6 +19,7 @@ from mercer.app.cli.parameters import (
     Json,
     Kinds,
     MaxMb,
+    MetricName,
     Model,
     ModelName,
     Out,
@@ -40,25 +43,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-# Of data sets and groups of them, for the shell: the library's own list comes with NumPy.
-SET_NAMES = (
-    "mnist",
-    "adult",
-    "covtype",
-    "cifar10",
-    "yaleb",
-    "coil20",
-    "boston",
-    "concrete",
-    "energy",
-    "kin8nm",
-    "power",
-    "wine_red",
-    "yacht",
-    "all",
-    "uci",
-)
-
 
 def print_version(wanted: bool) -> None:
     """Print the version and end."""
@@ -67,18 +51,6 @@ def print_version(wanted: bool) -> None:
 
         print(f"mercer {package.__version__}")
         raise typer.Exit
-
-
-def complete_papers(incomplete: str) -> list[str]:
-    """Return the experiments whose names begin so."""
-    from mercer.app.cli.checkout import experiment_names
-
-    return [name for name in (*experiment_names(), "all") if name.startswith(incomplete.replace("-", "_"))]
-
-
-def complete_sets(incomplete: str) -> list[str]:
-    """Return the data sets whose names begin so."""
-    return [name for name in SET_NAMES if name.startswith(incomplete)]
 
 
 @app.callback()
@@ -108,6 +80,11 @@ def fit(
     ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
     time_limit: Annotated[float, typer.Option(help="Seconds that all of it may take; 0: to the end.", min=0)] = 120.0,
+    metric: Annotated[MetricName, typer.Option(help="The score to judge by.")] = MetricName.auto,
+    repeats: Annotated[int, typer.Option(help="How many splits to score on, each with a fit of its own.", min=1)] = 1,
+    learning_curve: Annotated[
+        bool, typer.Option("--learning-curve", help="Also find out whether more rows would help.")
+    ] = False,
     seed: Seed = 0,
     kinds: Kinds = None,
     header: HasHeader = None,
@@ -135,6 +112,9 @@ def fit(
             seed,
             as_json,
             TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
+            metric.value,
+            repeats,
+            learning_curve,
         )
 
 
@@ -161,7 +141,10 @@ def inspect(
 def predict(
     model: Model,
     data: Data,
-    out: Out,
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel; else standard output.")
+    ] = None,
+    why: Annotated[int | None, typer.Option(metavar="ROW", help="Say why for one row, from 0.", min=0)] = None,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
     kinds: Kinds = None,
     header: HasHeader = None,
@@ -184,6 +167,7 @@ def predict(
             level,
             as_json,
             TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+            why,
         )
 
 
@@ -416,3 +400,7 @@ def demo(
         from mercer.app.cli.demo import run
 
         run(out, seed)
+
+
+app.command()(compare)
+app.command()(leaderboard)

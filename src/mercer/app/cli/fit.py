@@ -1,5 +1,7 @@
 """`mercer fit`: learn to predict a column of a table, say how well and by which inputs, save the model."""
 
+import shlex
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,12 @@ from mercer.app.cli.output import bar, indented, new_table, notes, number, out_c
 from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_columns, check_model_output
+from mercer.app.projects.origin import hashes_of
 from mercer.app.projects.stages import CTRL_C
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.watch import Watch
+from mercer.app.report.further import curve_in_words, repeats_in_words
+from mercer.app.report.verdict import Verdict, verdict_of
 from mercer.app.report.words import HEADINGS, score_texts
 from mercer.io import save
 
@@ -43,11 +48,23 @@ def run(
     seed: int,
     as_json: bool,
     tables: TableOptions = PLAIN,
+    metric: str = "auto",
+    repeats: int = 1,
+    learning_curve: bool = False,
 ) -> None:
     """Read, fit, save, and print what was found."""
     check_model_output(out, read=data)
     workflow = TablePrediction(
-        model, task=task, ignore=ignore, split=split, test_size=test_size, time_limit=time_limit, random_state=seed
+        model,
+        task=task,
+        ignore=ignore,
+        split=split,
+        test_size=test_size,
+        time_limit=time_limit,
+        metric=metric,
+        repeats=repeats,
+        learning_curve=learning_curve,
+        random_state=seed,
     )
     with notes(), phases() as tell:
         watch = Watch(time_limit, tell)  # reading counts too
@@ -55,7 +72,7 @@ def run(
         table = read_described(data, tables.reading(), names=[target])
         warn_of(table.notes)
         check_columns(table.frame.columns, [target], "target column")
-        workflow.fit(table, target, watch)
+        workflow.fit(table, target, watch, {"command": shlex.join(["mercer", *sys.argv[1:]]), "data": hashes_of(data)})
     save(workflow, out)
     if as_json:
         print_json(document(workflow, data, table, out))
@@ -68,12 +85,14 @@ def run(
 def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
     """Return all that `show` prints, for programs."""
     return {
+        "verdict": verdict_of(workflow)._asdict(),
         "data": for_programs(data),
         "rows": len(table),
         "reading": table.describe(),
         "dropped_rows": workflow.dropped_rows_,
         "target": workflow.target_,
         "task": workflow.task_,
+        "metric": workflow.metric_,
         "inputs": workflow.kinds_,
         "split": workflow.split_,
         "findings": workflow.findings_,
@@ -86,6 +105,10 @@ def document(workflow: TablePrediction, data: list[Path], table: Table, out: Pat
         "compared_with": workflow.compared_with_,
         "compared_with_guess": workflow.compared_with_guess_,
         "recalls": workflow.recalls_,
+        "repeats": workflow.repeats_,
+        "learning_curve": workflow.curve_,
+        "needs": workflow.needs_,
+        "wrong": workflow.wrong_,
         "compared": workflow.compared_,
         "settings": workflow.settings_,
         "importances": workflow.importances_,
@@ -96,6 +119,7 @@ def document(workflow: TablePrediction, data: list[Path], table: Table, out: Pat
 
 def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: int, out: Path) -> None:
     """Print what was read, how good the model is, what was chosen, and what it looks at."""
+    show_verdict(console, verdict_of(workflow))
     kinds = Counter(workflow.kinds_.values())
     listed = ", ".join(f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in kinds.most_common())
     console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {named(data)}", soft_wrap=True)
@@ -103,7 +127,8 @@ def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: 
     show_findings(console, workflow)
     if workflow.scores_:
         show_scores(console, workflow)
-        show_doubt(console, workflow)
+        show_recalls(console, workflow)
+        show_further(console, workflow)
     show_settings(console, workflow)
     show_importances(console, workflow)
     show_combinations(console, workflow)
@@ -115,6 +140,13 @@ def learned_from(workflow: TablePrediction) -> str:
     if not workflow.stopped_:
         return "fitted on all rows"
     return f"the best when {workflow.stopped_} ended the fit, learned from {workflow.n_learned_} rows"
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """Print what it comes to: how good, against what, whether to trust it."""
+    for sentence in (verdict.good, verdict.against, verdict.trust):
+        console.print(sentence, style="bold")
+    console.print()
 
 
 def show_scores(console: Console, workflow: TablePrediction) -> None:
@@ -148,41 +180,31 @@ def show_findings(console: Console, workflow: TablePrediction) -> None:
         console.print()
 
 
-def show_doubt(console: Console, workflow: TablePrediction) -> None:
-    """Print how far the main score may be off, whether the best baseline is beaten, and the recall of each class."""
-    against = workflow.compared_with_
-    if against:
-        name = against["score"]
-        low, high = (number(end) for end in workflow.intervals_[name])
-        console.print(f"{HEADINGS[name]} {number(workflow.scores_[0][name])}, between {low} and {high} (90% interval).")
-        console.print(
-            f"The best of the others, {against['baseline']}, is {worse_or_better(against)} "
-            f"({number(against['low'])} to {number(against['high'])})."
-        )
+def show_recalls(console: Console, workflow: TablePrediction) -> None:
+    """Print how many rows of each class are found."""
     if workflow.recalls_:
         found = ", ".join(f"{row['class']} {row['recall']:.0%} of {row['rows']}" for row in workflow.recalls_)
         console.print(f"Rows found of each class: {found}.")
-    if against or workflow.recalls_:
         console.print()
 
 
-def worse_or_better(against: dict[str, Any]) -> str:
-    """Return whether the best baseline is beaten, as the interval of the difference says."""
-    difference = number(abs(against["lower_by"]))
-    if against["low"] > 0:
-        return f"{difference} worse, more than chance explains"
-    if against["high"] < 0:
-        return f"{difference} better, more than chance explains: it serves you better"
-    return f"{difference} {'worse' if against['lower_by'] >= 0 else 'better'}, which may be chance"
+def show_further(console: Console, workflow: TablePrediction) -> None:
+    """Print how much the score hangs on the split, and whether more rows would help, where these were asked for."""
+    told = [text for text in (repeats_in_words(workflow), curve_in_words(workflow)) if text]
+    for text in told:
+        console.print(text)
+    if told:
+        console.print()
 
 
 def show_settings(console: Console, workflow: TablePrediction) -> None:
     """Print what was chosen."""
     console.print("Chosen", style="bold")
     if len(workflow.compared_) > 1:
-        losses = ", ".join(f"{name} {loss:.3f}" for name, loss in workflow.compared_.items())
+        scores = ", ".join(f"{name} {number(score)}" for name, score in workflow.compared_.items())
+        by = HEADINGS[workflow.metric_]
         console.print(
-            indented(f"model: {workflow.chosen_}, by the log loss on rows kept back of those learned from: {losses}")
+            indented(f"model: {workflow.chosen_}, by the {by} on rows kept back of those learned from: {scores}")
         )
     for name, value in workflow.settings_.items():
         text = number(value) if isinstance(value, float) else str(value)

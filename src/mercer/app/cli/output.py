@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mercer.app.files.plain_values import plain
+from mercer.app.report.words import significant
 from mercer.exceptions import MercerWarning, escaped, shortened
 
 # Where there is no terminal, nothing limits the width, and names are better not cut.
@@ -123,10 +124,8 @@ def bar(share: float, console: Console) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with four digits that count, or a dash where there is none."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+    """Return a number with three digits that count, or a dash where there is none."""
+    return "-" if value is None or not math.isfinite(value) else significant(value)
 
 
 def indented(renderable: Any) -> Padding:

@@ -55,3 +55,17 @@ class TaskName(StrEnum):
     auto = "auto"
     regression = "regression"
     classification = "classification"
+
+
+class MetricName(StrEnum):
+    """What `mercer fit` judges a model by."""
+
+    auto = "auto"
+    rmse = "rmse"
+    mae = "mae"
+    r2 = "r2"
+    log_loss = "log_loss"
+    accuracy = "accuracy"
+    balanced_accuracy = "balanced_accuracy"
+    auc = "auc"
+    average_precision = "average_precision"

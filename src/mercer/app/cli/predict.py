@@ -1,22 +1,36 @@
 """`mercer predict`: answers of a saved model for new rows or images, in a file."""
 
+import sys
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
-from mercer.app.cli.output import notes, out_console, print_json, waiting
+from mercer.app.cli.output import new_table, notes, number, out_console, print_json, waiting
 from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_writable, write_table
-from mercer.app.projects.new_rows import Unseen, readings_of, unseen_categories
-from mercer.exceptions import ModelFileError
+from mercer.app.projects.new_rows import Unseen, read_like_fit, readings_of, unseen_categories
+from mercer.app.projects.table_prediction import TablePrediction
+from mercer.app.projects.why_wrong import explain_answers
+from mercer.exceptions import ModelFileError, invalid_parameter
 from mercer.io import load
 
 
-def run(model: Path, data: list[Path], out: Path, level: float, as_json: bool, tables: TableOptions = PLAIN) -> None:
-    """Load the model, read the data as it asks for them, predict, write."""
-    check_writable(out, read=[model, *data])
+def run(
+    model: Path,
+    data: list[Path],
+    out: Path | None,
+    level: float,
+    as_json: bool,
+    tables: TableOptions = PLAIN,
+    why: int | None = None,
+) -> None:
+    """Load the model, read the data as it asks for them, predict, write; or say why for one row."""
+    if out is not None:
+        check_writable(out, read=[model, *data])
     workflow = load(model)
     if not hasattr(workflow, "predict_frame"):
         raise ModelFileError(
@@ -29,7 +43,14 @@ def run(model: Path, data: list[Path], out: Path, level: float, as_json: bool, t
         options = {"level": level} if "level" in signature(workflow.predict_frame).parameters else {}
         with waiting("predicting"):
             answer = workflow.predict_frame(given, **options)
-    write_table(answer, out, safe_csv=tables.safe_csv)
+    if why is not None:
+        show_why(workflow, given, answer, why, as_json)
+        return
+    if out is None and not as_json:
+        sys.stdout.write(answer.to_csv(index=False))
+        return
+    if out is not None:
+        write_table(answer, out, safe_csv=tables.safe_csv)
     unseen = unseen_in(workflow, given)
     if as_json:
         print_json(
@@ -41,6 +62,7 @@ def run(model: Path, data: list[Path], out: Path, level: float, as_json: bool, t
                 "unreadable": given.unreadable if isinstance(given, Table) else {},
                 "unseen": {name: found.n_rows for name, found in unseen.items()},
                 "out": out,
+                **({} if out is not None else {"predictions": answer.to_dict("list")}),
             }
         )
         return
@@ -51,6 +73,34 @@ def run(model: Path, data: list[Path], out: Path, level: float, as_json: bool, t
         rows = "1 row has" if found.n_rows == 1 else f"{found.n_rows} rows have"
         console.print(f"Not seen in the fit: {rows} another {name}, such as {found.example!r}", soft_wrap=True)
     console.print(f"Written to {out}", soft_wrap=True)
+
+
+def show_why(workflow: Any, given: Any, answer: Any, row: int, as_json: bool) -> None:
+    """Print what moved the answer for one row."""
+    if not isinstance(workflow, TablePrediction):
+        raise invalid_parameter("why", row, "a row of a table that a model of `mercer fit` predicts")
+    if row >= len(answer):
+        raise invalid_parameter("why", row, f"a row from 0 to {len(answer) - 1}")
+    frame = read_like_fit(given, workflow.readings_).reindex(columns=workflow.columns_)
+    found = explain_answers(workflow.task_, workflow.model_, frame.iloc[[row]], frame)[0]
+    values = {name: answer[name].iloc[row] for name in answer.columns}
+    if as_json:
+        print_json({"row": row, "answer": values, **found})
+        return
+    console = out_console()
+    console.print(f"Row {row}: {workflow.target_} {cell(values.pop('prediction'))}", style="bold")
+    console.print(", ".join(f"{name} {cell(value)}" for name, value in values.items()))
+    table = new_table("column", "here", "typical", "moves the answer by")
+    for entry in found["columns"]:
+        table.add_row(entry["column"], entry["value"], entry["typical"], number(entry["moves_by"]))
+    console.print(table)
+    like = ", ".join(str(entry["row"]) for entry in found["like"])
+    console.print(f"It goes most by rows {like} of those learned from.")
+
+
+def cell(value: Any) -> str:
+    """Return a value of an answer: numbers with three digits, classes as they are."""
+    return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
 def read(workflow: Any, data: list[Path], tables: TableOptions = PLAIN) -> Any:

@@ -5,7 +5,6 @@ from pathlib import Path
 from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import notes, out_console, print_json, waiting
 from mercer.app.cli.predict import read
-from mercer.app.files.description import Table
 from mercer.app.report import REPORTED, check_page, write_report
 from mercer.exceptions import ModelFileError
 from mercer.io import load
@@ -24,8 +23,7 @@ def run(model: Path, data: list[Path], out: Path, seed: int, as_json: bool, tabl
         given = read(workflow, data, tables)
         with waiting("writing the report"):
             name = ", ".join(path.name or path.resolve().name for path in data)
-            frame = given.frame if isinstance(given, Table) else given
-            write_report(workflow, frame, out, data_name=name, random_state=seed)
+            write_report(workflow, given, out, data_name=name, random_state=seed)
     size = out.stat().st_size
     if as_json:
         print_json(

@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 
-def ranking_scores(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray) -> dict[str, float | None]:
+def ranking_scores(
+    y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, weights: np.ndarray | None = None
+) -> dict[str, float | None]:
     """Return the area under the ROC curve and the average precision; of several classes the means over them.
 
     Of two classes the rarer one is to be found. A class that no row has, or all have, is passed over; None if all are.
@@ -16,14 +18,18 @@ def ranking_scores(y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray
     y : ndarray of shape (n,)
     probabilities : ndarray of shape (n, n_classes)
     classes : ndarray of shape (n_classes,)
+    weights : ndarray of shape (n,) or None, default=None
+        How much each row counts; None counts all alike.
     """
+    if weights is not None:
+        y, probabilities, weights = y[weights > 0], probabilities[weights > 0], weights[weights > 0]
     found = [k for k, label in enumerate(classes) if 0 < np.sum(y == label) < len(y)]
     if len(classes) == 2 and found:
         found = [min(found, key=lambda k: np.sum(y == classes[k]))]
     if not found:
         return {"auc": None, "average_precision": None}
-    areas = [roc_auc_score(y == classes[k], probabilities[:, k]) for k in found]
-    precisions = [average_precision_score(y == classes[k], probabilities[:, k]) for k in found]
+    areas = [roc_auc_score(y == classes[k], probabilities[:, k], sample_weight=weights) for k in found]
+    precisions = [average_precision_score(y == classes[k], probabilities[:, k], sample_weight=weights) for k in found]
     return {"auc": float(np.mean(areas)), "average_precision": float(np.mean(precisions))}
 
 

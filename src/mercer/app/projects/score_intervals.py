@@ -1,48 +1,35 @@
 """How far a score may be off, because the rows left out are few: bootstrap intervals, and paired ones of two models."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from mercer.app.projects.baselines import Answers
+from mercer.app.projects.metrics_of_draws import RANKING, losses_of, score, scores_of_draws, sign_of
 from mercer.app.projects.table_split import SplitPlan
+from mercer.app.projects.tail_mean import draws_of_mean
 
 LEVEL = 0.9
 # Draws of the rows, fewer where rows are many: the weights of all draws are held at once.
 DRAWS, FEWEST_DRAWS, MOST_WEIGHTS = 1000, 50, 5_000_000
-SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 # Fewer rows, or groups of rows, give no interval.
 FEWEST = 10
-MAIN = {"regression": "rmse", "classification": "log_loss"}
-
-
-def losses_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, np.ndarray]:
-    """Return the losses of each row whose means the scores are made of.
-
-    Parameters
-    ----------
-    task : {"regression", "classification"}
-    y : ndarray of shape (n,)
-    answers : Answers
-    """
-    if task == "regression":
-        errors = y - answers.predicted
-        return {"square": errors**2, "size": np.abs(errors)}
-    probabilities, classes = answers.of_classes()
-    place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    right = np.where(classes[place] == y, probabilities[np.arange(len(y)), place], 0.0).astype(np.float64)
-    return {"log": -np.log(right.clip(min=SMALLEST_PROBABILITY)), "right": (answers.predicted == y).astype(np.float64)}
 
 
 def score_intervals(
-    task: str, y: np.ndarray, answers: Answers, random: np.random.RandomState, clusters: np.ndarray | None = None
+    task: str,
+    y: np.ndarray,
+    answers: Answers,
+    random: np.random.RandomState,
+    clusters: np.ndarray | None = None,
+    asked: str = "",
 ) -> dict[str, list[float]]:
     """Return intervals that hold the score on all rows of this kind with probability 0.9, where there are rows enough.
 
-    Means of losses have intervals by the studentized bootstrap of their logarithm, which allows for their skewness;
-    accuracy has Wilson's. With clusters, whole ones are drawn and intervals are those of the percentiles.
+    Means of losses have intervals by the studentized bootstrap of their logarithm, which allows for their skewness; the
+    upper end allows for losses larger than all that were seen (`draws_of_mean`). Accuracy has Wilson's interval, other
+    scores have percentiles of draws. With clusters, whole ones are drawn and all intervals are percentiles.
 
     Parameters
     ----------
@@ -52,6 +39,9 @@ def score_intervals(
     random : RandomState
     clusters : ndarray of int of shape (n,) or None
         Rows that belong together: groups, or stretches of time.
+    asked : str, default=""
+        A score that is to have an interval too: balanced accuracy, AUC and average precision have none by themselves,
+        since each draw takes time.
     """
     if _n_drawn(y, clusters) < FEWEST:
         return {}
@@ -59,61 +49,57 @@ def score_intervals(
     weights = _weights(len(y), random, clusters)
     if task == "regression":
         found = {
-            "rmse": [float(np.sqrt(end)) for end in _of_mean(losses["square"], weights, clusters)],
-            "mae": _of_mean(losses["size"], weights, clusters),
+            "rmse": [float(np.sqrt(end)) for end in _of_mean(losses["square"], weights, clusters, random)],
+            "mae": _of_mean(losses["size"], weights, clusters, random),
         }
-        return found | ({"r2": _percentiles(_r2(losses["square"], y, weights))} if np.ptp(y) > 0 else {})
+        return found | ({"r2": _percentiles(scores_of_draws("r2", y, answers, weights))} if np.ptp(y) > 0 else {})
     accuracy = _wilson(losses["right"]) if clusters is None else _percentiles(weights @ losses["right"])
-    return {"log_loss": _of_mean(losses["log"], weights, clusters), "accuracy": accuracy}
+    found = {"log_loss": _of_mean(losses["log"], weights, clusters, random), "accuracy": accuracy}
+    if asked in ("balanced_accuracy", *RANKING):
+        draws = scores_of_draws(asked, y, answers, weights)
+        if np.isfinite(draws).sum() >= FEWEST_DRAWS:
+            found[asked] = _percentiles(draws[np.isfinite(draws)])
+    return found
 
 
-def compare_with_best(
-    task: str,
+def compare(
+    metric: str,
     y: np.ndarray,
     answers: Answers,
-    baselines: list[Answers],
+    others: list[Answers],
     random: np.random.RandomState,
     clusters: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return how much lower the RMSE or the log loss is than that of the best baseline, with a paired interval.
+    """Return by how much a model is better than the best of others, with a paired interval.
 
     The same rows are drawn for both, so that what makes rows hard for all does not count. The best is chosen on these
-    rows too, which speaks for the baseline. Empty where rows are too few.
+    rows too, which speaks for it. Empty where rows are too few, or there are no others.
 
     Parameters
     ----------
-    task, y, answers, random, clusters
+    metric : str
+    y, answers, random, clusters
         As in `score_intervals`.
-    baselines : list of Answers
+    others : list of Answers
+
+    Returns
+    -------
+    dict
+        `score`, the metric; `baseline`, the name of the best; `better_by`, and the ends of its interval, `low` and
+        `high`: positive where the model is better, whether the score is to be low or high.
     """
-    if _n_drawn(y, clusters) < FEWEST or not baselines:
+    if _n_drawn(y, clusters) < FEWEST or not others:
         return {}
-    best = min(baselines, key=lambda other: _main(task, losses_of(task, y, other), None))
-    name = MAIN[task]
+    sign = sign_of(metric)
+    best = min(others, key=lambda other: sign * score(metric, y, other))
     weights = _weights(len(y), random, clusters)
-    own, others = losses_of(task, y, answers), losses_of(task, y, best)
-    low, high = _percentiles(_main(task, others, weights) - _main(task, own, weights))
-    lower_by = float(_main(task, others, None) - _main(task, own, None))
-    return {"score": name, "baseline": best.name, "lower_by": lower_by, "low": low, "high": high}
-
-
-def compare_with_guess(
-    task: str,
-    y: np.ndarray,
-    answers: Answers,
-    baselines: list[Answers],
-    random: np.random.RandomState,
-    clusters: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """Return the same as `compare_with_best` for the best of the baselines that look at no input.
-
-    Parameters
-    ----------
-    task, y, answers, baselines, random, clusters
-        As in `compare_with_best`.
-    """
-    guesses = [other for other in baselines if other.is_guess]
-    return compare_with_best(task, y, answers, guesses, random, clusters)
+    gains = sign * (scores_of_draws(metric, y, best, weights) - scores_of_draws(metric, y, answers, weights))
+    better_by = sign * (score(metric, y, best) - score(metric, y, answers))
+    gains = gains[np.isfinite(gains)]
+    if not len(gains) or not np.isfinite(better_by):
+        return {}
+    low, high = _percentiles(gains)
+    return {"score": metric, "baseline": best.name, "better_by": float(better_by), "low": low, "high": high}
 
 
 def clusters_of(plan: SplitPlan, rows: np.ndarray) -> np.ndarray | None:
@@ -150,13 +136,9 @@ def _weights(n: int, random: np.random.RandomState, clusters: np.ndarray | None)
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def _main(task: str, losses: Mapping[str, np.ndarray], weights: np.ndarray | None) -> Any:
-    loss = losses["square" if task == "regression" else "log"]
-    mean = loss.mean() if weights is None else weights @ loss
-    return np.sqrt(mean) if task == "regression" else mean
-
-
-def _of_mean(loss: np.ndarray, weights: np.ndarray, clusters: np.ndarray | None) -> list[float]:
+def _of_mean(
+    loss: np.ndarray, weights: np.ndarray, clusters: np.ndarray | None, random: np.random.RandomState
+) -> list[float]:
     mean = float(loss.mean())
     error = float(loss.std() / np.sqrt(len(loss)))
     if clusters is not None or mean <= 0 or error == 0:
@@ -165,12 +147,8 @@ def _of_mean(loss: np.ndarray, weights: np.ndarray, clusters: np.ndarray | None)
     errors = np.sqrt(np.maximum(weights @ loss**2 - means**2, 1e-300) / len(loss))
     ratios = (np.log(means) - np.log(mean)) / (errors / means)
     low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return [float(mean * np.exp(-high * error / mean)), float(mean * np.exp(-low * error / mean))]
-
-
-def _r2(square: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    spread = weights @ y**2 - (weights @ y) ** 2
-    return 1.0 - weights @ square / np.maximum(spread, 1e-300)
+    beyond = float(np.quantile(draws_of_mean(loss, random), (1 + LEVEL) / 2))
+    return [float(mean * np.exp(-high * error / mean)), max(float(mean * np.exp(-low * error / mean)), beyond)]
 
 
 def _wilson(right: np.ndarray) -> list[float]:

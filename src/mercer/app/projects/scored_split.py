@@ -6,10 +6,12 @@ import numpy as np
 
 from mercer.app.projects.baselines import Answers, baselines_of_split
 from mercer.app.projects.class_scores import recall_by_class
+from mercer.app.projects.column_needs import column_needs
 from mercer.app.projects.number_prediction import judge_numbers, predict_numbers
-from mercer.app.projects.score_intervals import clusters_of, compare_with_best, compare_with_guess, score_intervals
+from mercer.app.projects.score_intervals import clusters_of, compare, score_intervals
 from mercer.app.projects.table_scores import regression_scores, scores_of
 from mercer.app.projects.table_split import SplitPlan
+from mercer.app.projects.why_wrong import badness_of, explain_wrong
 from mercer.tables import TabularModel
 
 # Held-out rows that are kept for a report.
@@ -25,6 +27,7 @@ class ScoredSplit(NamedTuple):
     intervals : dict
     compared_with, compared_with_guess : dict
     recalls : list of dict
+    needs, wrong : list of dict
     held_out : dict
         Without `encoded`.
     """
@@ -34,20 +37,24 @@ class ScoredSplit(NamedTuple):
     compared_with: dict[str, Any]
     compared_with_guess: dict[str, Any]
     recalls: list[dict[str, Any]]
+    needs: list[dict[str, Any]]
+    wrong: list[dict[str, Any]]
     held_out: dict[str, Any]
 
 
-NOT_SCORED = ScoredSplit([], {}, {}, {}, [], {})
+NOT_SCORED = ScoredSplit([], {}, {}, {}, [], [], [], {})
 
 
 def score_split(
     task: str,
+    metric: str,
     fitted: TabularModel,
     table: Any,
     y: np.ndarray,
     rows: np.ndarray,
     train: np.ndarray,
     test: np.ndarray,
+    learned_from: np.ndarray,
     plan: SplitPlan,
     seed: int,
     random: np.random.RandomState,
@@ -57,13 +64,17 @@ def score_split(
     Parameters
     ----------
     task : {"regression", "classification"}
+    metric : str
+        The score by which the model is compared with the simple ones.
     fitted : TabularModel
-        That has learned from the rows `train`, or from some of them.
     table : data frame
     y : ndarray of shape (n,)
     rows : ndarray of int of shape (n,)
         Where the rows of `table` are in the table of the person.
     train, test : ndarray of int
+        The rows to learn from, which the simple models do, and those to score on.
+    learned_from : ndarray of int
+        The rows that the model has learned from: `train`, unless its fit was stopped.
     plan : SplitPlan
     seed : int
         Of the simple models and of the draws of intervals.
@@ -93,11 +104,14 @@ def score_split(
     X, X_test = (np.asarray(fitted.encoder_.transform(part)) for part in (learned, left_out))
     baselines = baselines_of_split(task, X, X_test, y, train, test, plan.times, seed)
     draws, clusters = np.random.RandomState(seed), clusters_of(plan, test)
+    badness = badness_of(truth, answers.predicted, answers.probabilities, answers.classes)
     return ScoredSplit(
         [{"name": name, **scores}, *(scores_of(task, truth, other) for other in baselines)],
-        score_intervals(task, truth, answers, draws, clusters),
-        compare_with_best(task, truth, answers, baselines, draws, clusters),
-        compare_with_guess(task, truth, answers, baselines, draws, clusters),
+        score_intervals(task, truth, answers, draws, clusters, metric),
+        compare(metric, truth, answers, baselines, draws, clusters),
+        compare(metric, truth, answers, [other for other in baselines if other.is_guess], draws, clusters),
         recalls,
+        column_needs(task, fitted, left_out, truth, draws),
+        explain_wrong(task, fitted, table, y, rows, learned_from, test, badness),
         held_out,
     )

@@ -17,6 +17,9 @@ TIME_LIMIT, CTRL_C = "time limit", "Ctrl-C"
 Fit = Callable[[np.ndarray, float | None], TabularModel]
 
 
+NO_ROWS = np.arange(0)
+
+
 class Best(NamedTuple):
     """The best model so far.
 
@@ -24,7 +27,7 @@ class Best(NamedTuple):
     ----------
     model : TabularModel or None
         None before the first stage.
-    n_learned : int
+    rows : ndarray of int
         Rows that it has learned from.
     seconds : float
         That its fit took.
@@ -33,7 +36,7 @@ class Best(NamedTuple):
     """
 
     model: TabularModel | None = None
-    n_learned: int = 0
+    rows: np.ndarray = NO_ROWS
     seconds: float = 0.0
     stopped: str = ""
 
@@ -69,7 +72,7 @@ def fit_few(fit: Fit, y: np.ndarray, train: np.ndarray, n_columns: int, watch: W
     seconds = watch.passed() - before
     sizes = {len(train), len(y)}
     watch.expect({name_of_stage(size, len(y)): seconds_of_fit(seconds, n_few, size) for size in sizes})
-    return Best(model, n_few, seconds)
+    return Best(model, few, seconds)
 
 
 def fit_part(fit: Fit, best: Best, train: np.ndarray, n: int, watch: Watch) -> Best:
@@ -85,7 +88,7 @@ def fit_all(fit: Fit, best: Best, n: int, watch: Watch) -> Best:
     if best.stopped:
         what = "the time limit was reached" if best.stopped == TIME_LIMIT else "stopped by Ctrl-C"
         warn_user(
-            f"{what}: the best model so far is kept, which has learned from {best.n_learned} of {n} rows.", DataWarning
+            f"{what}: the best model so far is kept, which has learned from {len(best.rows)} of {n} rows.", DataWarning
         )
     return best
 
@@ -99,7 +102,7 @@ def _next_stage(fit: Fit, best: Best, rows: np.ndarray, n: int, part: float, wat
     watch.begin(name_of_stage(len(rows), n))
     before = watch.passed()
     try:
-        return Best(fit(rows, watch.share(part)), len(rows), watch.passed() - before)
+        return Best(fit(rows, watch.share(part)), rows, watch.passed() - before)
     except KeyboardInterrupt:
         if best.model is None:
             raise

@@ -38,8 +38,8 @@ def describe_settings(model: TabularModel, n_rows: int) -> dict[str, Any]:
         settings["discriminants"] = len(fitted.ratios_)
     if hasattr(fitted, "machines_"):
         settings["models averaged"] = len(fitted.machines_)
-    centres = len(fitted.row_index_) if hasattr(fitted, "row_index_") else len(fitted.basis_)
-    settings["centres"] = f"{centres} of {n_rows} rows"
+    n_kept = len(fitted.row_index_) if hasattr(fitted, "row_index_") else len(fitted.basis_)
+    settings["landmarks"] = f"{n_kept} of {n_rows} rows"
     return settings
 
 

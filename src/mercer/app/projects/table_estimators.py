@@ -48,16 +48,17 @@ def allowed_models(model: str, task: str, options: Mapping[str, Any] | None = No
 
 def compare(
     names: list[str],
-    log_losses: Callable[[str, np.ndarray, np.ndarray], float],
+    losses: Callable[[str, np.ndarray, np.ndarray], float],
     y: np.ndarray,
     random: np.random.RandomState,
 ) -> dict[str, float]:
-    """Return the log loss of each model on a part of the rows, when it learned from the others; best first.
+    """Return the loss of each model on a part of the rows, when it learned from the others; best first.
 
     Parameters
     ----------
     names : list of str
-    log_losses : callable of (name, rows to learn from, rows to score on)
+    losses : callable of (name, rows to learn from, rows to score on)
+        The lower the better.
     y : ndarray of shape (n,)
         Classes.
     random : RandomState
@@ -66,7 +67,7 @@ def compare(
         return {names[0]: float("nan")}
     some = random.permutation(len(y))[:MOST_COMPARED_ROWS]
     train, test = (some[part] for part in split(y[some], "classification", COMPARED, random))
-    found = {name: log_losses(name, train, test) for name in names}
+    found = {name: losses(name, train, test) for name in names}
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 

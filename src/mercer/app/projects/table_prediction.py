@@ -11,14 +11,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.files.tables import check_columns
+from mercer.app.projects.baselines import Answers
+from mercer.app.projects.further_scores import learning_curve, repeated_scores
+from mercer.app.projects.metrics_of_draws import check_metric, score, sign_of
 from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
 from mercer.app.projects.number_prediction import conformal_width, predict_numbers
+from mercer.app.projects.origin import versions
 from mercer.app.projects.row_judgment import check_split, judge_rows
 from mercer.app.projects.scored_split import NOT_SCORED, ScoredSplit, score_split
 from mercer.app.projects.stages import Fit, fit_all, fit_few, fit_part
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
 from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
-from mercer.app.projects.table_scores import classification_scores
 from mercer.app.projects.table_split import split_rows
 from mercer.app.projects.table_target import (
     TASKS,
@@ -30,7 +33,7 @@ from mercer.app.projects.table_target import (
 )
 from mercer.app.projects.watch import Watch
 from mercer.checks import check_choice, check_count, check_number, finite_answers
-from mercer.exceptions import DataWarning, invalid_parameter
+from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
 from mercer.tables.frames import optional
@@ -53,7 +56,7 @@ class TablePrediction(BaseEstimator):
     model : {"auto", "gp", "rfm", "discriminant"}, default="auto"
         "gp" and "rfm" (numbers or classes) or "discriminant" (classes). "auto" is gp for numbers; for classes
         rfm and discriminant are compared on a quarter of the rows that they may learn from, 5000 at most, and the
-        one with the lower log loss is taken.
+        better one is taken.
     task : {"auto", "regression", "classification"}, default="auto"
     ignore : sequence of str, default=()
         Columns to leave out, such as identifiers.
@@ -70,6 +73,13 @@ class TablePrediction(BaseEstimator):
         Seconds for all of it: the search of each fit gets a part of what is left, and where too little is left for
         the fit on all rows, the model that was scored is kept. A step that has begun is finished. The search of a
         discriminant is short and not limited.
+    repeats : int, default=1
+        On how many splits the model is scored, each with a fit of its own; all else is of the first.
+    learning_curve : bool, default=False
+        Whether to find out if more rows would help, by fits on an eighth, a quarter and half of the rows.
+    metric : str, default="auto"
+        The score by which the model is judged: "rmse", "mae" or "r2"; "log_loss", "accuracy", "balanced_accuracy",
+        "auc" or "average_precision". "auto" is rmse or log_loss. Models that "auto" compares are compared by it.
     options : dict or None, default=None
         Parameters of the estimator, such as `{"kernel": "laplace"}`; "auto" takes one that knows them.
     random_state : int, RandomState instance or None, default=None
@@ -86,6 +96,8 @@ class TablePrediction(BaseEstimator):
     readings_, encoder_kinds_ : dict
         How each column was read (kind, formats of dates, unit, decimal mark), and the kinds that encoders are told: all
         fits of the model, and its predictions, take columns for the same.
+    origin_ : dict
+        `command`, `data` (hashes by name) and `versions` of the fit.
     split_ : dict
         `kind` ("random", "time" or "group"), `column` and `reason`.
     findings_ : list of dict
@@ -101,8 +113,10 @@ class TablePrediction(BaseEstimator):
         What kept the fit on all rows from being made; the best model so far was kept then.
     dropped_rows_ : int
         Rows without a target.
+    metric_ : str
+        The score that the model is judged by.
     compared_ : dict
-        The log losses of the models that "auto" compared, the best first; None where there was one only, or too few
+        That score of the models that "auto" compared, the best first; None where there was one only, or too few
         rows (20 a class) to compare on.
     chosen_ : {"gp", "rfm", "discriminant"}
     scores_ : list of dict
@@ -111,12 +125,22 @@ class TablePrediction(BaseEstimator):
     intervals_ : dict
         Of the model's scores on the rows left out, the ends of a 90 % interval; none where rows are too few.
     compared_with_ : dict
-        The `baseline` with the best `score`, by how much the model's is lower (`lower_by`), and the ends of a 90 %
+        The `baseline` with the best `score`, by how much the model is better (`better_by`), and the ends of a 90 %
         interval of that, `low` and `high`, from the same draws of rows for both.
     compared_with_guess_ : dict
         The same for the best of the baselines that look at no input: the mean, the most frequent class, the row before.
+    repeats_ : list of dict
+        Scores of the model on further splits, where they were asked for.
+    curve_ : list of dict
+        Where a learning curve was asked for: the `score` with so many `rows`, and how much better the model of all rows
+        is, `better_by`, with the ends of a 90 % interval, `low` and `high`.
     recalls_ : list of dict
         Of each `class`: `rows` left out that have it, and the share of them that is predicted so, `recall`.
+    needs_ : list of dict
+        Of each `column` by how much the main score grows (`grows_by`) when it is permuted among the rows left out, with
+        the ends of a 90 % interval, `low` and `high`; those beyond ten together.
+    wrong_ : list of dict
+        The three rows left out that were predicted worst, with reasons; see `explain_wrong`.
     held_out_ : dict
         `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and `encoded`, the inputs of the
         first 50, by which the table is known again. Of numbers `std`, `lower` and `upper` (the 90 % interval) and
@@ -144,6 +168,9 @@ class TablePrediction(BaseEstimator):
         test_size: float = 0.2,
         max_rows: int | None = None,
         time_limit: float | None = None,
+        metric: str = "auto",
+        repeats: int = 1,
+        learning_curve: bool = False,
         options: Mapping[str, Any] | None = None,
         random_state: Any = None,
     ) -> None:
@@ -154,12 +181,21 @@ class TablePrediction(BaseEstimator):
         self.test_size = test_size
         self.max_rows = max_rows
         self.time_limit = time_limit
+        self.metric = metric
+        self.repeats = repeats
+        self.learning_curve = learning_curve
         self.options = options
         self.random_state = random_state
 
     # ---- fit ---------------------------------------------------------------------------------------------------
 
-    def fit(self, frame: Any, target_name: str, watch: Watch | None = None) -> "TablePrediction":
+    def fit(
+        self,
+        frame: Any,
+        target_name: str,
+        watch: Watch | None = None,
+        origin: Mapping[str, Any] | None = None,
+    ) -> "TablePrediction":
         """Fit and score on parts of a table, then fit on all of it.
 
         Parameters
@@ -171,6 +207,8 @@ class TablePrediction(BaseEstimator):
         watch : Watch, optional
             Whose time counts from before the fit, when the table was read, and which is told of every phase. By default
             one with `time_limit` that begins now.
+        origin : dict, optional
+            What is to be kept of where the model comes from: `command`, a text, and `data`, hashes of files by name.
 
         Returns
         -------
@@ -187,6 +225,7 @@ class TablePrediction(BaseEstimator):
         column = frame[target_name].iloc[rows]
         task = find_task(column) if self.task == "auto" else self.task
         allowed = allowed_models(self.model, task, self.options)  # a wrong choice is named before anything is fitted
+        self.metric_ = check_metric(self.metric, task)
         y = as_numbers(column) if task == "regression" else as_classes(column)
         kinds = {name: read.readings[name].kind for name in inputs if read.readings[name].kind != "missing"}
         judged = judge_rows(self.split, frame.iloc[rows], kinds, y, is_class=task == "classification", asked=read.asked)
@@ -197,6 +236,7 @@ class TablePrediction(BaseEstimator):
         table = frame[inputs].iloc[rows]
 
         self.task_, self.target_, self.columns_ = task, target_name, inputs
+        self.origin_ = {"command": "", "data": {}, **(origin or {}), "versions": versions()}
         self.readings_ = saved_readings(read, [*inputs, target_name])
         self.encoder_kinds_ = kinds_for_encoder(read, inputs, has_target=True)
         self.split_ = {"kind": judged.plan.kind, "column": judged.plan.column, "reason": judged.plan.reason}
@@ -209,19 +249,32 @@ class TablePrediction(BaseEstimator):
         self.compared_ = self._compared(allowed, table.iloc[train], y[train], random, watch)
         self.chosen_ = next(iter(self.compared_))
 
-        def fit_with(seed: int) -> Fit:
-            return lambda some, seconds: self._fitted(table.iloc[some], y[some], seed, time_limit=seconds)
+        def fit_with(seed: int, is_last: bool = False) -> Fit:
+            options: dict[str, Any] = {"seed": seed, "is_last": is_last}
+            return lambda some, seconds: self._fitted(table.iloc[some], y[some], time_limit=seconds, **options)
 
         seed, scored = int(random.randint(2**31 - 1)), NOT_SCORED
         best = fit_few(fit_with(seed), y, train, len(inputs), watch, is_class=task == "classification")
         if len(test):
             best = fit_part(fit_with(seed), best, train, len(y), watch)
             watch.begin(f"scoring on {len(test):,} rows")
-            self.n_train_ = best.n_learned
-            scored = score_split(task, best.fitted(), table, y, rows, train, test, judged.plan, seed, random)
+            self.n_train_ = len(best.rows)
+            scored = score_split(
+                task, self.metric_, best.fitted(), table, y, rows, train, test, best.rows, judged.plan, seed, random
+            )
         self._publish(scored)
-        best = fit_all(fit_with(int(random.randint(2**31 - 1))), best, len(y), watch)
-        self.model_, self.n_learned_, self.stopped_ = best.fitted(), best.n_learned, best.stopped
+        self.repeats_, self.curve_ = [], []
+        if len(test) and not best.stopped:
+            fit_again, plan = fit_with(seed), judged.plan
+            self.repeats_ = repeated_scores(
+                task, fit_again, table, y, plan, self.test_size, self.repeats, random, watch
+            )
+            if self.learning_curve:
+                self.curve_ = learning_curve(
+                    self.metric_, task, fit_again, best.fitted(), table, y, train, test, plan, random, watch
+                )
+        best = fit_all(fit_with(int(random.randint(2**31 - 1)), is_last=True), best, len(y), watch)
+        self.model_, self.n_learned_, self.stopped_ = best.fitted(), len(best.rows), best.stopped
         self.kinds_ = dict(self.model_.encoder_.kinds_)
         if self.held_out_:
             self.held_out_["encoded"] = self.encoded_rows(frame, self.held_out_["rows"])
@@ -233,30 +286,41 @@ class TablePrediction(BaseEstimator):
     def _compared(
         self, names: list[str], table: Any, y: np.ndarray, random: np.random.RandomState, watch: Watch
     ) -> dict[str, float | None]:
-        """Return the log losses of the models that come into question, the best first."""
+        """Return the scores of the models that come into question, the best first."""
         seed = int(random.randint(2**31 - 1))
 
-        def log_loss(name: str, train: np.ndarray, test: np.ndarray) -> float:
+        def loss(name: str, train: np.ndarray, test: np.ndarray) -> float:
             watch.begin(f"trying {name}")
             model = self._fitted(table.iloc[train], y[train], seed, name, time_limit=watch.share(COMPARED_PART))
             part = table.iloc[test]
-            scores = classification_scores(y[test], model.predict(part), model.predict_proba(part), model.classes_)
-            return float(scores["log_loss"] or 0.0)
+            answers = Answers(name, model.predict(part), None, model.predict_proba(part), np.array(model.classes_))
+            return sign_of(self.metric_) * score(self.metric_, y[test], answers)
 
-        found = compare(names, log_loss, y, random)
-        return {name: None if math.isnan(loss) else loss for name, loss in found.items()}
+        found = compare(names, loss, y, random)
+        sign = sign_of(self.metric_)
+        return {name: None if math.isnan(value) else sign * value for name, value in found.items()}
 
     def _publish(self, scored: ScoredSplit) -> None:
         """Set the attributes that say how good the model is."""
         self.scores_, self.intervals_, self.recalls_ = scored.scores, scored.intervals, scored.recalls
         self.compared_with_, self.compared_with_guess_ = scored.compared_with, scored.compared_with_guess
-        self.held_out_ = scored.held_out
+        self.needs_, self.wrong_, self.held_out_ = scored.needs, scored.wrong, scored.held_out
 
     def _fitted(
-        self, table: Any, y: np.ndarray, seed: int, name: str | None = None, *, time_limit: float | None = None
+        self,
+        table: Any,
+        y: np.ndarray,
+        seed: int,
+        name: str | None = None,
+        *,
+        time_limit: float | None = None,
+        is_last: bool = False,
     ) -> TabularModel:
         estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, time_limit)
-        return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
+        with warnings.catch_warnings():
+            if not is_last:  # that a search was cut short is told once, of the model that is kept
+                warnings.simplefilter("ignore", ConvergenceWarning)
+            return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
 
@@ -325,6 +389,7 @@ class TablePrediction(BaseEstimator):
         check_split(self.split)
         if check_number("test_size", self.test_size, at_least=0.0) >= 1:
             raise invalid_parameter("test_size", self.test_size, "a share of the rows, at least 0 and below 1")
+        check_count("repeats", self.repeats, at_least=1)
         if self.max_rows is not None:
             check_count("max_rows", self.max_rows, at_least=2)
         if self.time_limit is not None:

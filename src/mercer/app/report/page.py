@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
-from mercer.app.report.markup import Html, escape, join, json_block, tag
+from mercer.app.report.markup import Html, escape, facts, join, json_block, tag
 
 
 class Section(NamedTuple):
@@ -35,6 +35,10 @@ class Page(NamedTuple):
     title : str
     lead : sequence of str or Html
         Paragraphs under the title: the answer in short.
+    verdict : sequence of str
+        Sentences that stand out before the lead.
+    origin : sequence of (name, value)
+        Where it comes from, in the footer.
     sections : sequence of Section
     map_data : dict or None
         For the map, if there is one; see `maps`.
@@ -44,6 +48,8 @@ class Page(NamedTuple):
     lead: Sequence[Any]
     sections: Sequence[Section]
     map_data: dict[str, Any] | None = None
+    verdict: Sequence[str] = ()
+    origin: Sequence[tuple[str, str]] = ()
 
 
 def render(page: Page) -> str:
@@ -54,6 +60,8 @@ def render(page: Page) -> str:
         policy=escape(_policy(script)),
         title=escape(page.title),
         style=_own("style.css"),
+        verdict=tag("div", *(tag("p", part) for part in page.verdict), class_="verdict") if page.verdict else Html(""),
+        origin=facts(page.origin) if page.origin else Html(""),
         lead=join(tag("p", part) for part in page.lead),
         contents=join(tag("li", tag("a", section.title, href=f"#{section.id}")) for section in page.sections),
         sections=join(_section(section) for section in page.sections),

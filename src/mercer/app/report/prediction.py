@@ -1,20 +1,21 @@
 """The report on a prediction: how good, how sure, where wrong, by what, and what was fitted."""
 
-from collections import Counter
 from typing import Any
 
+from mercer.app.files.description import Table
 from mercer.app.projects import TablePrediction
+from mercer.app.report.about_data import about_data
 from mercer.app.report.evidence import Evidence, checked_frame, held_out, is_table_of_fit, scored_anew
+from mercer.app.report.further import further_parts
+from mercer.app.report.judgment_figures import coverage_figure, curves_figures, residuals_figure
 from mercer.app.report.markup import Html, facts, paragraph, table, tag
 from mercer.app.report.page import Page, Section
-from mercer.app.report.prediction_figures import (
-    answers_figure,
-    calibration_figure,
-    importances_figure,
-    metric_figure,
-)
+from mercer.app.report.prediction_figures import answers_figure, calibration_figure
 from mercer.app.report.rows import doubtful_rows, predicted_rows, worst_rows
-from mercer.app.report.words import HEADINGS, count, listed, percent, plural, score_texts, text_of
+from mercer.app.report.verdict import verdict_of
+from mercer.app.report.what_matters import what_matters
+from mercer.app.report.why import why_wrong
+from mercer.app.report.words import HEADINGS, count, score_texts, text_of
 
 
 def report_prediction(workflow: TablePrediction, data: Any, data_name: str, random_state: Any) -> Page:
@@ -26,11 +27,12 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
     Parameters
     ----------
     workflow : TablePrediction
-    data : data frame
+    data : data frame or Table
     data_name : str
     random_state : int, RandomState instance or None
     """
-    frame = checked_frame(workflow, data)
+    notes = data.notes if isinstance(data, Table) else []
+    frame = checked_frame(workflow, data.frame if isinstance(data, Table) else data)
     kept = held_out(workflow) if workflow.held_out_ else None
     new: Evidence | None = None
     if kept is not None and is_table_of_fit(workflow, frame):
@@ -39,21 +41,39 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
         new = scored_anew(workflow, frame, random_state)
     # What is known of errors: on the new rows if they have the target, else on those of the fit.
     judged = new if new is not None and new.true is not None else kept
-    sections = [_how_good(workflow, new, data_name)]
+    sections = [about_data(workflow, frame, notes), _how_good(workflow, new, data_name)]
+    sections.append(what_matters(workflow, frame, random_state))
     if judged is not None:
         sections += [_where_wrong(workflow, judged, data_name), _how_sure(workflow, judged, frame)]
+    why = why_wrong(workflow)
+    sections += [] if why is None else [why]
     if new is not None and new.true is None:
         sections.append(_what_now(workflow, new, data_name))
-    sections += [_looks_at(workflow), _what_was_fitted(workflow)]
-    return Page(f"Predicting {workflow.target_}", _lead(workflow, new, data_name), sections)
+    sections.append(_what_was_fitted(workflow))
+    verdict = verdict_of(workflow)
+    return Page(
+        f"Predicting {workflow.target_}",
+        _lead(workflow, new, data_name),
+        sections,
+        verdict=(verdict.good, verdict.against, verdict.trust),
+        origin=_origin(workflow),
+    )
+
+
+def _origin(workflow: TablePrediction) -> list[tuple[str, str]]:
+    """Return where the model comes from, for the footer."""
+    kept = workflow.origin_
+    found = [("made with", ", ".join(f"{name} {text}" for name, text in kept["versions"].items()))]
+    found.append(("seed", str(workflow.random_state)))
+    found += [("command", kept["command"])] if kept["command"] else []
+    return found + [(f"SHA-256 of {name}", text) for name, text in kept["data"].items()]
 
 
 def _lead(workflow: TablePrediction, new: Evidence | None, data_name: str) -> list[Any]:
     what = "a number" if workflow.task_ == "regression" else f"one of {len(workflow.model_.classes_)} classes"
     parts: list[Any] = [
         f"{type(workflow.model_.estimator_).__name__} predicts {workflow.target_}, {what}, from "
-        f"{count(len(workflow.columns_), 'column')}. It has learned from {count(workflow.n_learned_, 'row')}. "
-        f"{_verdict(workflow)}"
+        f"{count(len(workflow.columns_), 'column')}. It has learned from {count(workflow.n_learned_, 'row')}."
     ]
     if new is None:
         done = f"{data_name} is the table of the fit: its held-out rows are shown with their inputs."
@@ -67,18 +87,6 @@ def _lead(workflow: TablePrediction, new: Evidence | None, data_name: str) -> li
     return [*parts, done]
 
 
-def _verdict(workflow: TablePrediction) -> str:
-    """Return the main score in a sentence, beside the best of the baselines."""
-    if not workflow.scores_:
-        return "No rows were held out, so nothing is known of its errors on new ones."
-    name, sign = ("rmse", 1) if workflow.task_ == "regression" else ("accuracy", -1)
-    own, *others = workflow.scores_
-    best = min(others, key=lambda entry: sign * entry[name])
-    ours, theirs = score_texts(name, [own[name], best[name]])
-    said = f"On {count(workflow.n_test_, 'held-out row')} its {HEADINGS[name]} is {ours}"
-    return f"{said}; the best of the simple models, {best['name']}, has {theirs}."
-
-
 def _how_good(workflow: TablePrediction, new: Evidence | None, data_name: str) -> Section:
     entries = list(workflow.scores_)
     parts: list[Html] = []
@@ -90,6 +98,7 @@ def _how_good(workflow: TablePrediction, new: Evidence | None, data_name: str) -
             )
         )
         parts.append(_scores(entries, "Scores on held-out rows"))
+        parts += further_parts(workflow)
     else:
         parts.append(paragraph("No rows were held out in the fit, so there are no scores from it."))
     if new is not None and new.true is not None:
@@ -107,6 +116,7 @@ def _scores(entries: list[dict[str, Any]], label: str) -> Html:
 
 def _where_wrong(workflow: TablePrediction, judged: Evidence, data_name: str) -> Section:
     parts = [paragraph(f"Of {judged.words}."), answers_figure(judged)]
+    parts += [residuals_figure(judged)] if judged.probabilities is None else curves_figures(judged)
     if judged.inputs is None:
         parts.append(
             paragraph(f"The inputs of these rows are not in {data_name}: give the table of the fit to see them.")
@@ -118,6 +128,8 @@ def _where_wrong(workflow: TablePrediction, judged: Evidence, data_name: str) ->
 
 def _how_sure(workflow: TablePrediction, judged: Evidence, frame: Any) -> Section:
     parts = [calibration_figure(judged)]
+    if judged.std is not None and judged.probabilities is None:
+        parts.append(coverage_figure(judged))
     if judged.doubt() is None:
         answer = workflow.predict_frame(frame.iloc[:1])
         said = "It has no spread of its own, and too few rows were held out to say how far it may be off."
@@ -140,62 +152,15 @@ def _what_now(workflow: TablePrediction, new: Evidence, data_name: str) -> Secti
     return Section("predicted", "What does it predict here?", parts)
 
 
-def _looks_at(workflow: TablePrediction) -> Section:
-    shares = workflow.importances_
-    if not shares or sum(shares.values()) <= 0:
-        said = "A discriminant weighs all inputs alike: no metric was learned that would tell them apart."
-        return Section("looks", "What does it look at?", [paragraph(said)])
-    top = [f"{name} ({percent(share)})" for name, share in list(shares.items())[:3]]
-    parts = [
-        paragraph(
-            "How far predictions move when a column gets the value of another row, as shares. "
-            f"The largest: {listed(top)}."
-        ),
-        importances_figure(shares),
-        *metric_figure(workflow.model_),
-    ]
-    if workflow.combinations_:
-        rows = [
-            [f"direction {i + 1}", percent(entry["share"]), _terms(entry["terms"])]
-            for i, entry in enumerate(workflow.combinations_)
-        ]
-        parts += [
-            tag("h3", "Combinations that count"),
-            paragraph(
-                "The leading directions of the metric, for columns on one scale. Along a direction the prediction "
-                "changes; terms of one sign add up, and of two signs are compared."
-            ),
-            table(["", "share", "combination"], rows, label="Leading directions of the metric"),
-        ]
-    return Section("looks", "What does it look at?", parts)
-
-
-def _terms(terms: Any) -> str:
-    return " ".join(f"{'+' if weight >= 0 else '−'} {abs(weight):.2f} {name}" for name, weight in terms)
-
-
 def _what_was_fitted(workflow: TablePrediction) -> Section:
     asked = "as asked for" if workflow.model != "auto" else f"the default for {workflow.task_}"
-    rows = f"{workflow.n_learned_:,}" + (
-        f", and {count(workflow.dropped_rows_, 'row')} left out that had no target" if workflow.dropped_rows_ else ""
-    )
-    kinds = Counter(workflow.kinds_.values())
-    named = [f"{number} {kind if number == 1 else plural(kind)}" for kind, number in kinds.most_common()]
     chosen = [(name, value) for name, value in workflow.settings_.items() if name != "estimator"]
     estimator = f"{workflow.settings_['estimator']}, {asked}"
-    inputs = [[name, kind, percent(workflow.importances_.get(name))] for name, kind in workflow.kinds_.items()]
     parts = [
         paragraph(
             "Candidates were compared by their errors on rows that are left out in turn. The model that was scored has "
             "seen none of the held-out rows; what follows is of the model fitted again on all."
         ),
-        facts([("estimator", estimator), ("rows", rows), ("inputs", listed(named)), *chosen]),
-        tag(
-            "details",
-            tag("summary", f"All {count(len(inputs), 'input')} and their kinds" if len(inputs) > 1 else "The input"),
-            table(["input", "kind", "share of importance"], inputs, label="Inputs and their kinds"),
-        ),
+        facts([("estimator", estimator), ("rows", f"{workflow.n_learned_:,}"), *chosen]),
     ]
-    if any(kind in ("constant", "missing") for kind in kinds):
-        parts.append(paragraph("Constant and missing columns are not used."))
     return Section("fitted", "What was fitted?", parts)

@@ -9,17 +9,16 @@ from sklearn.metrics import ConfusionMatrixDisplay, PredictionErrorDisplay
 from mercer.app.projects.number_prediction import ROUNDING
 from mercer.app.report.evidence import Evidence
 from mercer.app.report.figures import figure
+from mercer.app.report.judgment_figures import class_reliability_figure
 from mercer.app.report.markup import Html, paragraph
 from mercer.plots import ImportancesDisplay, IntervalDisplay, MetricDisplay, ReliabilityDisplay
 from mercer.plots.labels import shorten
 from mercer.plots.reliability import LEVELS
-from mercer.plots.style import CATEGORIES, axes_or_new, percent_axes, tidy
+from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 from mercer.tables import TabularModel
 
 # More classes than this make a matrix that nobody reads; more columns of the metric make names too small.
 MOST_CLASSES, MOST_COLUMNS = 20, 30
-# Rows a bin, at least, and bins, at most, of the probabilities.
-ROWS_A_BIN, MOST_BINS = 10, 10
 
 
 def answers_figure(judged: Evidence) -> Html:
@@ -39,11 +38,7 @@ def answers_figure(judged: Evidence) -> Html:
 def calibration_figure(judged: Evidence) -> Html:
     """Return how often intervals hold the truth, or how often answers are right, against what the model says."""
     if judged.probabilities is not None:
-        return figure(
-            lambda: _reliability_of_classes(judged),
-            "How often its answer is right, against the probability that it gave it. Below the line it is too sure of "
-            "itself, above it is too modest.",
-        )
+        return class_reliability_figure(judged)
     if judged.std is None:
         return Html("")
     return figure(
@@ -124,45 +119,8 @@ def _matrix(judged: Evidence) -> Html:
     return figure(draw, f"How many {judged.noun} of each class were given which; on the diagonal they are right.")
 
 
-class _Drawn:
-    """What `figure` wants of a display."""
-
-    def __init__(self, ax: Any) -> None:
-        self.figure_ = ax.figure
-
-
 def _reliability_of_intervals(judged: Evidence) -> ReliabilityDisplay:
     """Draw how many targets the model's own intervals hold, level by level."""
     observed = np.array([np.mean(judged.narrowest <= level + ROUNDING) for level in LEVELS])
     inside = np.mean((judged.lower <= judged.true) & (judged.true <= judged.upper))
     return ReliabilityDisplay(LEVELS, observed, len(judged.true), float(inside)).plot()
-
-
-def _reliability_of_classes(judged: Evidence) -> _Drawn:
-    """Draw the share of right answers against their probability, in bins of as many rows."""
-    from sklearn.calibration import CalibrationDisplay
-
-    sure = judged.probabilities.max(axis=1).clip(0.0, 1.0)
-    right = (judged.true == judged.predicted).astype(int)
-    bins = int(np.clip(len(sure) // ROWS_A_BIN, 1, MOST_BINS))
-    ax = axes_or_new(None, figsize=(5.2, 4.2))
-    CalibrationDisplay.from_predictions(
-        right,
-        sure,
-        n_bins=bins,
-        strategy="quantile",
-        pos_label=1,
-        ax=ax,
-        name="answers",
-        color=CATEGORIES[0],
-        marker="o",
-    )
-    ax.get_legend().remove()
-    low = min(1.0 / len(judged.classes), float(sure.min()))
-    ax.set_xlim(low, 1.0)
-    ax.set_ylim(0.0, 1.02)
-    percent_axes(ax.xaxis, ax.yaxis)
-    ax.set_xlabel("probability of the answer")
-    ax.set_ylabel("answers that are right")
-    tidy(ax)
-    return _Drawn(ax)

@@ -34,6 +34,9 @@ def text_of(value: Any) -> str:
     """Return a value of a table: numbers with four digits that count, what is missing as a dash, the rest shortened."""
     if value is None or (not isinstance(value, str) and str(value) in MISSING):
         return NONE
+    if hasattr(value, "strftime"):  # a day is written without the midnight that it begins at
+        day = value.strftime("%Y-%m-%d")
+        return day if getattr(value, "hour", 0) == getattr(value, "minute", 0) == 0 else f"{value:%Y-%m-%d %H:%M}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         return shorten(" ".join(str(value).split()), LONGEST)
     if isinstance(value, (int, np.integer)) and abs(int(value)) >= LARGEST_AMOUNT:
@@ -46,7 +49,7 @@ def text_of(value: Any) -> str:
 
 
 def texts_of(values: Sequence[Any], smallest: bool = False) -> list[str]:
-    """Return the values of one column: fractions with as many decimals for all as four digits of one of them need.
+    """Return the values of one column: fractions with as many decimals for all as four digits of the largest need.
 
     Where the smallest is far from the largest, each has its own.
 
@@ -54,16 +57,34 @@ def texts_of(values: Sequence[Any], smallest: bool = False) -> list[str]:
     ----------
     values : sequence
     smallest : bool, default=False
-        Whether the digits of the smallest count, not those of the largest.
+        Whether three digits of the smallest count, not four of the largest: for scores.
     """
     are_numbers = all(isinstance(value, (float, np.floating)) for value in values)
     sizes = [abs(value) for value in values if are_numbers and math.isfinite(value) and value != 0]
     if not sizes or max(sizes) > 1e4 * min(sizes) or all(float(size).is_integer() for size in sizes):
         return [text_of(value) for value in values]
-    decimals = 3 - math.floor(math.log10(min(sizes) if smallest else max(sizes)))
+    decimals = (2 if smallest else 3) - math.floor(math.log10(min(sizes) if smallest else max(sizes)))
     if not 0 <= decimals <= 6:
         return [text_of(value) for value in values]
     return [NONE if not math.isfinite(value) else _decimals(value, decimals) for value in values]
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """Return a number with so many digits that count, without powers of ten where it can be read without them."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    size = math.floor(math.log10(abs(value)))
+    rounded = round(value, digits - 1 - size) + 0.0
+    size = math.floor(math.log10(abs(rounded)))  # 9.996 is 10.0
+    if not -4 <= size < 12:
+        return f"{value:.{digits}g}"
+    return (
+        f"{rounded:,.{max(digits - 1 - size, 0)}f}"
+        if abs(rounded) >= 1e4
+        else f"{rounded:.{max(digits - 1 - size, 0)}f}"
+    )
 
 
 def percent(share: float | None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from mercer.app.files.description import Table
 from mercer.app.files.tables import check_output
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.app.report.clustering import report_clustering
@@ -28,7 +29,7 @@ def build_report(workflow: Any, data: Any, *, data_name: str = "the data", rando
     Parameters
     ----------
     workflow : fitted TablePrediction, DataEmbedding or DataClustering
-    data : data frame or ImageFolder
+    data : data frame, Table or ImageFolder
         Those of the fit, or new ones of the same kind.
     data_name : str, default="the data"
         What the page calls them.
@@ -39,6 +40,8 @@ def build_report(workflow: Any, data: Any, *, data_name: str = "the data", rando
     -----
     At most 5000 rows are looked at, however many there are, beside what the fit has kept.
     """
+    if isinstance(data, Table) and not isinstance(workflow, TablePrediction):
+        data = data.frame
     for kind, report in REPORTED.items():
         if isinstance(workflow, kind):
             return render(report(workflow, data, data_name, random_state))

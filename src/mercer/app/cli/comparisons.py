@@ -1,0 +1,166 @@
+"""`mercer compare` and `mercer leaderboard`: two saved models on the same rows, and many models on one split."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mercer.app.cli.errors import for_people
+from mercer.app.cli.options import TableOptions
+from mercer.app.cli.parameters import (
+    Debug,
+    Decimal,
+    Encoding,
+    HasHeader,
+    Ignore,
+    Json,
+    Kinds,
+    MaxMb,
+    MetricName,
+    Seed,
+    Sheet,
+    Table,
+    TaskName,
+)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A model that `mercer fit` saved.")],
+    second: Annotated[Path, typer.Argument(help="Another one, of the same target.")],
+    data: Table,
+    metric: Annotated[MetricName, typer.Option(help="The score to compare by.")] = MetricName.auto,
+    seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    max_mb: MaxMb = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Score two saved models on the same rows, and say whether one is better by more than chance.
+
+    With the table that both were fitted on, and the same rows left out, these are the rows that are scored.
+    """
+    with for_people(debug=debug, as_json=as_json):
+        tables = TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal)
+        _compare(first, second, data, metric.value, seed, as_json, tables)
+
+
+def leaderboard(
+    data: Table,
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
+    ignore: Ignore = None,
+    split: Annotated[str, typer.Option(metavar="HOW", help="As in fit.")] = "auto",
+    test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.01, max=0.9)] = 0.2,
+    time_limit: Annotated[float, typer.Option(help="Seconds that all of it may take; 0: to the end.", min=0)] = 300.0,
+    metric: Annotated[MetricName, typer.Option(help="The score to rank by.")] = MetricName.auto,
+    seed: Seed = 0,
+    kinds: Kinds = None,
+    header: HasHeader = None,
+    sheet: Sheet = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    max_mb: MaxMb = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Fit our models, simple ones and the peers that are installed on one split, and rank them, with their seconds."""
+    with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.output import notes, phases, print_json
+        from mercer.app.files.reading import read_described, warn_of
+        from mercer.app.projects.leaderboard import leaderboard as rank
+        from mercer.app.projects.watch import Watch
+
+        tables = TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal)
+        with notes(), phases() as tell:
+            watch = Watch(time_limit or None, tell)
+            table = read_described(data, tables.reading(), names=[target])
+            warn_of(table.notes)
+            found = rank(
+                table,
+                target,
+                task=task.value,
+                ignore=tuple(ignore or ()),
+                split=split,
+                test_size=test_size,
+                metric=metric.value,
+                random_state=seed,
+                watch=watch,
+            )
+        if as_json:
+            print_json(found)
+        else:
+            _show_leaderboard(found)
+
+
+def _compare(
+    first: Path, second: Path, data: list[Path], metric: str, seed: int, as_json: bool, tables: TableOptions
+) -> None:
+    from mercer.app.cli.output import notes, number, out_console, print_json
+    from mercer.app.files.reading import read_described, warn_of
+    from mercer.app.projects.new_rows import readings_of
+    from mercer.app.projects.table_prediction import TablePrediction
+    from mercer.app.projects.two_models import compare_models
+    from mercer.app.report.words import HEADINGS
+    from mercer.exceptions import ModelFileError
+    from mercer.io import load
+
+    models = [load(path) for path in (first, second)]
+    for path, model in zip((first, second), models, strict=True):
+        if not isinstance(model, TablePrediction):
+            raise ModelFileError(f"{str(path)!r} holds a {type(model).__name__}: models of `mercer fit` are compared.")
+    with notes():
+        target = models[0].target_
+        table = read_described(data, tables.reading(), names=[target], readings=readings_of(models[0].readings_))
+        warn_of(table.notes)
+        names = (str(first), str(second))
+        found = compare_models(models[0], models[1], table, names, metric, seed)
+    if as_json:
+        print_json(found._asdict())
+        return
+    console = out_console()
+    if found.difference:
+        gain = found.difference
+        by = f"{number(abs(gain['better_by']))} in {HEADINGS[found.metric]}"
+        ends = f"90% interval {number(gain['low'])} to {number(gain['high'])}"
+        if gain["low"] > 0 or gain["high"] < 0:
+            better, worse = names if gain["low"] > 0 else names[::-1]
+            console.print(f"{better} is better than {worse} by {by}, more than chance explains ({ends}).", style="bold")
+        else:
+            console.print(f"Which is better cannot be told: they are {by} apart ({ends}).", style="bold")
+    else:
+        console.print("The rows are too few to tell which is better.", style="bold")
+    what = "rows that both fits have left out" if found.are_left_out else "rows of the data with a target"
+    _print_scores(console, found.scores, f"On {found.rows} {what}")
+    if not found.are_left_out:
+        console.print("A model that has learned from some of these rows is flattered.")
+
+
+def _show_leaderboard(found: dict[str, Any]) -> None:
+    from mercer.app.cli.output import out_console
+    from mercer.app.report.words import HEADINGS
+
+    console = out_console()
+    fitted = [entry for entry in found["models"] if "error" not in entry]
+    title = f"On {found['n_test']} rows left out, learned from {found['n_train']}, by {HEADINGS[found['metric']]}"
+    _print_scores(console, fitted, title)
+    for entry in found["models"]:
+        if "error" in entry:
+            console.print(f"{entry['name']} could not be fitted: {entry['error']}", soft_wrap=True)
+
+
+def _print_scores(console: Any, entries: list[dict[str, Any]], title: str) -> None:
+    from mercer.app.cli.output import new_table, number
+    from mercer.app.report.words import HEADINGS, score_texts
+
+    names = [name for name in HEADINGS if any(entry.get(name) is not None for entry in entries)]
+    timed = any("seconds" in entry for entry in entries)
+    table = new_table("model", *(HEADINGS[name] for name in names), *(["seconds"] if timed else []), title=title)
+    columns = [score_texts(name, [entry.get(name) for entry in entries]) for name in names]
+    columns += [[number(entry["seconds"]) for entry in entries]] if timed else []
+    for entry, *values in zip(entries, *columns, strict=True):
+        table.add_row(entry["name"], *values)
+    console.print(table)

@@ -1,0 +1,107 @@
+"""Two saved models on the same rows: the scores of both, and whether one is better by more than chance."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mercer.app.files.tables import check_columns
+from mercer.app.projects.baselines import Answers
+from mercer.app.projects.further_scores import answers_of
+from mercer.app.projects.metrics_of_draws import METRICS, check_metric
+from mercer.app.projects.metrics_of_draws import score as score_of
+from mercer.app.projects.new_rows import read_like_fit
+from mercer.app.projects.score_intervals import compare
+from mercer.app.projects.table_prediction import TablePrediction
+from mercer.app.projects.table_target import as_classes, as_numbers
+from mercer.exceptions import DataFileError
+
+
+class TwoModels(NamedTuple):
+    """What two models score on the same rows.
+
+    Attributes
+    ----------
+    rows : int
+    are_left_out : bool
+        Whether these are the rows that both fits have left out; else all rows of the data that have a target, which one
+        of the models may have learned from.
+    metric : str
+    scores : list of dict
+        `name` and scores, of the first and of the second.
+    difference : dict
+        How much better the first is; see `score_intervals.compare`.
+    """
+
+    rows: int
+    are_left_out: bool
+    metric: str
+    scores: list[dict[str, Any]]
+    difference: dict[str, Any]
+
+
+def compare_models(
+    first: TablePrediction, second: TablePrediction, data: Any, names: tuple[str, str], metric: str, random_state: Any
+) -> TwoModels:
+    """Score two models of the same target on the same rows.
+
+    Parameters
+    ----------
+    first, second : fitted TablePrediction
+        Of one target and one task.
+    data : data frame or Table
+        With the target.
+    names : tuple of two str
+    metric : str
+        By which they are compared; "auto" is rmse or log_loss.
+    random_state : int or RandomState
+        Draws the rows of the interval.
+    """
+    if (first.target_, first.task_) != (second.target_, second.task_):
+        raise DataFileError(
+            f"{names[0]} predicts {first.target_!r} ({first.task_}), {names[1]} {second.target_!r} ({second.task_}): "
+            "models of one target and task can be compared."
+        )
+    task, target = first.task_, first.target_
+    metric = check_metric(metric, task)
+    frame = read_like_fit(data, first.readings_)
+    check_columns(frame.columns, [target], "target column")
+    kept = _left_out_by_both(first, second, frame)
+    if kept is not None:
+        truth, answers = kept
+    else:
+        known = frame[frame[target].notna()]
+        truth = as_numbers(known[target]) if task == "regression" else as_classes(known[target])
+        answers = [_answers(model, known) for model in (first, second)]
+    answers = [own._replace(name=name) for own, name in zip(answers, names, strict=True)]
+    scores = [{"name": own.name, **{m: score_of(m, truth, own) for m in METRICS[task]}} for own in answers]
+    difference = compare(metric, truth, answers[0], [answers[1]], np.random.RandomState(random_state))
+    return TwoModels(len(truth), kept is not None, metric, scores, difference)
+
+
+def _answers(model: TablePrediction, frame: Any) -> Answers:
+    used = [name for name in model.columns_ if model.kinds_[name] not in ("constant", "missing")]
+    check_columns(frame.columns, used)
+    return answers_of(model.task_, model.model_, frame.reindex(columns=model.columns_))
+
+
+def _left_out_by_both(
+    first: TablePrediction, second: TablePrediction, frame: Any
+) -> tuple[np.ndarray, list[Answers]] | None:
+    """Return what both have kept of the same rows left out of this table; None if they have not."""
+    a, b = first.held_out_, second.held_out_
+    n_seen = first.n_rows_ + first.dropped_rows_
+    if not a or not b or len(frame) != n_seen or not np.array_equal(a["rows"], b["rows"]):
+        return None
+    if not np.array_equal(a["true"], b["true"]) or max(a["rows"]) >= len(frame):
+        return None
+    column = frame[first.target_].iloc[a["rows"]]
+    if column.isna().any():
+        return None
+    truth = as_numbers(column) if first.task_ == "regression" else np.asarray(as_classes(frame[first.target_].dropna()))
+    if first.task_ == "regression" and not np.array_equal(truth, a["true"]):
+        return None
+    if first.task_ == "classification" and [str(x) for x in column] != [str(x) for x in a["true"]]:
+        return None
+    return a["true"], [
+        Answers("", kept["predicted"], None, kept.get("probabilities"), kept.get("classes")) for kept in (a, b)
+    ]

@@ -1,0 +1,163 @@
+"""Why a model was wrong about a row: what in the row moved the answer, and which rows it has learned that from."""
+
+from typing import Any
+
+import numpy as np
+
+from mercer.app.projects.column_needs import ranked_columns
+from mercer.explain import expansion
+from mercer.tables import TabularModel
+
+# Rows that are explained, columns that are tried and told of each, and rows of the fit that are named.
+MOST_WRONG, MOST_TRIED, MOST_TOLD, MOST_NAMED = 3, 20, 4, 3
+
+
+def explain_wrong(
+    task: str,
+    fitted: TabularModel,
+    table: Any,
+    y: np.ndarray,
+    rows: np.ndarray,
+    train: np.ndarray,
+    test: np.ndarray,
+    badness: np.ndarray,
+) -> list[dict[str, Any]]:
+    """Return reasons for the rows left out that the model was most wrong about.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    fitted : TabularModel
+    table : data frame
+        All rows.
+    y : ndarray of shape (n,)
+    rows : ndarray of int of shape (n,)
+        Where the rows are in the table of the person.
+    train, test : ndarray of int
+    badness : ndarray of shape (n_test,)
+        How wrong each row left out is.
+
+    Returns
+    -------
+    list of dict
+        `row`, `columns`: of those that moved the answer most, the `column`, its `value` here, the `typical` value among
+        the rows learned from, and `moves_by`, the answer less the one with the typical value (a number, or the
+        probability of the class that was named). `like`: rows learned from that counted most, with their `target`, as
+        text, and what each `adds` to the answer, or to the logit of the class that was named over the right one.
+        `support`: of a Gaussian process, near 0 where it has seen nothing like the row; else None.
+    """
+    worst = test[np.argsort(-badness, kind="stable")[:MOST_WRONG]]
+    found = explain_answers(task, fitted, table.iloc[worst], table.iloc[train], y[worst])
+    for place, entry in zip(worst, found, strict=True):
+        entry["row"] = int(rows[place])
+        for like in entry["like"]:
+            learned = train[like["row"]]
+            like |= {"row": int(rows[learned]), "target": _as_text(y[learned])}
+    return found
+
+
+def explain_answers(
+    task: str, fitted: TabularModel, some: Any, others: Any, true: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    """Return reasons for the answers to some rows: `columns`, `like` and `support`; see `explain_wrong`.
+
+    Rows of `like` are positions among those that the model has learned from.
+
+    Parameters
+    ----------
+    task : {"regression", "classification"}
+    fitted : TabularModel
+    some : data frame
+        The rows.
+    others : data frame
+        Rows whose values are the typical ones.
+    true : ndarray of shape (n,) or None
+        The right classes, where they are known: what speaks for the class that was named is then told over these.
+    """
+    named = fitted.predict(some)
+    output = _outputs(task, fitted, some, named)
+    names = [name for name in ranked_columns(fitted) if name in some.columns][:MOST_TRIED]
+    typical = {name: _typical(others[name]) for name in names}
+    moves = {name: output - _outputs(task, fitted, _with(some, name, typical[name]), named) for name in names}
+    adds, learned = _added(task, fitted, some, named if true is None else true)
+    support = fitted.support(some).tolist() if hasattr(fitted, "support") else [None] * len(some)
+    found = []
+    for i in range(len(some)):
+        told = [names[j] for j in np.argsort([-abs(moves[name][i]) for name in names], kind="stable")[:MOST_TOLD]]
+        like = np.argsort(-np.abs(adds[i]), kind="stable")[:MOST_NAMED]
+        columns = [
+            {
+                "column": name,
+                "value": _as_text(some[name].iloc[i]),
+                "typical": _as_text(typical[name]),
+                "moves_by": float(moves[name][i]),
+            }
+            for name in told
+            if moves[name][i] != 0
+        ]
+        found.append(
+            {
+                "columns": columns,
+                "like": [{"row": int(learned[j]), "adds": float(adds[i, j])} for j in like],
+                "support": support[i],
+            }
+        )
+    return found
+
+
+def badness_of(y: np.ndarray, predicted: np.ndarray, probabilities: Any = None, classes: Any = None) -> np.ndarray:
+    """Return how wrong answers are: the absolute error, or 1 - the probability of the right class."""
+    if probabilities is None:
+        return np.abs(y - predicted)
+    right = np.zeros(len(y))
+    for k, label in enumerate(classes):
+        right[y == label] = probabilities[y == label, k]
+    return 1.0 - right
+
+
+def _outputs(task: str, fitted: TabularModel, table: Any, named: Any) -> np.ndarray:
+    """Return predictions, or the probabilities of the classes that are named for the rows."""
+    if task == "regression":
+        return np.asarray(fitted.predict(table))
+    place = np.searchsorted(fitted.classes_, named)
+    return np.asarray(fitted.predict_proba(table))[np.arange(len(table)), place]
+
+
+def _added(task: str, fitted: TabularModel, table: Any, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what each row learned from adds to the answers, of shape (n, m), and which rows these are."""
+    found = expansion(fitted, table)
+    if task == "regression" or found.contributions.shape[2] == 1:
+        return found.contributions[:, :, 0], found.rows
+    classes, each = [str(label) for label in fitted.classes_], np.arange(len(table))
+    named = [classes.index(str(label)) for label in fitted.predict(table)]
+    # A class that the fit has not seen has no logit: what speaks for the one that was named is told then.
+    right = [classes.index(str(label)) if str(label) in classes else None for label in true]
+    adds = found.contributions[each, :, named]
+    for i, place in enumerate(right):
+        if place is not None and place != named[i]:
+            adds[i] = adds[i] - found.contributions[i, :, place]
+    return adds, found.rows
+
+
+def _typical(column: Any) -> Any:
+    """Return the value in the middle of numbers and dates, else the most frequent one."""
+    present = column.dropna()
+    if not len(present):
+        return None
+    if present.dtype.kind in "iufM":
+        return present.sort_values().iloc[len(present) // 2]
+    return present.mode().iloc[0]
+
+
+def _with(table: Any, name: str, value: Any) -> Any:
+    """Return the rows with one value in a column, whose type stays."""
+    column = table[name]
+    return table.assign(**{name: type(column)([value] * len(table), index=table.index).astype(column.dtype)})
+
+
+def _as_text(value: Any) -> str:
+    if hasattr(value, "strftime"):
+        return value.strftime("%Y-%m-%d") if value == value else "missing"
+    if value is None or value != value:
+        return "missing"
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

@@ -1,0 +1,153 @@
+"""Where predictions are right and wrong: ROC and precision, reliability of classes, residuals, coverage by size."""
+
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from mercer.app.report.evidence import Evidence
+from mercer.app.report.figures import figure
+from mercer.app.report.markup import Html, paragraph
+from mercer.plots.labels import shorten
+from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, percent_axes, series_style, tidy
+
+# Classes whose curves one figure holds; rows a bin at least, and bins at most.
+MOST_CURVES, ROWS_A_BIN, MOST_BINS = 6, 10, 8
+LEVEL = 0.9
+SIDE = (4.8, 4.0)
+
+
+class Drawn:
+    """What `figure` wants of a display."""
+
+    def __init__(self, ax: Any) -> None:
+        self.figure_ = ax.figure
+
+
+def curves_figures(judged: Evidence) -> list[Html]:
+    """Return the ROC curve and precision against recall: of two classes of the rarer one, of several of each."""
+    shown = _classes_of_curves(judged)
+    if not shown:
+        return [paragraph("Of these rows all are of one class: there is no ROC curve.")]
+    names = [shorten(judged.classes[k], 24) for k in shown]
+
+    def draw_roc() -> Drawn:
+        ax = axes_or_new(None, figsize=SIDE)
+        for i, (k, name) in enumerate(zip(shown, names, strict=True)):
+            wrong, right, _ = roc_curve(judged.true == k, judged.probabilities[:, k])
+            ax.plot(wrong, right, label=name, linewidth=1.5, **(series_style(i) | {"marker": ""}))
+        ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle="--", label="a guess")
+        return _finished(ax, "rows of other classes that are taken for it", "rows of the class that are found")
+
+    def draw_precision() -> Drawn:
+        ax = axes_or_new(None, figsize=SIDE)
+        for i, (k, name) in enumerate(zip(shown, names, strict=True)):
+            precise, found, _ = precision_recall_curve(judged.true == k, judged.probabilities[:, k])
+            ax.plot(found, precise, label=name, linewidth=1.5, **(series_style(i) | {"marker": ""}))
+        share = float(np.mean([np.mean(judged.true == k) for k in shown]))
+        ax.axhline(share, color="0.4", linewidth=0.9, linestyle="--", label="a guess")
+        return _finished(ax, "rows of the class that are found (recall)", "of those named, right (precision)")
+
+    which = f"the class {names[0]}" if len(shown) == 1 else "each class"
+    return [
+        figure(
+            draw_roc,
+            f"ROC curve of {which}: the further above the dashed line, the better the class is told from others.",
+        ),
+        figure(
+            draw_precision,
+            f"Precision against recall of {which}: how many of the rows named are right, the more of them are found.",
+        ),
+    ]
+
+
+def class_reliability_figure(judged: Evidence) -> Html:
+    """Return how often answers are right against the probability that they were given, with 90 % bars."""
+    sure = judged.probabilities.max(axis=1).clip(0.0, 1.0)
+    right = (judged.true == judged.predicted).astype(float)
+    bins = np.array_split(np.argsort(sure, kind="stable"), _n_bins(len(sure)))
+
+    def draw() -> Drawn:
+        ax = axes_or_new(None, figsize=SIDE)
+        said, share = (np.array([values[rows].mean() for rows in bins]) for values in (sure, right))
+        low, high = _ends(np.array([right[rows].sum() for rows in bins]), np.array([len(rows) for rows in bins]))
+        lowest = min(1.0 / max(len(judged.classes), 2), float(said.min()))
+        ax.plot([lowest, 1], [lowest, 1], color="0.4", linewidth=0.9, linestyle="--", label="as it should be")
+        ax.errorbar(said, share, yerr=[share - low, high - share], fmt="o", color=CATEGORIES[0], markersize=4.5)
+        ax.set_xlim(lowest - 0.02, 1.02)
+        ax.set_ylim(min(float(low.min()), lowest) - 0.02, 1.02)
+        return _finished(ax, "probability of the answer", "answers that are right", legend=False)
+
+    return figure(
+        draw,
+        "How often its answer is right, against the probability that it gave it, in groups of as many rows with 90% "
+        "bars. Below the line it is too sure of itself, above it is too modest; bars that reach the line are a sign of "
+        "neither.",
+    )
+
+
+def residuals_figure(judged: Evidence) -> Html:
+    """Return errors against predictions: a shape in them is something that the model has missed."""
+
+    def draw() -> Drawn:
+        ax = axes_or_new(None, figsize=(5.4, 3.6))
+        ax.axhline(0.0, color="0.4", linewidth=0.9, linestyle="--")
+        ax.scatter(judged.predicted, judged.true - judged.predicted, s=9, alpha=0.6, color=CATEGORIES[0], linewidths=0)
+        return _finished(ax, "predicted", "true less predicted", legend=False, shares=False)
+
+    return figure(
+        draw,
+        "Errors against predictions. Points without a shape are as they should be; a bend is something that the model "
+        "has missed, a funnel means that large predictions are less certain.",
+    )
+
+
+def coverage_figure(judged: Evidence) -> Html:
+    """Return how many truths the 90 % intervals hold, for small and for large predictions."""
+    inside = ((judged.lower <= judged.true) & (judged.true <= judged.upper)).astype(float)
+    bins = np.array_split(np.argsort(judged.predicted, kind="stable"), min(_n_bins(len(inside)), 5))
+
+    def draw() -> Drawn:
+        ax = axes_or_new(None, figsize=(5.4, 3.4))
+        middle, share = (np.array([values[rows].mean() for rows in bins]) for values in (judged.predicted, inside))
+        low, high = _ends(np.array([inside[rows].sum() for rows in bins]), np.array([len(rows) for rows in bins]))
+        ax.axhline(LEVEL, color="0.4", linewidth=0.9, linestyle="--")
+        ax.errorbar(middle, share, yerr=[share - low, high - share], fmt="o", color=CATEGORIES[0], markersize=4.5)
+        ax.set_ylim(min(0.5, float(low.min()) - 0.02), 1.02)
+        percent_axes(ax.yaxis)
+        return _finished(ax, "size of the prediction", "truths inside the interval", legend=False, shares=False)
+
+    return figure(
+        draw,
+        "How many truths the 90% intervals hold, from small to large predictions, with 90% bars. On the dashed line "
+        "they are right for predictions of that size.",
+    )
+
+
+def _classes_of_curves(judged: Evidence) -> list[int]:
+    counts = np.array([np.sum(judged.true == k) for k in range(len(judged.classes))])
+    present = [k for k in np.argsort(-counts, kind="stable") if 0 < counts[k] < len(judged.true)]
+    return [int(k) for k in (present[-1:] if len(judged.classes) == 2 else present[:MOST_CURVES])]
+
+
+def _n_bins(n: int) -> int:
+    return int(np.clip(n // ROWS_A_BIN, 1, MOST_BINS))
+
+
+def _ends(hits: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of the exact 90 % interval of a share (Clopper and Pearson)."""
+    with np.errstate(invalid="ignore"):
+        low, high = beta.ppf((1 - LEVEL) / 2, hits, n - hits + 1), beta.ppf((1 + LEVEL) / 2, hits + 1, n - hits)
+    return np.where(hits == 0, 0.0, low), np.where(hits == n, 1.0, high)
+
+
+def _finished(ax: Any, x: str, y: str, *, legend: bool = True, shares: bool = True) -> Drawn:
+    ax.set_xlabel(x)
+    ax.set_ylabel(y)
+    if shares:
+        percent_axes(ax.xaxis, ax.yaxis)
+    tidy(ax)
+    if legend:
+        legend_below(ax)
+    return Drawn(ax)

@@ -1,0 +1,60 @@
+"""Why the model was wrong: the rows left out that it predicted worst, and what it went by."""
+
+from typing import Any
+
+import numpy as np
+
+from mercer.app.projects import TablePrediction
+from mercer.app.report.markup import Html, paragraph, table, tag
+from mercer.app.report.page import Section
+from mercer.app.report.words import listed, percent, significant
+
+# A support below this is an extrapolation.
+LEAST_SUPPORT = 0.01
+
+
+def why_wrong(workflow: TablePrediction) -> Section | None:
+    """Return the section on the three worst rows; None where none was kept."""
+    parts: list[Html] = []
+    for found in workflow.wrong_:
+        place = np.flatnonzero(np.asarray(workflow.held_out_["rows"]) == found["row"])
+        if len(place):  # of many rows left out some are kept
+            parts += _of_row(workflow, found, int(place[0]))
+    if not parts:
+        return None
+    lead = paragraph(
+        "The rows left out that it was most wrong about. Each value that differs from the typical one (the middle of "
+        "the numbers, the most frequent category) is put back to it, and the table says how far the answer moves."
+    )
+    return Section("why", "Why was it wrong?", [lead, *parts])
+
+
+def _of_row(workflow: TablePrediction, found: dict[str, Any], place: int) -> list[Html]:
+    kept, is_class = workflow.held_out_, workflow.task_ == "classification"
+    true, predicted = kept["true"][place], kept["predicted"][place]
+    if is_class:
+        sure = percent(float(kept["probabilities"][place].max()))
+        said = f"It is {true}, and {predicted} was predicted, with a probability of {sure}."
+    else:
+        said = f"It is {significant(float(true))}, and {significant(float(predicted))} was predicted."
+    leaned = listed([f"row {entry['row']} ({_target(entry['target'], is_class)})" for entry in found["like"]])
+    said += f" It went most by {leaned}, of those that it has learned from."
+    if found["support"] is not None and found["support"] < LEAST_SUPPORT:
+        said += " It has seen nothing like this row: the prediction is an extrapolation."
+    rows = [
+        [entry["column"], entry["value"], entry["typical"], _signed(entry["moves_by"], is_class)]
+        for entry in found["columns"]
+    ]
+    moved = "probability moves by" if is_class else "prediction moves by"
+    label = f"What moved the answer for row {found['row']}"
+    parts = [tag("h3", f"Row {found['row']}"), paragraph(said)]
+    return [*parts, table(["column", "here", "typical", moved], rows, label=label)] if rows else parts
+
+
+def _target(text: str, is_class: bool) -> str:
+    return text if is_class else significant(float(text))
+
+
+def _signed(value: float, is_class: bool) -> str:
+    text = percent(abs(value)) if is_class else significant(abs(value))
+    return f"{'+' if value >= 0 else '−'}{text}"
