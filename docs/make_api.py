@@ -49,7 +49,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
     "Papers as printed": ("papers",),
-    "Files and data": ("save", "load", "datasets", "app.files", "app.projects", "exceptions"),
+    "Files and data": ("save", "load", "rows", "datasets", "app.files", "app.projects", "exceptions"),
 }
 
 # Modules whose names are in files of their own.
