@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 
+from mercer.checks import check_choice
 from mercer.clustering.affinity import Matrix
 from mercer.exceptions import ignored
 from mercer.linalg import lanczos_eigenpairs, one_thread, top_eigenpairs
@@ -168,6 +169,7 @@ def assign(
         Runs of k-means, of which the best is kept. Clusters without points are left without.
     random : RandomState, optional
     """
+    check_choice("method", method, ASSIGNMENTS)
     # With more components than clusters all of them have the eigenvalue zero: none is left out.
     E = spectrum.vectors[:, : max(n_clusters, min(spectrum.n_parts, spectrum.vectors.shape[1]))]
     if method == "plain_kmeans":

@@ -1,4 +1,4 @@
-"""Clusters whose features have the shortest code: R - R_c of clusters, and points that go where they cost the least."""
+"""Clusters whose features have the shortest code: R - R_c of clusters, and points that move while it gets shorter."""
 
 import itertools
 from collections.abc import Sequence
