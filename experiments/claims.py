@@ -65,8 +65,8 @@ class Claim:
     """One sentence of a paper that can turn out wrong.
 
     `paper` is the number (or words) printed there, `measure` gives ours, one value a seed, `holds` decides
-    (None: the numbers are shown side by side and nothing is decided), and `why` is the known reason in case
-    it does not hold.
+    (None: the numbers are shown side by side and nothing is decided), `why` is the known reason in case
+    it does not hold, and `if_not_run` why runs that it needs may be missing.
     """
 
     text: str
@@ -74,6 +74,7 @@ class Claim:
     measure: Callable[[Results], Sequence[float]]
     holds: Callable[[Results], bool] | None = None
     why: str = ""
+    if_not_run: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,6 @@ def judge(claim: Claim, results: Results) -> Verdict:
             return Verdict(claim, HELD, values=values)
         return Verdict(claim, NOT_HELD, claim.why or gap(claim.paper, values), values)
     except MissingResult as missing:
-        return Verdict(claim, NOT_RUN, str(missing), values)
+        return Verdict(claim, NOT_RUN, "; ".join(filter(None, (str(missing), claim.if_not_run))), values)
     except Exception as error:
         return Verdict(claim, BROKEN, f"the claim raised {type(error).__name__}: {error}", values)

@@ -14,8 +14,8 @@ from sklearn.utils import check_random_state
 from experiments.data import drawn
 from mercer import SubspaceClustering, datasets, papers
 from mercer.clustering import subspace
-from mercer.clustering.spectral import assign, laplacian_spectrum
 from mercer.clustering.subspace.features import unit_rows
+from mercer.clustering.subspace.graphs import Graph, proposed_labels
 from mercer.exceptions import DataWarning
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
 
@@ -33,9 +33,9 @@ def run_yale(settings: dict[str, Any], seed: int) -> Measures:
     rows = (data.y >= first) & (data.y < first + k)
     X, y = data.X[rows].reshape(rows.sum(), -1), data.y[rows]
     model, seconds = fitted(X, k, settings["method"], 0)
-    spectrum = laplacian_spectrum(model.affinity_matrix_, k, check_random_state(0))
-    method = model.assign_labels
-    labels = [assign(spectrum, k, method=method, random=check_random_state(i)) for i in range(KMEANS_SEEDS)]
+    graph = Graph(model.coef_, model.affinity_matrix_, through_landmarks=False)
+    spectrum, how = graph.spectrum(k, check_random_state(0)), model.assign_labels
+    labels = [proposed_labels(graph, spectrum, k, how, check_random_state(i)) for i in range(KMEANS_SEEDS)]
     unit = unit_rows(torch.from_numpy(X.astype(np.float64))).numpy()
     return (
         averaged([scores(y, found) for found in labels])

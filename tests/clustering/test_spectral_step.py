@@ -8,7 +8,16 @@ from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
 from mercer.clustering.affinity import modularity, truncated, without_small
-from mercer.clustering.spectral import ASSIGNMENTS, assign, cluster_qr, eigengap, laplacian_spectrum
+from mercer.clustering.spectral import (
+    ASSIGNMENTS,
+    Spectrum,
+    assign,
+    cluster_qr,
+    eigengap,
+    joined_spectrum,
+    laplacian_spectrum,
+)
+from mercer.clustering.subspace.graphs import Graph, proposed_labels, voted_labels
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
 from tests.examples_of import numbers
 
@@ -158,6 +167,66 @@ def test_plain_k_means_is_that_of_scikit_learn():
     }
     assert adjusted_rand_score(peer, found["plain_kmeans"]) > 0.95
     assert adjusted_rand_score(peer, found["kmeans"]) < 0.9
+
+
+@pytest.mark.parametrize("n", [60, 700])  # decomposed densely, and by Lanczos steps
+def test_the_joined_spectrum_is_that_of_the_graph_with_all_points_joined(n):
+    """Dense or sparse; t, the mean degree, is spread over all points."""
+    W = with_specks(n)[0]
+    whole = W + W.sum(axis=1).mean() / n
+    expected = np.sort(np.linalg.eigvalsh(naive_laplacian(whole)))[:5]
+    for matrix in (W, sparse.csr_array(W)):
+        spectrum = joined_spectrum(matrix, 5, random_state())
+        np.testing.assert_allclose(spectrum.eigenvalues, expected, atol=1e-6)
+        left = naive_laplacian(whole) @ spectrum.vectors - spectrum.vectors * spectrum.eigenvalues
+        np.testing.assert_allclose(left, 0.0, atol=1e-4)
+        np.testing.assert_allclose(spectrum.degrees, whole.sum(axis=1))
+    assert joined_spectrum(sparse.csr_array((4, 4)), 2, random_state()).n_parts == 0
+
+
+def test_specks_that_hang_by_a_thread_mislead_the_plain_spectrum_and_not_the_joined_one():
+    W, labels = with_specks(200)
+    graph = Graph(W, W, through_landmarks=False)
+    plain, joined = (step(W, 3, random_state()) for step in (laplacian_spectrum, joined_spectrum))
+    assert adjusted_rand_score(labels, assign(plain, 2, random=random_state())) < 0.1
+    found = assign(joined, 2, random=random_state())
+    assert adjusted_rand_score(labels, found) > 0.9
+    best = proposed_labels(graph, plain, 2, "auto", random_state())
+    np.testing.assert_array_equal(best, found)
+
+
+def test_a_second_proposal_leaves_the_random_numbers_of_the_first_alone():
+    """Where the plain spectrum wins, "auto" is "kmeans", and so is all that is drawn after it."""
+    W, _ = blocks()
+    graph, spectrum = Graph(W, W, through_landmarks=False), laplacian_spectrum(W, 3, random_state())
+    one, other = random_state(), random_state()
+    labels = [proposed_labels(graph, spectrum, 3, name, r) for name, r in (("auto", one), ("kmeans", other))]
+    np.testing.assert_array_equal(*labels)
+    assert one.randint(1000) == other.randint(1000)
+
+
+def test_votes_compete_where_points_are_joined_through_landmarks():
+    C = sparse.csc_array(sparse.block_diag([np.ones((4, 20))] * 2))
+    truth = np.repeat([0, 1], 20)
+    graph = Graph(C, landmark_weights(C), through_landmarks=True)
+    useless = Spectrum(np.zeros(2), np.tile([1.0, 0.0], (40, 1)), 1)
+    voted = voted_labels(C, np.repeat([0, 1], 4), truth)
+    np.testing.assert_array_equal(voted, truth)
+    np.testing.assert_array_equal(proposed_labels(graph, useless, 2, "auto", random_state(), voted), truth)
+    assert len(np.unique(proposed_labels(graph, useless, 2, "kmeans", random_state(), voted))) == 1
+
+
+def with_specks(n):
+    """Two clusters with some affinity between all points, and pairs that hardly anything joins to them."""
+    labels = np.repeat([0, 1], n // 2)
+    W = np.where(labels[:, None] == labels, 1.0, 0.25)
+    pairs = np.arange(0, n, n // 5)
+    for i in (*pairs, *(pairs + 1)):
+        W[i] *= 0.002
+        W[:, i] *= 0.002
+    W[pairs, pairs + 1] = W[pairs + 1, pairs] = 1.0
+    np.fill_diagonal(W, 0.0)
+    return W, labels
 
 
 def test_cluster_qr_is_deterministic_and_blind_to_signs_and_rotations():

@@ -102,7 +102,7 @@ def test_cases_are_consistent(quick):
             for name in ("start_recipe", "recipe"):
                 Recipe(**options.pop(name, {"n_epochs": 1}))
         if is_toy:
-            assert case.seeds == (2 if quick else 10)
+            assert case.seeds == (2 if quick else 3)
     assert load("manifold_linearizing_clustering") is experiment.EXPERIMENT
 
 

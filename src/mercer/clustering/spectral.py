@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 
+from mercer.checks import check_choice
 from mercer.clustering.affinity import Matrix
 from mercer.exceptions import ignored
 from mercer.linalg import lanczos_eigenpairs, one_thread, top_eigenpairs
@@ -79,16 +80,46 @@ def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) 
     return _merged(n, values, vectors, n_values, n_large)._replace(degrees=degrees)
 
 
-def _leading(S: Matrix, count: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+def joined_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
+    """Return the smallest eigenpairs of the normalised Laplacian of W + t / n: all points are joined a little.
+
+    In a graph of few neighbours a point, some pairs and triples hang by a thread: little affinity leads out of them,
+    and few points make much of it. The normalised cut takes them for the best clusters there are, and the more points,
+    the more of them: then none of the leading eigenvectors is left for the true clusters. With t, the mean degree,
+    spread over all points a speck of s points has t s more leading out of it, which for a cluster of n / k points is
+    no more than the factor that all clusters have (Amini et al. 2013; Zhang and Rohe 2018, who call it CoreCut).
+
+    Parameters
+    ----------
+    W, n_values, random
+        As in `laplacian_spectrum`.
+    """
+    n = W.shape[0]
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    t = float(degrees.mean())
+    if not sparse.issparse(W) or t == 0.0:
+        return laplacian_spectrum(W if t == 0.0 else W + t / n, n_values, random)
+    root = 1.0 / np.sqrt(degrees + t)
+    S = sparse.csr_array(W.multiply(root[:, None] * root))
+    values, vectors = _leading(S, min(n_values, n), random, root * np.sqrt(t / n))
+    return Spectrum(np.clip(1.0 - values, 0.0, 2.0), vectors, 1, degrees + t)
+
+
+def _leading(
+    S: Matrix, count: int, random: np.random.RandomState, u: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the largest eigenpairs of S, or of S + u u^T."""
     n = S.shape[0]
     if sparse.issparse(S) and n > max(FEW_POINTS, 4 * count):
 
         def multiply(V: torch.Tensor) -> torch.Tensor:
-            return torch.from_numpy(S @ V.numpy())
+            product = S @ V.numpy()
+            return torch.from_numpy(product if u is None else product + np.multiply.outer(u, u @ V.numpy()))
 
         pairs = lanczos_eigenpairs(multiply, torch.from_numpy(random.uniform(-1.0, 1.0, n)), count)
     else:
         dense = S.toarray() if sparse.issparse(S) else S
+        dense = dense if u is None else dense + np.outer(u, u)
         pairs = top_eigenpairs(torch.from_numpy(np.ascontiguousarray(dense)), count)
     return pairs.values.numpy(), pairs.vectors.numpy()
 
@@ -138,6 +169,7 @@ def assign(
         Runs of k-means, of which the best is kept. Clusters without points are left without.
     random : RandomState, optional
     """
+    check_choice("method", method, ASSIGNMENTS)
     # With more components than clusters all of them have the eigenvalue zero: none is left out.
     E = spectrum.vectors[:, : max(n_clusters, min(spectrum.n_parts, spectrum.vectors.shape[1]))]
     if method == "plain_kmeans":

@@ -14,7 +14,7 @@ from mercer.clustering.expression import (
     RidgeExpression,
     check_expression,
 )
-from mercer.clustering.subspace import Precision, subspace_clustering
+from mercer.clustering.subspace import Precision, graphs
 from mercer.exceptions import DataWarning
 from mercer.kernels import Polynomial
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
@@ -255,7 +255,7 @@ def test_all_rows_equal():
 
 def test_clusters_without_points_warn(monkeypatch):
     X, _ = subspaces(noise=0.05)
-    monkeypatch.setattr(subspace_clustering, "assign", lambda *args, **options: np.zeros(len(X), dtype=int))
+    monkeypatch.setattr(graphs, "assign", lambda *args, **options: np.zeros(len(X), dtype=int))
     with pytest.warns(DataWarning, match="n_clusters=3, but 1 clusters have points.*Fewer clusters"):
         model = fitted(X)
     assert model.dimensions_.tolist()[1:] == [0, 0]

@@ -107,8 +107,8 @@ class ManifoldClustering(_ManifoldEstimator):
     assign_labels : {"rate", "spectral"}, default="rate"
         How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships
         (at the η whose clusters have the largest R - R_c, if there are several). "rate" takes these clusters at every
-        η, and those of 50 runs of k-means on the codes (fewer for more than ten clusters), moves samples to where they
-        cost the least until none moves, which never makes R - R_c smaller, and keeps the clusters of the largest.
+        η, and those of 50 runs of k-means on the codes (fewer for more than ten clusters), moves samples to where
+        the code is shorter with them until none gains, and keeps the clusters of the largest R - R_c.
     result : {"auto", "start", "final"}, default="auto"
         Which stage the model ends with. Both are trained whatever is kept.
     max_rows : int, default=3000
@@ -148,7 +148,7 @@ class ManifoldClustering(_ManifoldEstimator):
     Notes
     -----
     A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step some hundred
-    products with a matrix of m x m, and a round of samples going where they cost the least O(k (m d^2 + d^3)), in some
+    products with a matrix of m x m, and a round of samples moving O(k (m d^2 + d^3)), in some
     hundred rounds over all beginnings. Weights are float32, whatever the rows are. Beyond 2000 columns, fewer rows than
     columns are seen in the coordinates of their span (`mercer.networks.heads.Entrance`).
 

@@ -1,5 +1,6 @@
 """One clustering of points that are expressed in a dictionary: coefficients, graph, spectrum, labels."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +9,18 @@ from scipy import sparse
 from torch import Tensor
 
 from mercer.blocks import walk
-from mercer.clustering.affinity import Matrix, modularity, truncated, without_small
+from mercer.clustering.affinity import Matrix, indicator, modularity, truncated, without_small
 from mercer.clustering.expression import SelfExpression
 from mercer.clustering.expression.base import without_own
-from mercer.clustering.spectral import Spectrum, laplacian_spectrum
+from mercer.clustering.spectral import ASSIGNMENTS, Spectrum, assign, joined_spectrum, laplacian_spectrum
 from mercer.clustering.subspace.affinities import Affinity
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
-from mercer.exceptions import DataWarning, warn_user
+from mercer.exceptions import DataWarning, NumericalError, warn_user
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
+
+# How labels may be assigned: by one of the spectral steps, or by several that compete.
+ASSIGN_LABELS = ("auto", *ASSIGNMENTS)
 
 
 def expressed(expression: SelfExpression, K: Tensor, truncate: int | None) -> Matrix:
@@ -85,6 +89,59 @@ def joined_by(C: Matrix, affinity: Affinity) -> Graph:
 def joined_through_landmarks(C: Matrix) -> Graph:
     """Return the graph of points that are expressed in landmarks; it is doubly stochastic by itself."""
     return Graph(C, landmark_weights(C), through_landmarks=True)
+
+
+def proposed_labels(
+    graph: Graph,
+    spectrum: Spectrum,
+    n_clusters: int,
+    method: str,
+    random: np.random.RandomState,
+    voted: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return clusters of a graph by a spectral step; with "auto" the best, by modularity, of those that there are.
+
+    These are k-means on the eigenvectors' unit rows, the same with all points joined a little, which specks that hang
+    by a thread do not mislead, and, through landmarks, the clusters of the landmarks with a vote for all others.
+
+    Parameters
+    ----------
+    graph : Graph
+    spectrum : Spectrum
+        Of the graph, with `n_clusters` eigenvectors at least.
+    n_clusters : int
+    method : {"auto", "kmeans", "plain_kmeans", "cluster_qr"}
+        See `mercer.clustering.spectral.assign`.
+    random : RandomState
+    voted : ndarray of shape (n,), optional
+        Clusters that compete.
+    """
+    if method != "auto":
+        return assign(spectrum, n_clusters, method=method, random=random)
+    # Both begin with the same random numbers: that there are two changes nothing for the first.
+    again = copy.deepcopy(random)
+    found = [assign(spectrum, n_clusters, random=random)]
+    if not graph.through_landmarks:
+        joined = joined_spectrum(graph.weights, n_clusters, again)
+        found.append(assign(joined, n_clusters, random=again))
+    return max(found if voted is None else [*found, voted], key=graph.modularity)
+
+
+def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndarray:
+    """Return the cluster that most of each point's expression lies in; points that nothing expresses go to the largest.
+
+    Parameters
+    ----------
+    C : ndarray or sparse matrix of shape (m, n)
+    labels : ndarray of shape (m,)
+        The clusters of the dictionary.
+    everyone : ndarray
+        The clusters of all points that have one, for the largest.
+    """
+    masses = np.asarray(abs(C).T @ indicator(labels))
+    if not np.isfinite(masses).all():
+        raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
+    return np.where(masses.any(axis=1), masses.argmax(axis=1), np.bincount(everyone).argmax())
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,35 @@
 import numpy as np
 import torch
 from scipy import sparse
+from torch import Tensor
 
 from mercer.clustering.affinity import Matrix, indicator, modularity_of, unit_columns
 from mercer.clustering.spectral import Spectrum
+from mercer.landmarks import choose_landmarks
 from mercer.linalg import top_eigenpairs
+
+# All points express each other up to the first number, and the second number of landmarks express them past it.
+MOST_POINTS, DEFAULT_LANDMARKS = 5000, 2000
+
+
+def landmarks_of(
+    rows: Tensor, n_landmarks: int | None, random: np.random.RandomState, working_memory: float
+) -> np.ndarray | None:
+    """Return which rows are landmarks, as many as were asked for or usual; None if all rows are to express each other.
+
+    Parameters
+    ----------
+    rows : tensor of shape (n, d)
+    n_landmarks : int or None
+    random : RandomState
+    working_memory : float
+        MiB.
+    """
+    n = len(rows)
+    wanted = (n if n <= MOST_POINTS else DEFAULT_LANDMARKS) if n_landmarks is None else n_landmarks
+    if wanted >= n:
+        return None
+    return choose_landmarks(rows.numpy(), wanted, "kmeans++", random_state=random, working_memory=working_memory)
 
 
 def landmark_weights(C: Matrix) -> sparse.csr_array:

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import check_choice, check_count, check_number, finite_answers, refuse_sparse, validated
-from mercer.clustering.affinity import indicator
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import check_expression
-from mercer.clustering.spectral import ASSIGNMENTS, assign, eigengap
+from mercer.clustering.spectral import eigengap
 from mercer.clustering.subspace.affinities import check_affinity
 from mercer.clustering.subspace.candidates import Candidate, Iterate, best_of, climbed, highest, iterate_of
 from mercer.clustering.subspace.feature_learning import check_feature_learning
@@ -27,23 +26,23 @@ from mercer.clustering.subspace.features import (
     unit_rows,
 )
 from mercer.clustering.subspace.graphs import (
+    ASSIGN_LABELS,
     Clustering,
     Graph,
     expressed,
     expressed_in,
     joined_by,
     joined_through_landmarks,
+    proposed_labels,
+    voted_labels,
 )
+from mercer.clustering.subspace.landmark_graph import landmarks_of
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
-from mercer.exceptions import NumericalError
 from mercer.kernels import Kernel, check_kernel
-from mercer.landmarks import choose_landmarks
 from mercer.linalg import one_thread
 
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
-# n_landmarks=None takes all points up to the first number, and the second number of landmarks past it.
-MOST_POINTS, DEFAULT_LANDMARKS = 5000, 2000
 # Eigenvalues past those of the clusters, for the eigengap and its figure.
 FURTHER_VALUES = 5
 
@@ -93,9 +92,10 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         is, as in the paper; or scaled so that all rows and columns sum to 1.
     normalize : bool, default=True
         Whether rows are scaled to length 1 first: subspaces have no lengths. After a projection they always are.
-    assign_labels : {"kmeans", "plain_kmeans", "cluster_qr"}, default="kmeans"
+    assign_labels : {"auto", "kmeans", "plain_kmeans", "cluster_qr"}, default="auto"
         How clusters come from eigenvectors: k-means on unit rows, k-means as in scikit-learn's SpectralClustering, or
-        without random choices.
+        without random choices. "auto" compares "kmeans" with itself on a graph whose points are all joined a little,
+        and with a vote of the landmarks, by their modularity.
     max_clusters : int, default=20
         The most clusters that n_clusters="auto" takes.
     energy : float, default=0.98
@@ -168,7 +168,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         truncate: int | str | None = "auto",
         affinity: Any = "scaled",
         normalize: bool = True,
-        assign_labels: str = "kmeans",
+        assign_labels: str = "auto",
         max_clusters: int = 20,
         energy: float = 0.98,
         n_landmarks: int | None = None,
@@ -213,7 +213,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         rows = as_tensor(X)
         rows = unit_rows(rows) if self.normalize else rows
         kernel = check_kernel(self.kernel).resolved(rows.numpy(), random)
-        landmarks = self._landmarks(rows, random)
+        landmarks = landmarks_of(rows, self.n_landmarks, random, self.working_memory)
         # All is learned and chosen on the landmarks, if there are any.
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
         # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
@@ -270,12 +270,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             The cluster with the largest sum of absolute coefficients; a point that nothing expresses, such as a row of
             zeros, goes to the largest cluster.
         """
-        C = self.expressed(X)
-        masses = np.asarray(abs(C).T @ indicator(self.labels_)[self.landmark_indices_])
-        if not np.isfinite(masses).all():
-            raise NumericalError("SubspaceClustering.predict: numbers of X, or of the model, are too large.")
-        largest = np.bincount(self.labels_).argmax()
-        return np.where(masses.any(axis=1), masses.argmax(axis=1), largest)
+        return voted_labels(self.expressed(X), self.labels_[self.landmark_indices_], self.labels_)
 
     def expressed(self, X: Any) -> Any:
         """Return the coefficients by which points of the fit express new ones, of shape (m, n), sparse or dense.
@@ -320,7 +315,9 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         clustering = self._clustered(joined_by(C, check_affinity(self.affinity)), None, random)
         return Candidate(clustering, iterate.features, ridges.expression(place), ridges.values[place], iterate.number)
 
-    def _clustered(self, graph: Graph, n_clusters: int | None, random: np.random.RandomState) -> Clustering:
+    def _clustered(
+        self, graph: Graph, n_clusters: int | None, random: np.random.RandomState, voted: np.ndarray | None = None
+    ) -> Clustering:
         """Return the clusters of a graph; as many as were asked for, unless their number is given."""
         if n_clusters is None and self.n_clusters != "auto":
             n_clusters = int(self.n_clusters)
@@ -328,7 +325,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         with one_thread():  # sparse products and k-means on few columns: more threads would wait for each other
             spectrum = graph.spectrum(most + FURTHER_VALUES, random)
             k = eigengap(spectrum.eigenvalues[: most + 1]) if n_clusters is None else n_clusters
-            labels = assign(spectrum, k, method=self.assign_labels, random=random)
+            labels = proposed_labels(graph, spectrum, k, self.assign_labels, random, voted)
         return Clustering(graph, spectrum, labels, k, graph.modularity(labels))
 
     def _extended(
@@ -341,7 +338,10 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         C = expressed_in(
             best.expression, kernel, best.features.rows, features, own, self._truncate(), self.working_memory
         )
-        return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random)
+        labels = best.clustering.labels
+        voted = voted_labels(C, labels, labels)
+        voted[landmarks] = labels
+        return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random, voted)
 
     def _keep(
         self, best: Candidate, clustering: Clustering, X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None
@@ -363,17 +363,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.kernel_ = kernel
         self.expression_ = best.expression
 
-    def _landmarks(self, rows: Tensor, random: np.random.RandomState) -> np.ndarray | None:
-        n = len(rows)
-        wanted = self.n_landmarks
-        if wanted is None:
-            wanted = n if n <= MOST_POINTS else DEFAULT_LANDMARKS
-        if wanted >= n:
-            return None
-        return choose_landmarks(
-            rows.numpy(), wanted, "kmeans++", random_state=random, working_memory=self.working_memory
-        )
-
     def _truncate(self) -> int | None:
         if self.truncate == "auto":
             return None if check_expression(self.self_expression).is_sparse else KEPT
@@ -386,7 +375,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         check_affinity(self.affinity)
         check_expression(self.self_expression)
         check_choice("iterate", self.iterate, ("auto", "last"))
-        check_choice("assign_labels", self.assign_labels, ASSIGNMENTS)
+        check_choice("assign_labels", self.assign_labels, ASSIGN_LABELS)
         check_count("n_iter", self.n_iter, at_least=0)
         check_count("max_clusters", self.max_clusters, at_least=2)
         check_number("energy", self.energy, above=0.0, at_most=1.0)
