@@ -24,8 +24,8 @@ class Watch:
         Seconds that all phases may take together; None sets no limit.
     tell : callable of (phase, seconds left or None), optional
         Is told of every phase that begins.
-    now : callable, default=time.monotonic
-        The clock.
+    now : callable, optional
+        The clock, by default `time.monotonic`.
     """
 
     def __init__(
