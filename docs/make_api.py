@@ -47,7 +47,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "Groups": ("SubspaceClustering", "ManifoldClustering", "NMCE", "clustering", "sinkhorn"),
     "Kernels and metrics": ("kernels", "Mahalanobis", "linalg"),
     "Figures and scores": ("plots", "metrics"),
-    "Files and data": ("save", "load", "datasets", "app.files", "app.projects", "exceptions"),
+    "Files and data": ("save", "load", "rows", "datasets", "app.files", "app.projects", "exceptions"),
 }
 
 # Modules whose names are in files of their own.

@@ -108,6 +108,7 @@ __all__ = [
     "losses",
     "metrics",
     "plots",
+    "rows",
     "save",
     "selection",
     "sinkhorn",
