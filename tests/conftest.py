@@ -1,4 +1,4 @@
-"""Settings of the test run: one thread each, so that two workers share two cores and sums have one order."""
+"""Settings of the test run: one thread each, so that two workers share two cores and sums have one order; a cluster."""
 
 import pytest
 import torch
@@ -12,3 +12,15 @@ def one_thread():
     with threadpool_limits(1):
         yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A small cluster: a scheduler, and two worker processes that it reaches over TCP."""
+    distributed = pytest.importorskip("distributed")
+    options = {"host": "127.0.0.1", "protocol": "tcp", "dashboard_address": None, "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client

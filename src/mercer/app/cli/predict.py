@@ -16,6 +16,13 @@ from mercer.io import load
 
 def run(model: Path, data: list[Path], out: Path, level: float, as_json: bool, tables: TableOptions = PLAIN) -> None:
     """Load the model, read the data as it asks for them, predict, write."""
+    if not out.suffix:
+        loaded = load(model)
+        if hasattr(loaded, "feature_names_in_") and not hasattr(loaded, "predict_frame"):
+            from mercer.app.cli import predict_rows
+
+            predict_rows.run(loaded, data, out, as_json)
+            return
     check_writable(out, read=[model, *data])
     workflow = load(model)
     if not hasattr(workflow, "predict_frame"):
