@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from mercer import KernelDiscriminant, KernelEmbedding, Nystrom, RFMRegressor
+from mercer import KernelDiscriminant, KernelEmbedding, Nystrom, RFMRegressor, SubspaceClustering
 from mercer.exceptions import ClusterError, DataFileError, InvalidParameterError
 from mercer.rows import DaskRows, open_rows
 from mercer.rows.cluster import Cluster
@@ -128,3 +128,9 @@ def test_a_worker_without_enough_memory_says_what_to_lower():
 
     with pytest.raises(ClusterError, match=r"Lower working_memory or n_landmarks"):
         Cluster(Lost()).compute([])
+
+
+def test_clusters_of_rows_elsewhere():
+    model = SubspaceClustering(2, random_state=0).fit(X)
+    answer = model.predict(da.from_array(X, chunks=(25, 3)))
+    assert_array_equal(answer.compute(scheduler="sync"), model.predict(X))

@@ -32,8 +32,8 @@ def small_blocks(monkeypatch):
 def test_classes_on_workers_are_those_in_memory(client, words):
     y = (np.abs(X[:, 0]) > 0.7).astype(int) + (X[:, 1] > 1.0)
     y = np.array(["no", "some", "many"])[y] if words else y
-    settings = {} if words else {"kernel": "gaussian", "bandwidth": 2.0, "ridge": 0.1}
-    model = KernelDiscriminant(n_landmarks=20, random_state=0, working_memory=1e-3, **settings)
+    settings = {} if words else {"bandwidth": 2.0, "ridge": 0.1}
+    model = KernelDiscriminant("gaussian", n_landmarks=20, random_state=0, **settings)
     rows, labels = (da.from_array(each, chunks=(UNEVEN, *each.shape[1:])) for each in (X, y))
     here, there = clone(model).fit(X, y), clone(model).fit(rows, labels)
     assert_array_equal(there.classes_, here.classes_)

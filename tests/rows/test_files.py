@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -34,7 +34,7 @@ def test_all_rows_come_in_order_in_blocks_of_any_size(folder):
     assert rows.shape == (101, 3)
     assert rows.names == ("a", "b", "c")
 
-    @QUICK
+    @settings(QUICK, max_examples=12)
     @given(st.integers(1, 120), st.integers(0, 60))
     def check(size, start):
         bounds = [slice(start + part.start, start + part.stop) for part in row_slices(101 - start, size)]
@@ -53,11 +53,13 @@ def test_batches_smaller_than_row_groups_come_in_order(folder, monkeypatch):
     rows = open_rows(folder).without("y", "word")
     assert_array_equal(rows[5:77], X[5:77])
     assert_array_equal(rows[np.array([99, 3, 3, 40])], X[[99, 3, 3, 40]])
-    (part,) = rows.parts([slice(9, 50)])
+    part = rows.between(slice(9, 50))
     assert_array_equal(part[2:30], X[11:39])
+    assert_array_equal(part.between(slice(3, 41))[np.array([37, 0])], X[[49, 12]])
+    assert len(rows.between(slice(101, 101))) == 0
 
 
-@QUICK
+@settings(QUICK, max_examples=12)
 @given(st.lists(st.integers(0, 100), max_size=30))
 def test_rows_by_number(tmp_path_factory, index):
     folder = tmp_path_factory.getbasetemp() / "by-number"

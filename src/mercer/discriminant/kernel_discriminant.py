@@ -202,9 +202,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
             The (n, n) kernel matrix, if the kernel is precomputed.
-        y : array-like of shape (n,)
+        y : array-like of shape (n,), or a column of files or of Dask
 
         Returns
         -------

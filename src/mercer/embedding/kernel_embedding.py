@@ -189,6 +189,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         Parameters
         ----------
         X : array-like of shape (n, d), or images of shape (n, height, width) or (n, height, width, channels)
+            Rows of files or of Dask (`mercer.rows`) as well, where the loss has an exact optimum.
         y : ignored
 
         Returns

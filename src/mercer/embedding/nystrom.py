@@ -100,7 +100,7 @@ class Nystrom(LandmarkMap):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
         y : ignored
 
         Returns

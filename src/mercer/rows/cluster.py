@@ -68,17 +68,18 @@ class Cluster:
         """Return the results of tasks; an error of a worker says what to lower, and one of the data where it is."""
         import dask
 
-        if self.client is None:
-            return dask.compute(*tasks)
-        from distributed.scheduler import KilledWorker
-
         try:
+            if self.client is None:
+                return dask.compute(*tasks)
             return self.client.gather(self.client.compute(list(tasks)))
-        except KilledWorker as error:
+        except Exception as error:
+            # Known by its name, since Dask's threads need no `distributed`.
+            if type(error).__name__ != "KilledWorker":
+                raise
             raise ClusterError(
-                f"a task was lost with {error.args[1] if len(error.args) > 1 else 'its worker'} several times over: "
-                "most likely it needs more memory than a worker has. Lower working_memory or n_landmarks, make "
-                "partitions or row groups smaller, or give each worker more memory."
+                "a task was lost with its worker several times over: most likely it needs more memory than a worker "
+                "has. Lower working_memory or n_landmarks, make partitions or row groups smaller, or give each worker "
+                "more memory."
             ) from error
 
 

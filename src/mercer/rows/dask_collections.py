@@ -54,15 +54,13 @@ class DaskRows(Rows):
         if collection.ndim not in (1, 2):
             raise invalid_parameter(name, collection.shape, "of shape (rows, columns), or a single column")
         kind = collection.dtype
-        is_number = kind.kind in "fiub"
-        if collection.ndim == 2 and not is_number:
-            raise invalid_parameter(name, kind, "of numbers", "Encode other kinds first.")
         if collection.ndim == 2:
+            if kind.kind not in "fiub":
+                raise invalid_parameter(name, kind, "of numbers", "Encode other kinds first.")
             kind = np.dtype(np.float32 if kind == np.float32 else np.float64)
             collection = collection.rechunk({1: -1}).astype(kind)
-        self.array = collection.map_blocks(
-            _checked, name, self.names, dtype=kind, meta=np.empty((0,) * collection.ndim, kind)
-        )
+        none = np.empty((0,) * collection.ndim, kind)
+        self.array = collection.map_blocks(_checked, name, self.names, dtype=kind, meta=none)
         self.shape, self.dtype = tuple(int(size) for size in collection.shape), kind
 
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:

@@ -88,6 +88,12 @@ class FileRows(Rows):
 
     # ---- rows -------------------------------------------------------------------------------------------------
 
+    def between(self, rows: slice) -> "FileRows":
+        """Return the rows of a slice of all, with the same workers."""
+        part = self._part(rows)
+        part.cluster = self.cluster
+        return part
+
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
         """Yield the rows of each slice in turn. Slices that follow each other are one pass; a thread reads ahead."""
         if not bounds:
@@ -131,6 +137,7 @@ class FileRows(Rows):
     def _part(self, rows: slice) -> "FileRows":
         first = int(np.searchsorted(self.starts, rows.start, side="right")) - 1
         last = int(np.searchsorted(self.starts, rows.stop, side="left"))
+        first = min(first, len(self.pieces) - 1)
         return FileRows(
             self.pieces[first:last],
             self.kinds,

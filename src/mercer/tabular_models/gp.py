@@ -200,7 +200,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
+            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.

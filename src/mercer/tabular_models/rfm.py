@@ -208,7 +208,8 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
+            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.
@@ -321,7 +322,8 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
+            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
         y : array-like of shape (n,)
             Classes, of any type.
         sample_weight : array-like of shape (n,), optional

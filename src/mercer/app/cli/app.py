@@ -86,6 +86,12 @@ def fit(
         bool, typer.Option("--learning-curve", help="Also find out whether more rows would help.")
     ] = False,
     seed: Seed = 0,
+    landmarks: Annotated[
+        int | None,
+        typer.Option(help="Parquet that need not fit into memory: so many rows stand for all.", min=2),
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="With landmarks: processes that share the work.", min=1)] = None,
+    cluster: Annotated[str | None, typer.Option(help="With landmarks: a Dask scheduler, as tcp://host:8786.")] = None,
     kinds: Kinds = None,
     header: HasHeader = None,
     sheet: Sheet = None,
@@ -97,6 +103,13 @@ def fit(
 ) -> None:
     """Learn to predict a column of a table; say how well, by which inputs, and save the model."""
     with for_people(debug=debug, as_json=as_json):
+        if landmarks is not None or workers is not None or cluster is not None:
+            from mercer.app.cli import fit_rows
+
+            limit, ignored = time_limit or None, tuple(ignore or ())
+            who, m = fit_rows.Workers(workers, cluster), landmarks or fit_rows.LANDMARKS
+            fit_rows.run(data, target, out, model.value, task.value, ignored, test_size, limit, seed, as_json, m, who)
+            return
         from mercer.app.cli.fit import run
 
         run(

@@ -29,6 +29,13 @@ def run(
     why: int | None = None,
 ) -> None:
     """Load the model, read the data as it asks for them, predict, write; or say why for one row."""
+    if out is not None and not out.suffix:
+        loaded = load(model)
+        if hasattr(loaded, "feature_names_in_") and not hasattr(loaded, "predict_frame"):
+            from mercer.app.cli import predict_rows
+
+            predict_rows.run(loaded, data, out, as_json)
+            return
     if out is not None:
         check_writable(out, read=[model, *data])
     workflow = load(model)

@@ -40,6 +40,7 @@ from mercer.clustering.subspace.landmark_graph import landmarks_of
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.linalg import one_thread
+from mercer.rows import wherever_rows_are
 
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
@@ -256,6 +257,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
                 iterates = [iterate_of(t + 1, one, kernel) for one in moved]  # line 2
         return best_of(candidates if self.iterate == "auto" else found), candidates
 
+    @wherever_rows_are
     @finite_answers
     def predict(self, X: Any) -> np.ndarray:
         """Return the cluster of new points: that of the points which express them most.

@@ -1,0 +1,81 @@
+"""`mercer fit --landmarks`: Parquet files from the shell, there and back."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from typer.testing import CliRunner
+
+from mercer import load
+from mercer.app.cli import app as commands
+from mercer.app.cli import predict_rows
+
+
+def mercer(*arguments):
+    return CliRunner().invoke(commands.app, [str(each) for each in arguments], env={"COLUMNS": "120"})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(600, 3)), columns=["a", "b", "c"])
+    frame["y"] = np.sin(frame["a"]) + 0.1 * random.normal(size=600)
+    frame["kind"] = np.where(frame["a"] > 0, "up", "down")
+    (tmp_path / "data").mkdir()
+    for i in range(3):
+        frame[200 * i : 200 * i + 200].to_parquet(f"data/part-{i}.parquet", row_group_size=70)
+    return frame
+
+
+FIT = ("fit", "data", "--out", "model.mercer", "--landmarks", 40, "--time-limit", 5)
+
+
+def test_numbers_there_and_back(folder, monkeypatch):
+    monkeypatch.setattr(predict_rows, "ROWS_A_FILE", 250)
+    found = json.loads(mercer(*FIT, "--target", "y", "--ignore", "kind", "--json").stdout)
+    assert found["rows"] == 600
+    assert (found["n_train"], found["n_test"], found["model"]) == (480, 120, "RFMRegressor")
+    assert found["scores"]["R^2"] > 0.8
+    answer = mercer("predict", "model.mercer", "data", "--out", "answers")
+    assert answer.exit_code == 0, answer.output
+    assert "Predicted 600 rows" in answer.output
+    written = pd.concat([pd.read_parquet(f"answers/part-0000{i}.parquet") for i in range(3)])
+    expected = load("model.mercer").predict(folder[["a", "b", "c"]])
+    assert_allclose(written["prediction"], expected, rtol=1e-8, atol=1e-10)
+    again = mercer("predict", "model.mercer", "data", "--out", "answers")
+    assert again.exit_code == 1
+    assert "is there already" in again.output
+
+
+def test_classes_have_probabilities(folder):
+    assert "accuracy" in mercer(*FIT, "--target", "kind", "--ignore", "y", "--model", "discriminant").output
+    mercer("predict", "model.mercer", "data", "--out", "answers")
+    written = pd.read_parquet("answers")
+    assert list(written.columns) == ["prediction", "p(down)", "p(up)"]
+    assert (written["prediction"] == folder["kind"]).mean() > 0.9
+
+
+def test_wrong_calls_say_so(folder):
+    result = mercer(*FIT, "--target", "y")
+    assert result.exit_code == 1
+    assert "columns of numbers" in result.output
+    assert "rows.without" in result.output
+    result = mercer(*FIT, "--target", "price")
+    assert result.exit_code == 1
+    assert "price" in result.output
+    result = mercer(*FIT, "--target", "y", "--ignore", "kind", "--workers", 2, "--cluster", "tcp://127.0.0.1:1")
+    assert "workers=2 is not allowed" in result.output
+
+
+@pytest.mark.slow
+def test_workers_learn_the_same(folder):
+    call = (*FIT, "--target", "y", "--ignore", "kind", "--time-limit", 0)
+    mercer(*call)
+    here = load("model.mercer")
+    result = mercer(*call, "--workers", 2)
+    assert result.exit_code == 0, result.output
+    X = folder[["a", "b", "c"]]
+    assert_allclose(load("model.mercer").predict(X), here.predict(X), rtol=1e-8)
