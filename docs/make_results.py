@@ -1,9 +1,10 @@
-"""Write a page of results for each report of `mercer reproduce` into docs/results/; no number is typed.
+"""Write a page of results for each report of `mercer reproduce` into docs/results/, and one over all; none is typed.
 
 Reports of full runs in experiments/results/ come first, those in docs/results/, which are part of the repository, stand
 in where a paper was not run here. `--keep` copies the former over the latter.
 """
 
+import ast
 import json
 import shutil
 import sys
@@ -17,6 +18,7 @@ FRESH = DOCS.parent / "experiments" / "results"
 SUFFIX = "-full.json"
 # Longer texts, such as a whole spectrum, are for figures; the report has them.
 LONGEST_TEXT = 120
+PLACES = ("where", "the paper says", "printed", "ours", "verdict", "reason")
 
 
 def found_reports(*folders: Path) -> dict[str, Path]:
@@ -64,6 +66,64 @@ def case_row(case: dict[str, Any]) -> list[str]:
     return [case["case"], f"{case['done']} of {case['seeds']}", f"{case['seconds']:.0f}", "; ".join(measures)]
 
 
+def design(name: str) -> str:
+    """Return what an experiment says of itself: what is run, what is smaller than in the paper, and why."""
+    path = DOCS.parent / "experiments" / name / "experiment.py"
+    if not path.exists():
+        return ""
+    text = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[2].strip()
+    return f"## Design\n\n{text}\n" if text else ""
+
+
+def origin(report: dict[str, Any]) -> str:
+    """Return the commits and machines of the runs, of those that say so."""
+    found = []
+    for name in ("commit", "machine"):
+        named = dict.fromkeys(case.get(name, "") for case in report["cases"] if case["done"])
+        texts = [text for text in named if text]
+        if texts:
+            found.append(f"{name} {' and '.join(texts)}" + (" (early lines say none)" if "" in named else ""))
+    return f" Of {'; '.join(found)}." if found else ""
+
+
+def figures_of(name: str) -> list[str]:
+    """Return the figures of a paper as drawn again from results, by `python -m experiments.NAME.figures`."""
+    folder = DOCS / "figures" / "reproduction" / name
+    return [
+        f"![{path.stem.replace('-', ' ')}](../{path.relative_to(DOCS).as_posix()})\n"
+        for path in sorted(folder.glob("*.png"))
+    ]
+
+
+def reproduction_page(reports: dict[str, dict[str, Any]]) -> str:
+    """Return the report over all five papers: every claim with its place and verdict, and what the papers leave out."""
+    sys.path.insert(0, str(DOCS.parent))
+    from experiments.listed import left_out, verdicts
+
+    found, titles = verdicts(reports), {name: report["title"] for name, report in reports.items()}
+    counts = {status: sum(v.status == status for v in found) for status in ("held", "in part", "not held", "not run")}
+    parts = [
+        "# Reproduction report\n",
+        f"The five papers make {len(found)} claims in tables, figures, text and appendices that can be checked. "
+        + ", ".join(f"{count} {status}" for status, count in counts.items())
+        + ". Verdicts come from the result files of this folder, or from a test of the library where a claim is one of "
+        "mathematics. *In part* says how many of the comparisons behind a claim held.\n",
+    ]
+    missing = left_out()
+    for name in dict.fromkeys(v.claim.paper for v in found):
+        rows = []
+        for v in found:
+            if v.claim.paper == name:
+                status = f"**{v.status}**" if v.status == "not held" else v.status
+                rows.append([v.claim.place, v.claim.says, v.claim.printed, v.ours, status, v.reason])
+        parts += [f"## {titles.get(name, name)}\n", markdown_table(PLACES, rows)]
+        parts += figures_of(name)
+        open_questions = [[each.what, each.taken] for each in missing if each.paper == name]
+        if open_questions:
+            parts += ["What the paper leaves out:\n", markdown_table(("not said", "taken"), open_questions)]
+    return "\n".join(parts)
+
+
 def page(report: dict[str, Any]) -> str:
     """Return the page of one report."""
     claims, name = report["claims"], report["experiment"]
@@ -72,7 +132,8 @@ def page(report: dict[str, Any]) -> str:
     parts = [
         f"# {report['title']}\n",
         f"Of {len(claims)} claims {counts['held']} held and {counts['not held']} did not. "
-        f"`mercer reproduce {name}` runs them again. Measured with {versions}.\n",
+        f"`mercer reproduce {name}` runs them again. Measured with {versions}.{origin(report)}\n",
+        design(name),
         "## Claims\n",
         markdown_table(("claim", "paper", "ours", "spread", "held?", "reason"), [claim_row(claim) for claim in claims]),
     ]
@@ -93,9 +154,13 @@ def main() -> None:
     if "--keep" in sys.argv:
         for path in found_reports(FRESH).values():
             shutil.copyfile(path, KEPT / path.name)
+    reports = {}
     for name, path in found_reports(FRESH, KEPT).items():
-        (KEPT / f"{name}.md").write_text(page(json.loads(path.read_text())))
+        reports[name] = json.loads(path.read_text())
+        (KEPT / f"{name}.md").write_text(page(reports[name]))
         print(f"results/{name}.md from {path.relative_to(DOCS.parent)}")
+    (KEPT / "all-claims.md").write_text(reproduction_page(reports))
+    print("results/all-claims.md from all of them")
 
 
 if __name__ == "__main__":

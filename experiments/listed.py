@@ -56,6 +56,20 @@ def listed_claims(path: Path = LIST) -> list[ListedClaim]:
     ]
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """What a paper does not say, and what is taken in its place."""
+
+    paper: str
+    what: str
+    taken: str
+
+
+def left_out(path: Path = LIST) -> list[LeftOut]:
+    """Read what the papers leave out."""
+    return [LeftOut(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["left_out"]]
+
+
 def kept_reports(root: Path = ROOT) -> dict[str, dict[str, Any]]:
     """The reports that the repository keeps, by experiment."""
     found = {name: kept_report(name) for name in discover(root)}

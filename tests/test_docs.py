@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,7 @@ def test_reports_of_this_machine_come_first_and_can_be_kept(tmp_path, monkeypatc
     results.main()
     assert {path.name: path.read_text().split("\n")[0] for path in kept.glob("*.md")} == {
         "a.md": "# new",
+        "all-claims.md": "# Reproduction report",
         "b.md": "# kept",
     }
     assert json.loads((kept / "a-full.json").read_text())["title"] == "old"
@@ -188,6 +190,43 @@ def test_kept_reports_are_of_full_runs_and_make_a_page(path):
     report = json.loads(path.read_text())
     assert (report["mode"], path.name) == ("full", f"{report['experiment']}-full.json")
     assert script("make_results").page(report).startswith(f"# {report['title']}\n")
+
+
+def test_the_report_over_all_papers_has_every_claim_and_no_number_that_is_in_no_file():
+    results = script("make_results")
+    reports = {name: json.loads(path.read_text()) for name, path in results.found_reports(DOCS / "results").items()}
+    text = results.reproduction_page(reports)
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    claims = [row for row in rows if len(row) == len(results.PLACES) and row[0] not in ("| where", "| ---")]
+    entries = tomllib.loads((ROOT / "experiments" / "claims_of_the_papers.toml").read_text())
+    assert len(claims) == len(entries["claim"])
+    means = {f"{c['mean']:.3g}" for r in reports.values() for c in r["claims"] if isinstance(c["mean"], float)}
+    for row in claims:
+        ours = row[3].strip()
+        assert ours in ("", "by test") or re.fullmatch(r"\d+ of \d+", ours) or ours in means, row
+    assert all(entry["what"] in text for entry in entries["left_out"])
+
+
+def test_pages_of_results_say_what_was_left_out_and_where_runs_come_from():
+    results = script("make_results")
+    case = a_report()["cases"][0]
+    cases = [case | {"commit": "abc", "machine": "Linux, 2 cores"}, case]
+    text = results.page(a_report(experiment="rfm_and_ard", cases=cases))
+    assert "## Design" in text
+    assert "What is smaller than in the paper" in " ".join(text.split())
+    assert "Of commit abc (early lines say none); machine Linux, 2 cores (early lines say none)." in text
+    assert results.design("no such experiment") == ""
+
+
+@pytest.mark.parametrize("name", ["kernel_discriminant", "krepes", "krepes_as_printed", "rfm_and_ard"])
+def test_no_run_is_open_without_its_reason(name):
+    """Where a kept report lacks runs, the design of the experiment says which and why."""
+    path = DOCS / "results" / f"{name}-full.json"
+    if not path.exists():
+        pytest.skip("no report is kept")
+    report, design = json.loads(path.read_text()), " ".join(script("make_results").design(name).split())
+    open_runs = sum(case["seeds"] - case["done"] for case in report["cases"])
+    assert not open_runs or "What the kept report lacks, and why" in design
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)

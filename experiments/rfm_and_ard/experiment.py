@@ -86,6 +86,8 @@ def figure_1_claim(measure: str) -> Claim:
         "places 1 and 2 (Figure 1; no figures are printed)",
         lambda results: figure_1_places(results, measure),
         lambda results: max(figure_1_places(results, measure)) <= 2,
+        "the paper prints neither its grid nor l; with ours the recursion loses to length scales on boston, and "
+        "CatBoost is between the two by a hundredth of the normalised scale",
     )
 
 
@@ -225,6 +227,7 @@ CLAIMS = [
         None,
         tuned_gains,
         lambda results: sum(ratio > 1 for ratio in tuned_gains(results)) >= 4,
+        "on two splits it is ahead on three sets, and within 4 % on boston, energy and concrete",
     ),
 ]
 

@@ -278,6 +278,9 @@ def reproduce(
         float | None, typer.Option(metavar="MINUTES", help="Start nothing new after so long.", min=0.0)
     ] = None,
     results: Annotated[Path | None, typer.Option(metavar="DIR", help="Where journals and reports go.")] = None,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="What the repository keeps of full runs counts as done.")
+    ] = False,
     not_run: Annotated[bool, typer.Option("--not-run", help="List claims that were not run too.")] = False,
     as_json: Json = False,
     debug: Debug = False,
@@ -290,7 +293,7 @@ def reproduce(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.reproduce import run
 
-        run(paper, quick, seeds, only, fresh, time_limit, results, not_run, as_json)
+        run(paper, quick, seeds, only, fresh, time_limit, results, kept, not_run, as_json)
 
 
 data_app = typer.Typer(

@@ -26,6 +26,7 @@ def run(
     fresh: bool,
     time_limit: float | None,
     results: Path | None,
+    kept: bool,
     not_run: bool,
     as_json: bool,
 ) -> None:
@@ -34,13 +35,13 @@ def run(
     # Of the source tree, which is no dependency of the package: by name, at the last moment.
     reproduction = import_module("experiments.reproduction")
     if paper is None and not quick:
-        if seeds is not None or only or fresh or time_limit is not None:
+        if seeds is not None or only or fresh or kept or time_limit is not None:
             raise ValueError("which experiment? Give its name, or all, or --quick for all with small settings.")
         return show_list(reproduction, experiments, as_json)
     warn_of_other_library(experiments.parent)
     results = experiments / "results" if results is None else results
     seconds = None if time_limit is None else 60 * time_limit
-    options = reproduction.Options(quick, seeds, only, fresh, seconds)
+    options = reproduction.Options(quick, seeds, only, fresh, seconds, kept)
     names = reproduction.chosen(reproduction.ALL if paper is None else paper, experiments)
     made: dict[str, Any] = {}
     try:
