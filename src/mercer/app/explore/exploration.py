@@ -1,6 +1,7 @@
 """Everything that the page can ask: points, their colors, one row, why, effects, a search, a selection, a concept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from mercer.app.explore.columns import Shown, is_missing, shown_column, shown_texts
 from mercer.app.explore.curves import Curves
-from mercer.app.explore.named_concepts import NamedConcepts
+from mercer.app.explore.named_concepts import NamedConcepts, concept_column
 from mercer.app.explore.rows import Rows, rows_of
 from mercer.app.explore.subject import Subject, on_rows, subject_of
 from mercer.app.files.tables import without_formulas
@@ -67,6 +68,7 @@ class Exploration:
             self.columns += _differences(*self.subjects)
         self.columns += [shown_column(str(name), self.rows.frame[name]) for name in self.rows.frame.columns]
         self.concepts = NamedConcepts(random_state)
+        self._of_concepts: dict[int, Callable[[], np.ndarray]] = {}
         self._curves = [Curves(subject, self.rows.images is not None) for subject in self.subjects]
 
     # ---- points ----------------------------------------------------------------------------------------------------
@@ -102,6 +104,9 @@ class Exploration:
         """Return the values of a column as float32."""
         if not 0 <= k < len(self.columns):
             raise invalid_parameter("column", k, f"a number from 0 to {len(self.columns) - 1}")
+        if k in self._of_concepts:  # worked out when somebody colors by it: of many rows it takes a while
+            column, work = self.columns[k], self._of_concepts.pop(k)
+            self.columns[k] = column._replace(values=work())
         return self.columns[k].values.tobytes()
 
     def influence(self, model: int, row: int, output: str | None = None) -> bytes:
@@ -214,7 +219,9 @@ class Exploration:
         if by is None or by.kind != "category":
             raise invalid_parameter("groups", groups, "a column of categories, such as the classes or clusters")
         named = self.concepts.name(str(name)[:200], subject, some, by)
-        self.columns.append(Shown(f"concept {named.concept.name}", "number", named.influence, [], subject.name))
+        self._of_concepts[len(self.columns)] = partial(concept_column, subject, named.concept)
+        values = np.zeros(0, dtype=np.float32)
+        self.columns.append(Shown(f"concept {named.concept.name}", "number", values, [], subject.name))
         return {**named.in_words(), "column": len(self.columns) - 1, "about": self.columns[-1].about()}
 
     # ---- checks ----------------------------------------------------------------------------------------------------

@@ -15,15 +15,16 @@ from mercer.landmarks.kernel_map import KernelMap
 # Rows of each side that linear machines are fitted on, rows of each group that a profile is averaged over, and random
 # concepts that it is compared with: what a person does not have to wait for.
 MOST_EXAMPLES, MOST_OF_A_GROUP, N_RANDOM = 1000, 1000, 99
+# Landmarks of a row that count, N of the paper.
+TOP = 5
 
 
 class NamedConcept(NamedTuple):
-    """A concept, its profile, the column of the groups, and what it does in every row."""
+    """A concept, its profile, the column of the groups, and whether the examples were drawn from more."""
 
     concept: Concept
     profile: ConceptProfile
     by: str
-    influence: np.ndarray
     drawn: bool
 
     def in_words(self) -> dict[str, Any]:
@@ -77,6 +78,7 @@ class NamedConcepts:
         if not name.strip():
             raise invalid_parameter("name", name, "a few letters")
         X = np.asarray(X).reshape(len(X), -1)
+        n_landmarks = min(TOP, len(embedding.landmarks_))
         others = np.setdiff1d(np.arange(len(X)), examples)
         sides = [self._some(side, MOST_EXAMPLES) for side in (examples, others)]
         concept = find_concept(embedding, X[sides[0]], X[sides[1]], name, random_state=self._random)
@@ -89,13 +91,12 @@ class NamedConcepts:
             X[sides[0]],
             X[sides[1]],
             n_random=N_RANDOM,
-            n_landmarks=min(5, len(embedding.landmarks_)),
+            n_landmarks=n_landmarks,
             n_concepts=len(self.named) + 1,
             random_state=self._random,
         )
-        influence = concept_influence(embedding, X, concept, min(5, len(embedding.landmarks_)))
         drawn = len(sides[0]) < len(examples) or len(sides[1]) < len(others)
-        self.named.append(NamedConcept(concept, profile, by.name, influence.astype(np.float32), drawn))
+        self.named.append(NamedConcept(concept, profile, by.name, drawn))
         return self.named[-1]
 
     def as_document(self) -> list[dict[str, Any]]:
@@ -110,3 +111,10 @@ class NamedConcepts:
         return np.sort(
             np.concatenate([self._some(known[codes[known] == k], MOST_OF_A_GROUP) for k in np.unique(codes[known])])
         )
+
+
+def concept_column(subject: Subject, concept: Concept) -> np.ndarray:
+    """Return what a concept does in every row, as float32."""
+    embedding, X = innermost(subject.model, subject.X)
+    X = np.asarray(X).reshape(len(X), -1)
+    return concept_influence(embedding, X, concept, min(TOP, len(embedding.landmarks_))).astype(np.float32)

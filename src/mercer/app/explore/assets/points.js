@@ -89,6 +89,7 @@ export class PointMap {
 
   setLooks(looks) {  // Uint8Array
     this.looks = looks;
+    this.passes = looks.includes(MARKED) ? [0, 1] : [0];  // the marked ones come last, on top
     this.fill("look", looks, 1, this.gl.UNSIGNED_BYTE, false);
     this.redraw();
   }
@@ -228,7 +229,7 @@ export class PointMap {
     const size = Math.min(9, Math.max(2.2, 220 / Math.sqrt(this.n))) * Math.min(3, Math.max(1, Math.sqrt(this.scale / w)));
     gl.uniform1f(this.uniforms.size, size * ratio);
     gl.uniform3fv(this.uniforms.rim, this.rim);
-    for (const pass of [0, 1]) {
+    for (const pass of this.passes) {
       gl.uniform1f(this.uniforms.marked, pass);
       gl.drawArrays(gl.POINTS, 0, this.n);
     }
