@@ -152,6 +152,33 @@ def test_points_are_drawn_and_colored_by_what_is_chosen(browser, of_table, table
     assert browser.run(f"document.getElementById('points').pointMap.looks[{own}]") == 2
 
 
+def test_a_map_that_moves_slowly_draws_a_part_and_all_when_it_rests(browser, of_table):
+    script = """(() => {
+      const map = document.getElementById("points").pointMap, counts = [], gl = map.gl;
+      map.gl = new Proxy(gl, { get: (target, key) => {
+        const value = target[key];
+        if (key === "drawElements") return (kind, count, ...rest) => {
+          counts.push(count);
+          gl.drawElements(kind, count, ...rest);
+        };
+        return typeof value === "function" ? value.bind(target) : value;
+      } });
+      map.pan(1, 0);
+      map.last = performance.now() - 500;  // the frame before was half a second ago
+      map.adapt();
+      map.draw();
+      const moving = counts.at(-1);
+      clearTimeout(map.moving);
+      map.moving = null;
+      map.draw();
+      map.gl = gl;
+      return [moving, counts.at(-1), map.n];
+    })()"""
+    moving, resting, n = browser.run(script)
+    assert 0 < moving < n
+    assert resting == n == 80
+
+
 def test_pointing_shows_the_row_and_a_click_says_why(browser, of_table, table):
     _, X = table
     row = 11
