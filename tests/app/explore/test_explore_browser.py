@@ -265,8 +265,8 @@ def test_a_selection_is_named_and_its_profile_shown(browser, of_images, image_mo
     browser.wait(f"document.getElementById('colored').textContent === {json.dumps(f'concept {NASTY}')}")
     press(browser, "save-concepts")
     saved = json.loads(browser.downloaded("concepts.json").read_text(encoding="utf-8"))
-    assert saved[0]["name"] == NASTY
-    assert np.linalg.norm(saved[0]["vector"]) == pytest.approx(1.0)
+    assert saved["concepts"][0]["name"] == NASTY
+    assert np.linalg.norm(saved["concepts"][0]["vector"]) == pytest.approx(1.0)
     # An image is shown, and its nasty name as text.
     browser.click(*place(browser, 7))
     browser.wait("document.querySelector('#row img')?.naturalWidth === 8")

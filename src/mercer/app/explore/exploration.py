@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -15,7 +16,7 @@ from mercer.app.explore.subject import Subject, on_rows, subject_of
 from mercer.app.files.tables import without_formulas
 from mercer.app.report.words import text_of
 from mercer.exceptions import invalid_parameter
-from mercer.explain import expansion, reasons
+from mercer.explain import Concept, expansion, reasons
 from mercer.plots.style import CATEGORIES
 
 # Contributions and columns that are shown of one row.
@@ -25,8 +26,8 @@ N_PUSHES, N_COLUMNS = 10, 10
 class Exploration:
     """One model or two on the same rows, and what was named on the way.
 
-    Nothing is written anywhere. Answers are worked out one at a time, as models are not made to be asked by several
-    threads at once.
+    Nothing is written but concepts, into the file that they are to be kept in. Answers are worked out one at a time, as
+    models are not made to be asked by several threads at once.
 
     Parameters
     ----------
@@ -42,6 +43,8 @@ class Exploration:
     title : str, default="the data"
     safe_csv : bool, default=False
         Whether texts that spreadsheets take for formulas get an apostrophe in what is exported.
+    concept_file : Path, optional
+        Where concepts that are named are kept, and those of earlier visits are found. None writes nothing.
     random_state : int, RandomState instance or None, default=0
     """
 
@@ -55,6 +58,7 @@ class Exploration:
         names: Sequence[str] = ("model", "other model"),
         title: str = "the data",
         safe_csv: bool = False,
+        concept_file: Path | None = None,
         random_state: Any = 0,
     ) -> None:
         self.lock, self.title, self.safe_csv = RLock(), title, safe_csv
@@ -67,8 +71,11 @@ class Exploration:
         if len(self.subjects) == 2:
             self.columns += _differences(*self.subjects)
         self.columns += [shown_column(str(name), self.rows.frame[name]) for name in self.rows.frame.columns]
-        self.concepts = NamedConcepts(random_state)
+        self.concepts = NamedConcepts(random_state, concept_file)
         self._of_concepts: dict[int, Callable[[], np.ndarray]] = {}
+        for subject in self.subjects:
+            for concept in self.concepts.earlier(subject):
+                self._offer(subject, concept)
         self._curves = [Curves(subject, self.rows.images is not None) for subject in self.subjects]
 
     # ---- points ----------------------------------------------------------------------------------------------------
@@ -219,9 +226,7 @@ class Exploration:
         if by is None or by.kind != "category":
             raise invalid_parameter("groups", groups, "a column of categories, such as the classes or clusters")
         named = self.concepts.name(str(name)[:200], subject, some, by)
-        self._of_concepts[len(self.columns)] = partial(concept_column, subject, named.concept)
-        values = np.zeros(0, dtype=np.float32)
-        self.columns.append(Shown(f"concept {named.concept.name}", "number", values, [], subject.name))
+        self._offer(subject, named.concept)
         return {**named.in_words(), "column": len(self.columns) - 1, "about": self.columns[-1].about()}
 
     # ---- checks ----------------------------------------------------------------------------------------------------
@@ -250,6 +255,12 @@ class Exploration:
     def in_words(self, column: Shown) -> str:
         """Return the name of a column, with that of its model where there are two."""
         return column.name if len(self.subjects) < 2 or column.of in ("data", "") else f"{column.of}: {column.name}"
+
+    def _offer(self, subject: Subject, concept: Concept) -> None:
+        """Add the influence of a concept to what can be colored by; it is worked out when it is asked for."""
+        self._of_concepts[len(self.columns)] = partial(concept_column, subject, concept)
+        values = np.zeros(0, dtype=np.float32)
+        self.columns.append(Shown(f"concept {concept.name}", "number", values, [], subject.name))
 
     def _about(self, subject: Subject, row: int, n_rows: int = 1) -> Any:
         found = reasons(subject.model, subject.some([row]), n_rows=n_rows)

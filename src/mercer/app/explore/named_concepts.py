@@ -1,5 +1,6 @@
 """Selections that were named as concepts: the direction, its profile over groups, its influence on every row."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ from mercer.app.explore.columns import Shown
 from mercer.app.explore.maps import innermost
 from mercer.app.explore.subject import Subject
 from mercer.exceptions import invalid_parameter
-from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept
+from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept, read_concepts
+from mercer.explain.concept_files import concepts_document, read_document, write_document
 from mercer.landmarks.kernel_map import KernelMap
 
 # Rows of each side that linear machines are fitted on, rows of each group that a profile is averaged over, and random
@@ -20,9 +22,10 @@ TOP = 5
 
 
 class NamedConcept(NamedTuple):
-    """A concept, its profile, the column of the groups, and whether the examples were drawn from more."""
+    """A concept, its embedding, its profile, the column of the groups, and whether examples were drawn from more."""
 
     concept: Concept
+    embedding: Any
     profile: ConceptProfile
     by: str
     drawn: bool
@@ -49,11 +52,19 @@ class NamedConcepts:
     """The concepts of a visit, in the order in which they were named.
 
     p-values are multiplied by how many there are: who tries many finds some by chance.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+    path : Path, optional
+        The file that they are kept in, beside those that it has.
     """
 
-    def __init__(self, random_state: Any) -> None:
+    def __init__(self, random_state: Any, path: Path | None = None) -> None:
         self.named: list[NamedConcept] = []
-        self._random = check_random_state(random_state)
+        self.path, self._random = path, check_random_state(random_state)
+        # Those of an earlier visit stay in the file, whichever embedding they are of.
+        self._earlier = read_document(path)["concepts"] if path is not None and path.exists() else []
 
     def name(self, name: str, subject: Subject, examples: np.ndarray, by: Shown) -> NamedConcept:
         """Return the concept that tells some rows from all others, with its profile over the levels of a column.
@@ -92,16 +103,31 @@ class NamedConcepts:
             X[sides[1]],
             n_random=N_RANDOM,
             n_landmarks=n_landmarks,
-            n_concepts=len(self.named) + 1,
+            n_concepts=len(self._earlier) + len(self.named) + 1,
             random_state=self._random,
         )
         drawn = len(sides[0]) < len(examples) or len(sides[1]) < len(others)
-        self.named.append(NamedConcept(concept, profile, by.name, drawn))
+        self.named.append(NamedConcept(concept, embedding, profile, by.name, drawn))
+        if self.path is not None:
+            write_document(self.as_document(), self.path)
         return self.named[-1]
 
-    def as_document(self) -> list[dict[str, Any]]:
-        """Return all concepts with their vectors, to be saved by who named them."""
-        return [{**named.in_words(), "vector": named.concept.vector} for named in self.named]
+    def earlier(self, subject: Subject) -> list[Concept]:
+        """Return the concepts of the file that are directions of a model's embedding.
+
+        Parameters
+        ----------
+        subject : Subject
+        """
+        embedding = innermost(subject.model, None)[0]
+        if self.path is None or not self._earlier or getattr(embedding, "landmarks_", None) is None:
+            return []
+        return read_concepts(self.path, embedding)
+
+    def as_document(self) -> dict[str, Any]:
+        """Return all concepts with their vectors, as `mercer.explain.read_concepts` reads them."""
+        document = concepts_document([(named.concept, named.embedding) for named in self.named])
+        return {**document, "concepts": [*self._earlier, *document["concepts"]]}
 
     def _some(self, rows: np.ndarray, most: int) -> np.ndarray:
         return rows if len(rows) <= most else np.sort(self._random.choice(rows, most, replace=False))
