@@ -185,6 +185,18 @@ def test_workflows_of_files_are_explored():
     assert kinds == {"size": "number", "city": "category", "built": "date", "rooms": "number"}
 
 
+def test_a_tree_of_clusters_is_cut_at_any_level(tree, numbers):
+    model, X = tree
+    found = Exploration(model, X)
+    most = found.about()["models"][0]["most_clusters"]
+    assert most == 2 * (model.labels_.max() + 1)
+    for k in (2, 3):
+        np.testing.assert_array_equal(np.frombuffer(found.cut(0, k), dtype=np.float32), model.cut(X, k))
+    assert not found.about()["models"][0]["predicts"]  # the number of a cluster is no prediction
+    with pytest.raises(ValueError, match="clustering with a tree"):
+        numbers.cut(0, 2)
+
+
 def test_other_models_have_a_map_and_no_reasons():
     X, y = rows()
     found = Exploration(LinearRegression().fit(X, y), X)

@@ -284,6 +284,19 @@ def test_what_cannot_be_a_concept_is_said_in_words(browser, of_table):
     browser.problems.clear()  # the browser logs the refusal
 
 
+def test_a_slider_cuts_the_tree_of_clusters(browser, tree):
+    pages = opened(browser, Exploration(*tree))
+    next(pages)
+    assert not browser.run("document.getElementById('tree').hidden")
+    browser.run(
+        "(() => { const slider = document.getElementById('level'); slider.value = 2;"
+        " slider.dispatchEvent(new Event('input')); })()"
+    )
+    browser.wait("document.getElementById('colored').textContent === '2 clusters'")
+    assert browser.run("[...document.querySelectorAll('#legend button')].map((each) => each.textContent)") == ["0", "1"]
+    assert next(pages, None) is None
+
+
 def test_the_page_without_its_token_is_not_there(browser, explored):
     server = Server(explored).start()
     browser.open(server.address.replace(server.token, "x" * len(server.token)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from mercer.app.explore.columns import Shown, is_missing, shown_column, shown_texts
 from mercer.app.explore.curves import Curves
+from mercer.app.explore.maps import innermost
 from mercer.app.explore.named_concepts import NamedConcepts, concept_column
 from mercer.app.explore.rows import Rows, rows_of
 from mercer.app.explore.subject import Subject, on_rows, subject_of
@@ -76,6 +77,7 @@ class Exploration:
         for subject in self.subjects:
             for concept in self.concepts.earlier(subject):
                 self._offer(subject, concept)
+        self._cuts: dict[tuple[int, int], np.ndarray] = {}
         self._curves = [Curves(subject, self.rows.images is not None) for subject in self.subjects]
 
     # ---- points ----------------------------------------------------------------------------------------------------
@@ -89,6 +91,7 @@ class Exploration:
                 "map": subject.map.words,
                 "sums": subject.places is not None,
                 "predicts": subject.predicts,
+                "most_clusters": subject.most_clusters,
             }
             for subject in self.subjects
         ]
@@ -115,6 +118,16 @@ class Exploration:
             column, work = self.columns[k], self._of_concepts.pop(k)
             self.columns[k] = column._replace(values=work())
         return self.columns[k].values.tobytes()
+
+    def cut(self, model: int, k: int) -> bytes:
+        """Return the clusters of rows where a tree of clusters is cut to k of them, as float32."""
+        subject = self.subject(model)
+        if subject.most_clusters is None:
+            raise invalid_parameter("model", subject.name, "a clustering with a tree, such as ManifoldClustering")
+        if (model, k) not in self._cuts:
+            inner, X = innermost(subject.model, subject.X)
+            self._cuts[model, k] = np.asarray(inner.cut(X, k), dtype=np.float32)
+        return self._cuts[model, k].tobytes()
 
     def influence(self, model: int, row: int, output: str | None = None) -> bytes:
         """Return what each row adds to the answer about one row, as float32; NaN for rows that have no part in it."""
