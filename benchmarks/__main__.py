@@ -39,6 +39,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "clustering",
     "discriminant",
     "distributions",
+    "explore",
     "fit_time",
     "gp_classifier",
     "importances",

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import mercer
-from mercer.explain import concept_influence, concept_profile, concept_scores, concept_vector, find_concept
+from mercer.exceptions import ModelFileError
+from mercer.explain import (
+    concept_influence,
+    concept_profile,
+    concept_scores,
+    concept_vector,
+    find_concept,
+    read_concepts,
+    write_concepts,
+)
 from mercer.kernels import Linear
 
 
@@ -86,3 +95,35 @@ def test_what_is_not_there_and_bad_input_are_refused():
         find_concept(mercer.ColumnWarp().fit(X), X[:9], X[9:])
     with pytest.raises(ValueError, match="concept="):
         concept_scores(model, X, np.ones(2))
+
+
+def test_concepts_are_written_and_read_with_their_embedding(tmp_path):
+    model, X = embedded()
+    concept = find_concept(model, *planted(X, 1), "shift <b>", random_state=0)
+    path = tmp_path / "concepts.json"
+    write_concepts([concept], model, path)
+    mercer.save(model, tmp_path / "model")
+    (again,) = read_concepts(path, mercer.load(tmp_path / "model"))
+    np.testing.assert_array_equal(again.vector, concept.vector)
+    assert again._replace(vector=None) == concept._replace(vector=None)
+    other, _ = embedded(1)
+    with pytest.raises(ModelFileError, match="another embedding"):
+        read_concepts(path, other)
+    with pytest.raises(ValueError, match="embedding="):
+        read_concepts(path, mercer.ColumnWarp().fit(X))
+    with pytest.raises(ValueError, match="concepts="):
+        write_concepts([concept.vector], model, path)
+
+
+def test_damaged_files_of_concepts_are_refused(tmp_path):
+    model, X = embedded()
+    path = tmp_path / "concepts.json"
+    write_concepts([find_concept(model, *planted(X, 1), random_state=0)], model, path)
+    whole = path.read_text()
+    for damaged in ("", "[]", "{", "{}", whole[: len(whole) // 2], whole.replace("vector", "other"), "x"):
+        path.write_text(damaged)
+        with pytest.raises(ModelFileError, match="concepts.json"):
+            read_concepts(path, model)
+    path.write_text(whole.replace('"vector": [', '"vector": [0.5,'))
+    with pytest.raises(ModelFileError, match="length 1"):
+        read_concepts(path, model)

@@ -102,6 +102,23 @@ def test_a_process_on_correlated_columns_recovers_the_function_and_partial_depen
     assert np.abs(dependence.effect - known.effect).max() > 2 * np.abs(found.effect - known.effect).max()
 
 
+def test_friedman_with_columns_that_go_together():
+    """Each of the five functions lies in its band; partial dependence is far off for the two that go together."""
+    random = np.random.default_rng(2)
+    together = np.clip(random.uniform(size=(250, 1)) + 0.08 * random.normal(size=(250, 2)), 0, 1)
+    X = np.hstack([together, random.uniform(size=(250, 5))])
+    y = friedman(X) + 0.5 * random.normal(size=250)
+    model = mercer.GPRegressor("gaussian", "ard", warp="none", average=False, random_state=0).fit(X, y)
+    truth = Known(friedman).fit(X)
+    for column in range(5):
+        known = effect_curve(truth, X, column, n_points=12).effect
+        found = effect_curve(model, X, column, n_points=12, coverage=0.95, random_state=0)
+        assert np.mean((found.lower <= known) & (known <= found.upper)) >= 0.9
+        wrong = effect_curve(model, X, column, n_points=12, kind="partial_dependence", random_state=0).effect
+        if column < 2:
+            assert np.abs(wrong - known).max() > 4 * np.abs(found.effect - known).max()
+
+
 def test_the_variance_of_the_band_is_that_of_the_process(process):
     model, X = process
     np.testing.assert_allclose(np.sqrt(np.diag(model.latent_cov(X[:9]))), model.latent_std(X[:9]), rtol=1e-6)

@@ -1,5 +1,6 @@
 """Reasons: the rows behind an answer, the columns it hangs on, and the concepts in a representation."""
 
+from mercer.explain.concept_files import read_concepts, write_concepts
 from mercer.explain.concepts import (
     Concept,
     ConceptProfile,
@@ -39,7 +40,9 @@ __all__ = [
     "neighbors",
     "pair_effect",
     "permutation_importances",
+    "read_concepts",
     "reasons",
     "seen_by",
     "suggested_pairs",
+    "write_concepts",
 ]

@@ -68,7 +68,7 @@ class ConceptProfile(NamedTuple):
 
 def representation(embedding: Any, X: Any) -> np.ndarray:
     """Return K A of rows, without the bias, as appendix E of krepes has it; of shape (n, h)."""
-    _check_embedding(embedding)
+    check_embedding(embedding)
     return np.asarray(kernel_values(embedding, X) @ embedding.coefficients_, dtype=np.float64)
 
 
@@ -221,7 +221,7 @@ def unit_normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the representations of both sides, of mean square length 1, and which are examples."""
-    _check_embedding(embedding)
+    check_embedding(embedding)
     for name, rows in (("others", others), ("examples", examples)):
         if len(rows) < 5:
             raise invalid_parameter(name, f"{len(rows)} samples", "5 samples at least")
@@ -233,7 +233,7 @@ def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, n
 
 
 def _influence(embedding: Any, X: Any) -> np.ndarray:
-    _check_embedding(embedding)
+    check_embedding(embedding)
     return kernel_values(embedding, X) * np.linalg.norm(embedding.coefficients_, axis=1)
 
 
@@ -271,6 +271,7 @@ def _vector(embedding: Any, concept: Any) -> np.ndarray:
     return v
 
 
-def _check_embedding(embedding: Any) -> None:
+def check_embedding(embedding: Any) -> None:
+    """Raise if an embedding is not one on landmarks."""
     if getattr(embedding, "landmarks_", None) is None or getattr(embedding, "kernel_", None) is None:
         raise invalid_parameter("embedding", embedding, "a fitted embedding on landmarks, such as KernelEmbedding")

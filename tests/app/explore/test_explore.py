@@ -17,7 +17,7 @@ from mercer.app.explore import Exploration, Server
 from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.exceptions import DataFileError
-from mercer.explain import expansion
+from mercer.explain import expansion, read_concepts
 from tests.app.projects.test_table_prediction import NUMBERS, SIMPLE, flats
 from tests.app.projects.test_unlabelled import people
 
@@ -134,10 +134,26 @@ def test_a_named_selection_has_a_profile_and_colors(digits):
     assert found["accuracy"] > 0.9
     influence = np.frombuffer(digits.column(found["column"]), dtype=np.float32)
     assert influence[zeros].mean() > np.delete(influence, zeros).mean()
-    assert digits.concepts.as_document()[0]["name"] == "round"
+    assert digits.concepts.as_document()["concepts"][0]["name"] == "round"
     # The second concept pays for the first.
     again = digits.concept(0, "round again", zeros.tolist(), column(digits, "target"))
     assert again["p_value"][0] == pytest.approx(2 / 100)
+
+
+def test_concepts_are_kept_in_a_file_and_found_again(digits, tmp_path):
+    path, model = tmp_path / "digits.json", digits.subjects[0].model
+    images, labels = digits.rows.given, digits.columns[column(digits, "target")]
+    zeros = np.flatnonzero(labels.values == labels.levels.index("0")).tolist()
+    first = Exploration(model, images, labels.values.astype(int), concept_file=path)
+    named = first.concept(0, "round", zeros, column(first, "target"))
+    (kept,) = read_concepts(path, model)
+    assert kept.name == "round"
+    np.testing.assert_array_equal(kept.vector, first.concepts.named[0].concept.vector)
+    again = Exploration(model, images, labels.values.astype(int), concept_file=path)
+    np.testing.assert_array_equal(values(again, "concept round"), values(first, "concept round"))
+    second = again.concept(0, "round too", zeros, column(again, "target"))
+    assert second["p_value"][0] == pytest.approx(2 * named["p_value"][0])
+    assert [each.name for each in read_concepts(path, model)] == ["round", "round too"]
 
 
 def test_images_are_shown_as_they_are(digits):
@@ -167,6 +183,18 @@ def test_workflows_of_files_are_explored():
     assert prediction.columns[column(prediction, "rent")].of == "data"
     kinds = {curve["name"]: curve["kind"] for curve in prediction.effects(0, 3)["curves"]}
     assert kinds == {"size": "number", "city": "category", "built": "date", "rooms": "number"}
+
+
+def test_a_tree_of_clusters_is_cut_at_any_level(tree, numbers):
+    model, X = tree
+    found = Exploration(model, X)
+    most = found.about()["models"][0]["most_clusters"]
+    assert most == 2 * (model.labels_.max() + 1)
+    for k in (2, 3):
+        np.testing.assert_array_equal(np.frombuffer(found.cut(0, k), dtype=np.float32), model.cut(X, k))
+    assert not found.about()["models"][0]["predicts"]  # the number of a cluster is no prediction
+    with pytest.raises(ValueError, match="clustering with a tree"):
+        numbers.cut(0, 2)
 
 
 def test_other_models_have_a_map_and_no_reasons():
@@ -331,7 +359,9 @@ def test_the_command_serves_saved_models(tmp_path):
     workflow = TablePrediction(options=SIMPLE, **NUMBERS).fit(frame, "rent")
     mercer.save(workflow, tmp_path / "first.mercer")
     mercer.save(workflow, tmp_path / "second.mercer")
-    server = prepare(tmp_path / "first.mercer", [tmp_path / "flats.csv"], tmp_path / "second.mercer", 0, 0).start()
+    server = prepare(
+        tmp_path / "first.mercer", [tmp_path / "flats.csv"], tmp_path / "second.mercer", None, 0, 0
+    ).start()
     try:
         _, content = ask(server, urlsplit(server.address).path + "about")
         about = json.loads(content)
@@ -344,9 +374,9 @@ def test_the_command_serves_saved_models(tmp_path):
     X, y = rows()
     X.assign(note="x").to_csv(tmp_path / "rows.csv", index=False)
     mercer.save(mercer.RFMRegressor(**ONE).fit(X, y), tmp_path / "plain.mercer")
-    server = prepare(tmp_path / "plain.mercer", [tmp_path / "rows.csv"], None, 0, 0)
+    server = prepare(tmp_path / "plain.mercer", [tmp_path / "rows.csv"], None, None, 0, 0)
     server.server_close()
     assert server.exploration.about()["n"] == 60
     frame.drop(columns="size").to_csv(tmp_path / "less.csv", index=False)
     with pytest.raises(DataFileError, match="no column 'size'"):
-        prepare(tmp_path / "first.mercer", [tmp_path / "less.csv"], None, 0, 0)
+        prepare(tmp_path / "first.mercer", [tmp_path / "less.csv"], None, None, 0, 0)

@@ -152,6 +152,33 @@ def test_points_are_drawn_and_colored_by_what_is_chosen(browser, of_table, table
     assert browser.run(f"document.getElementById('points').pointMap.looks[{own}]") == 2
 
 
+def test_a_map_that_moves_slowly_draws_a_part_and_all_when_it_rests(browser, of_table):
+    script = """(() => {
+      const map = document.getElementById("points").pointMap, counts = [], gl = map.gl;
+      map.gl = new Proxy(gl, { get: (target, key) => {
+        const value = target[key];
+        if (key === "drawElements") return (kind, count, ...rest) => {
+          counts.push(count);
+          gl.drawElements(kind, count, ...rest);
+        };
+        return typeof value === "function" ? value.bind(target) : value;
+      } });
+      map.pan(1, 0);
+      map.last = performance.now() - 500;  // the frame before was half a second ago
+      map.adapt();
+      map.draw();
+      const moving = counts.at(-1);
+      clearTimeout(map.moving);
+      map.moving = null;
+      map.draw();
+      map.gl = gl;
+      return [moving, counts.at(-1), map.n];
+    })()"""
+    moving, resting, n = browser.run(script)
+    assert 0 < moving < n
+    assert resting == n == 80
+
+
 def test_pointing_shows_the_row_and_a_click_says_why(browser, of_table, table):
     _, X = table
     row = 11
@@ -238,8 +265,8 @@ def test_a_selection_is_named_and_its_profile_shown(browser, of_images, image_mo
     browser.wait(f"document.getElementById('colored').textContent === {json.dumps(f'concept {NASTY}')}")
     press(browser, "save-concepts")
     saved = json.loads(browser.downloaded("concepts.json").read_text(encoding="utf-8"))
-    assert saved[0]["name"] == NASTY
-    assert np.linalg.norm(saved[0]["vector"]) == pytest.approx(1.0)
+    assert saved["concepts"][0]["name"] == NASTY
+    assert np.linalg.norm(saved["concepts"][0]["vector"]) == pytest.approx(1.0)
     # An image is shown, and its nasty name as text.
     browser.click(*place(browser, 7))
     browser.wait("document.querySelector('#row img')?.naturalWidth === 8")
@@ -255,6 +282,19 @@ def test_what_cannot_be_a_concept_is_said_in_words(browser, of_table):
     browser.wait("!document.getElementById('failed').hidden")
     assert "an embedding on landmarks" in text(browser, "failed")
     browser.problems.clear()  # the browser logs the refusal
+
+
+def test_a_slider_cuts_the_tree_of_clusters(browser, tree):
+    pages = opened(browser, Exploration(*tree))
+    next(pages)
+    assert not browser.run("document.getElementById('tree').hidden")
+    browser.run(
+        "(() => { const slider = document.getElementById('level'); slider.value = 2;"
+        " slider.dispatchEvent(new Event('input')); })()"
+    )
+    browser.wait("document.getElementById('colored').textContent === '2 clusters'")
+    assert browser.run("[...document.querySelectorAll('#legend button')].map((each) => each.textContent)") == ["0", "1"]
+    assert next(pages, None) is None
 
 
 def test_the_page_without_its_token_is_not_there(browser, explored):

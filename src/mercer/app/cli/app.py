@@ -372,6 +372,9 @@ def explore(
     other: Annotated[
         Path | None, typer.Option("--with", metavar="MODEL", help="Another model, to compare on the same rows.")
     ] = None,
+    concepts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep concepts that are named, and find those of before.")
+    ] = None,
     port: Annotated[int, typer.Option(help="Of this machine's own address; 0: a free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     seed: Seed = 0,
@@ -388,7 +391,7 @@ def explore(
     """Look around in what a model has learned: a map of the rows, why each has its answer, concepts by a lasso.
 
     The page is served on this machine, to those who have the address with its token, until Ctrl-C. Nothing is sent
-    elsewhere, and nothing is written but what is exported on the page.
+    elsewhere, and nothing is written but what is exported on the page, and concepts into the file for them.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.explore import run
@@ -397,6 +400,7 @@ def explore(
             model,
             data,
             other,
+            concepts,
             port,
             browser,
             seed,

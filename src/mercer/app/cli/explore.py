@@ -8,6 +8,7 @@ from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import notes, out_console, print_json, waiting
 from mercer.app.cli.predict import read
 from mercer.app.explore import Exploration, Server
+from mercer.app.files.tables import check_output
 from mercer.app.projects.unlabelled import read_data
 from mercer.io import load
 
@@ -16,6 +17,7 @@ def run(
     model: Path,
     data: list[Path],
     other: Path | None,
+    concepts: Path | None,
     port: int,
     browser: bool,
     seed: int,
@@ -23,7 +25,7 @@ def run(
     tables: TableOptions = PLAIN,
 ) -> None:
     """Load the models, read the data as the first asks for them, serve the page until Ctrl-C."""
-    server = prepare(model, data, other, port, seed, tables)
+    server = prepare(model, data, other, concepts, port, seed, tables)
     if as_json:
         print_json({"model": model, "with": other, "data": for_programs(data), "address": server.address})
     else:
@@ -41,9 +43,17 @@ def run(
 
 
 def prepare(
-    model: Path, data: list[Path], other: Path | None, port: int, seed: int, tables: TableOptions = PLAIN
+    model: Path,
+    data: list[Path],
+    other: Path | None,
+    concepts: Path | None,
+    port: int,
+    seed: int,
+    tables: TableOptions = PLAIN,
 ) -> Server:
     """Return the server of the page, not yet started."""
+    if concepts is not None:
+        check_output(concepts, read=[path for path in (model, other, *data) if path is not None])
     models = [load(path) for path in (model, other) if path is not None]
     with notes():
         given = given_to(models[0], data, tables)
@@ -55,6 +65,7 @@ def prepare(
                 names=_names(model, other),
                 title=", ".join(path.name or path.resolve().name for path in data),
                 safe_csv=tables.safe_csv,
+                concept_file=concepts,
                 random_state=seed,
             )
     return Server(exploration, port)

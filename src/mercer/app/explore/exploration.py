@@ -1,6 +1,8 @@
 """Everything that the page can ask: points, their colors, one row, why, effects, a search, a selection, a concept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -8,13 +10,14 @@ import numpy as np
 
 from mercer.app.explore.columns import Shown, is_missing, shown_column, shown_texts
 from mercer.app.explore.curves import Curves
-from mercer.app.explore.named_concepts import NamedConcepts
+from mercer.app.explore.maps import innermost
+from mercer.app.explore.named_concepts import NamedConcepts, concept_column
 from mercer.app.explore.rows import Rows, rows_of
 from mercer.app.explore.subject import Subject, on_rows, subject_of
 from mercer.app.files.tables import without_formulas
 from mercer.app.report.words import text_of
 from mercer.exceptions import invalid_parameter
-from mercer.explain import expansion, reasons
+from mercer.explain import Concept, expansion, reasons
 from mercer.plots.style import CATEGORIES
 
 # Contributions and columns that are shown of one row.
@@ -24,8 +27,8 @@ N_PUSHES, N_COLUMNS = 10, 10
 class Exploration:
     """One model or two on the same rows, and what was named on the way.
 
-    Nothing is written anywhere. Answers are worked out one at a time, as models are not made to be asked by several
-    threads at once.
+    Nothing is written but concepts, into the file that they are to be kept in. Answers are worked out one at a time, as
+    models are not made to be asked by several threads at once.
 
     Parameters
     ----------
@@ -41,6 +44,8 @@ class Exploration:
     title : str, default="the data"
     safe_csv : bool, default=False
         Whether texts that spreadsheets take for formulas get an apostrophe in what is exported.
+    concept_file : Path, optional
+        Where concepts that are named are kept, and those of earlier visits are found. None writes nothing.
     random_state : int, RandomState instance or None, default=0
     """
 
@@ -54,6 +59,7 @@ class Exploration:
         names: Sequence[str] = ("model", "other model"),
         title: str = "the data",
         safe_csv: bool = False,
+        concept_file: Path | None = None,
         random_state: Any = 0,
     ) -> None:
         self.lock, self.title, self.safe_csv = RLock(), title, safe_csv
@@ -66,7 +72,12 @@ class Exploration:
         if len(self.subjects) == 2:
             self.columns += _differences(*self.subjects)
         self.columns += [shown_column(str(name), self.rows.frame[name]) for name in self.rows.frame.columns]
-        self.concepts = NamedConcepts(random_state)
+        self.concepts = NamedConcepts(random_state, concept_file)
+        self._of_concepts: dict[int, Callable[[], np.ndarray]] = {}
+        for subject in self.subjects:
+            for concept in self.concepts.earlier(subject):
+                self._offer(subject, concept)
+        self._cuts: dict[tuple[int, int], np.ndarray] = {}
         self._curves = [Curves(subject, self.rows.images is not None) for subject in self.subjects]
 
     # ---- points ----------------------------------------------------------------------------------------------------
@@ -80,6 +91,7 @@ class Exploration:
                 "map": subject.map.words,
                 "sums": subject.places is not None,
                 "predicts": subject.predicts,
+                "most_clusters": subject.most_clusters,
             }
             for subject in self.subjects
         ]
@@ -102,7 +114,20 @@ class Exploration:
         """Return the values of a column as float32."""
         if not 0 <= k < len(self.columns):
             raise invalid_parameter("column", k, f"a number from 0 to {len(self.columns) - 1}")
+        if k in self._of_concepts:  # worked out when somebody colors by it: of many rows it takes a while
+            column, work = self.columns[k], self._of_concepts.pop(k)
+            self.columns[k] = column._replace(values=work())
         return self.columns[k].values.tobytes()
+
+    def cut(self, model: int, k: int) -> bytes:
+        """Return the clusters of rows where a tree of clusters is cut to k of them, as float32."""
+        subject = self.subject(model)
+        if subject.most_clusters is None:
+            raise invalid_parameter("model", subject.name, "a clustering with a tree, such as ManifoldClustering")
+        if (model, k) not in self._cuts:
+            inner, X = innermost(subject.model, subject.X)
+            self._cuts[model, k] = np.asarray(inner.cut(X, k), dtype=np.float32)
+        return self._cuts[model, k].tobytes()
 
     def influence(self, model: int, row: int, output: str | None = None) -> bytes:
         """Return what each row adds to the answer about one row, as float32; NaN for rows that have no part in it."""
@@ -214,7 +239,7 @@ class Exploration:
         if by is None or by.kind != "category":
             raise invalid_parameter("groups", groups, "a column of categories, such as the classes or clusters")
         named = self.concepts.name(str(name)[:200], subject, some, by)
-        self.columns.append(Shown(f"concept {named.concept.name}", "number", named.influence, [], subject.name))
+        self._offer(subject, named.concept)
         return {**named.in_words(), "column": len(self.columns) - 1, "about": self.columns[-1].about()}
 
     # ---- checks ----------------------------------------------------------------------------------------------------
@@ -243,6 +268,12 @@ class Exploration:
     def in_words(self, column: Shown) -> str:
         """Return the name of a column, with that of its model where there are two."""
         return column.name if len(self.subjects) < 2 or column.of in ("data", "") else f"{column.of}: {column.name}"
+
+    def _offer(self, subject: Subject, concept: Concept) -> None:
+        """Add the influence of a concept to what can be colored by; it is worked out when it is asked for."""
+        self._of_concepts[len(self.columns)] = partial(concept_column, subject, concept)
+        values = np.zeros(0, dtype=np.float32)
+        self.columns.append(Shown(f"concept {concept.name}", "number", values, [], subject.name))
 
     def _about(self, subject: Subject, row: int, n_rows: int = 1) -> Any:
         found = reasons(subject.model, subject.some([row]), n_rows=n_rows)

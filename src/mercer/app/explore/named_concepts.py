@@ -1,5 +1,6 @@
 """Selections that were named as concepts: the direction, its profile over groups, its influence on every row."""
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,21 +10,24 @@ from mercer.app.explore.columns import Shown
 from mercer.app.explore.maps import innermost
 from mercer.app.explore.subject import Subject
 from mercer.exceptions import invalid_parameter
-from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept
+from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept, read_concepts
+from mercer.explain.concept_files import concepts_document, read_document, write_document
 from mercer.landmarks.kernel_map import KernelMap
 
 # Rows of each side that linear machines are fitted on, rows of each group that a profile is averaged over, and random
 # concepts that it is compared with: what a person does not have to wait for.
 MOST_EXAMPLES, MOST_OF_A_GROUP, N_RANDOM = 1000, 1000, 99
+# Landmarks of a row that count, N of the paper.
+TOP = 5
 
 
 class NamedConcept(NamedTuple):
-    """A concept, its profile, the column of the groups, and what it does in every row."""
+    """A concept, its embedding, its profile, the column of the groups, and whether examples were drawn from more."""
 
     concept: Concept
+    embedding: Any
     profile: ConceptProfile
     by: str
-    influence: np.ndarray
     drawn: bool
 
     def in_words(self) -> dict[str, Any]:
@@ -48,11 +52,19 @@ class NamedConcepts:
     """The concepts of a visit, in the order in which they were named.
 
     p-values are multiplied by how many there are: who tries many finds some by chance.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+    path : Path, optional
+        The file that they are kept in, beside those that it has.
     """
 
-    def __init__(self, random_state: Any) -> None:
+    def __init__(self, random_state: Any, path: Path | None = None) -> None:
         self.named: list[NamedConcept] = []
-        self._random = check_random_state(random_state)
+        self.path, self._random = path, check_random_state(random_state)
+        # Those of an earlier visit stay in the file, whichever embedding they are of.
+        self._earlier = read_document(path)["concepts"] if path is not None and path.exists() else []
 
     def name(self, name: str, subject: Subject, examples: np.ndarray, by: Shown) -> NamedConcept:
         """Return the concept that tells some rows from all others, with its profile over the levels of a column.
@@ -77,6 +89,7 @@ class NamedConcepts:
         if not name.strip():
             raise invalid_parameter("name", name, "a few letters")
         X = np.asarray(X).reshape(len(X), -1)
+        n_landmarks = min(TOP, len(embedding.landmarks_))
         others = np.setdiff1d(np.arange(len(X)), examples)
         sides = [self._some(side, MOST_EXAMPLES) for side in (examples, others)]
         concept = find_concept(embedding, X[sides[0]], X[sides[1]], name, random_state=self._random)
@@ -89,18 +102,32 @@ class NamedConcepts:
             X[sides[0]],
             X[sides[1]],
             n_random=N_RANDOM,
-            n_landmarks=min(5, len(embedding.landmarks_)),
-            n_concepts=len(self.named) + 1,
+            n_landmarks=n_landmarks,
+            n_concepts=len(self._earlier) + len(self.named) + 1,
             random_state=self._random,
         )
-        influence = concept_influence(embedding, X, concept, min(5, len(embedding.landmarks_)))
         drawn = len(sides[0]) < len(examples) or len(sides[1]) < len(others)
-        self.named.append(NamedConcept(concept, profile, by.name, influence.astype(np.float32), drawn))
+        self.named.append(NamedConcept(concept, embedding, profile, by.name, drawn))
+        if self.path is not None:
+            write_document(self.as_document(), self.path)
         return self.named[-1]
 
-    def as_document(self) -> list[dict[str, Any]]:
-        """Return all concepts with their vectors, to be saved by who named them."""
-        return [{**named.in_words(), "vector": named.concept.vector} for named in self.named]
+    def earlier(self, subject: Subject) -> list[Concept]:
+        """Return the concepts of the file that are directions of a model's embedding.
+
+        Parameters
+        ----------
+        subject : Subject
+        """
+        embedding = innermost(subject.model, None)[0]
+        if self.path is None or not self._earlier or getattr(embedding, "landmarks_", None) is None:
+            return []
+        return read_concepts(self.path, embedding)
+
+    def as_document(self) -> dict[str, Any]:
+        """Return all concepts with their vectors, as `mercer.explain.read_concepts` reads them."""
+        document = concepts_document([(named.concept, named.embedding) for named in self.named])
+        return {**document, "concepts": [*self._earlier, *document["concepts"]]}
 
     def _some(self, rows: np.ndarray, most: int) -> np.ndarray:
         return rows if len(rows) <= most else np.sort(self._random.choice(rows, most, replace=False))
@@ -110,3 +137,10 @@ class NamedConcepts:
         return np.sort(
             np.concatenate([self._some(known[codes[known] == k], MOST_OF_A_GROUP) for k in np.unique(codes[known])])
         )
+
+
+def concept_column(subject: Subject, concept: Concept) -> np.ndarray:
+    """Return what a concept does in every row, as float32."""
+    embedding, X = innermost(subject.model, subject.X)
+    X = np.asarray(X).reshape(len(X), -1)
+    return concept_influence(embedding, X, concept, min(TOP, len(embedding.landmarks_))).astype(np.float32)

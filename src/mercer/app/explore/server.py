@@ -141,6 +141,8 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, asked.places(numbers["model"]), "application/octet-stream")
             elif name == "column":
                 self._send(200, asked.column(numbers["k"]), "application/octet-stream")
+            elif name == "cut":
+                self._send(200, asked.cut(numbers["model"], numbers["k"]), "application/octet-stream")
             elif name == "influence":
                 values = asked.influence(numbers["model"], numbers["row"], query.get("output"))
                 self._send(200, values, "application/octet-stream")

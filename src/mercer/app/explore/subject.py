@@ -60,10 +60,16 @@ class Subject(NamedTuple):
 
     @property
     def predicts(self) -> bool:
-        """Whether there are predictions whose effects can be drawn."""
-        return hasattr(self.model, "predict_proba" if hasattr(self.model, "classes_") else "predict") and not (
-            isinstance(innermost(self.model, None)[0], SubspaceClustering)
-        )
+        """Whether there are predictions whose effects can be drawn; the numbers of clusters are none."""
+        inner = innermost(self.model, None)[0]
+        answers = "predict_proba" if hasattr(self.model, "classes_") else "predict"
+        return hasattr(self.model, answers) and not (isinstance(inner, SubspaceClustering) or hasattr(inner, "labels_"))
+
+    @property
+    def most_clusters(self) -> int | None:
+        """To how many clusters a tree of clusters may be cut, twice those of the fit; None without a tree."""
+        inner = innermost(self.model, None)[0]
+        return 2 * (int(np.max(inner.labels_)) + 1) if hasattr(inner, "cut") else None
 
 
 def subject_of(model: Any, rows: Rows, name: str, random_state: Any = 0) -> Subject:
@@ -144,7 +150,8 @@ def _answers(model: Any, X: Any, pandas: Any) -> Any:
         found["cluster"] = np.array([str(label) for label in model.predict(X)])
     elif hasattr(model, "predict"):
         predicted = np.asarray(model.predict(X)).reshape(len(X), -1)[:, 0]
-        found["prediction"] = predicted if predicted.dtype.kind in "iuf" else predicted.astype(str)
+        of_classes = hasattr(model, "classes_") or predicted.dtype.kind not in "iuf"
+        found["prediction"] = predicted.astype(str) if of_classes else predicted
     else:
         for j, own in enumerate(np.asarray(model.transform(X)).T[:5], 1):
             found[f"component_{j}"] = own

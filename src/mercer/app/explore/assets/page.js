@@ -144,6 +144,26 @@ async function colorBy(choice) {
   look();
 }
 
+async function cutTree(k) {  // clusters of the tree at another level
+  byId("n-clusters").textContent = k;
+  const values = await ask("cut", { model: state.model, k });
+  if (k !== Number(byId("level").value)) return;  // the slider has moved on
+  const levels = Array.from({ length: k }, (_, cluster) => String(cluster));
+  Object.assign(state, { off: new Set(), low: null, high: null, values });
+  state.column = { name: `${k} clusters`, kind: "category", levels, of: "data" };
+  paint();
+  look();
+}
+
+function offerTree() {
+  const most = state.about.models[state.model].most_clusters;
+  byId("tree").hidden = most === null;
+  if (most === null) return;
+  byId("level").max = most;
+  byId("level").value = most / 2;  // as many as the fit has
+  byId("n-clusters").textContent = most / 2;
+}
+
 function offerColors(chosen) {
   const select = byId("color"), groups = byId("groups"), before = select.value, group = groups.value;
   select.replaceChildren();
@@ -302,6 +322,7 @@ function listenToControls() {
     state.map.setPlaces(await ask("places", { model: state.model }));
     state.map.fit();
     describe();
+    offerTree();
     look();
     if (state.chosen) await choose(state.chosen.row);
   });
@@ -313,6 +334,7 @@ function listenToControls() {
     state.lassoing = !state.lassoing;
     byId("lasso").setAttribute("aria-pressed", String(state.lassoing));
   });
+  on("level", "input", () => cutTree(Number(byId("level").value)));
   on("fit", "click", () => { state.map.fit(); requestAnimationFrame(mark); });
   on("clear", "click", () => select([], ""));
   on("only", "click", () => { setOnly(!state.only); look(); });
@@ -361,6 +383,7 @@ async function begin() {
   await colorBy(String(first));
   state.map.fit();
   describe();
+  offerTree();
   new ResizeObserver(() => { state.map.resized(); mark(); }).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
   requestAnimationFrame(() => { document.body.dataset.ready = "yes"; });

@@ -56,7 +56,7 @@ export class PointMap {
     gl.useProgram(this.program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    this.buffers = { place: gl.createBuffer(), color: gl.createBuffer(), look: gl.createBuffer() };
+    this.buffers = { place: gl.createBuffer(), color: gl.createBuffer(), look: gl.createBuffer(), order: gl.createBuffer() };
     this.uniforms = {};
     for (const name of ["view", "size", "marked", "rim"]) this.uniforms[name] = gl.getUniformLocation(this.program, name);
     this.n = 0;
@@ -64,6 +64,10 @@ export class PointMap {
     this.center = [0.5, 0.5];
     this.scale = 1;  // CSS pixels for one unit of the map
     this.waiting = false;
+    gl.getExtension("OES_element_index_uint");
+    this.share = 1;  // of the points that are drawn while the map moves
+    this.moving = null;
+    this.last = 0;
     this.whole = true;  // whether all is shown, and is to stay so when the window changes
   }
 
@@ -79,6 +83,7 @@ export class PointMap {
     this.places = places;
     this.n = places.length / 2;
     this.fill("place", places, 2, this.gl.FLOAT, false);
+    this.shuffle();
     this.index();
   }
 
@@ -89,6 +94,7 @@ export class PointMap {
 
   setLooks(looks) {  // Uint8Array
     this.looks = looks;
+    this.passes = looks.includes(MARKED) ? [0, 1] : [0];  // the marked ones come last, on top
     this.fill("look", looks, 1, this.gl.UNSIGNED_BYTE, false);
     this.redraw();
   }
@@ -134,7 +140,7 @@ export class PointMap {
   pan(dx, dy) {
     this.whole = false;
     this.center = [this.center[0] - dx / this.scale, this.center[1] + dy / this.scale];
-    this.redraw();
+    this.move();
   }
 
   zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
@@ -143,7 +149,37 @@ export class PointMap {
     this.scale *= factor;
     const after = this.toMap(x, y);
     this.center = [this.center[0] + before[0] - after[0], this.center[1] + before[1] - after[1]];
+    this.move();
+  }
+
+  // While the map moves, a browser without a graphics card may not draw all points in time. Then a part of them is
+  // drawn, as large as leaves 20 frames a second, and all of them as soon as the map rests.
+  move() {
+    clearTimeout(this.moving);
+    this.moving = setTimeout(() => { this.moving = null; this.last = 0; this.redraw(); }, 160);
     this.redraw();
+  }
+
+  adapt() {
+    const now = performance.now(), since = now - this.last;
+    if (this.moving !== null && this.last && since < 2000) {
+      if (since > 50) this.share = Math.max(0.03, this.share * Math.max(0.4, 45 / since));
+      else if (since < 30) this.share = Math.min(1, this.share * 1.15);
+    }
+    this.last = this.moving === null ? 0 : now;
+  }
+
+  shuffle() {  // a part of the points is a part of every group, and no group lies over the others
+    const order = new Uint32Array(this.n);
+    let seed = 1;
+    for (let i = 0; i < this.n; i += 1) {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      const j = Math.floor((seed / 4294967296) * (i + 1));
+      order[i] = order[j];
+      order[j] = i;
+    }
+    this.gl.bindBuffer(this.gl.ELEMENT_ARRAY_BUFFER, this.buffers.order);
+    this.gl.bufferData(this.gl.ELEMENT_ARRAY_BUFFER, order, this.gl.STATIC_DRAW);
   }
 
   // ---- which point is there
@@ -211,7 +247,7 @@ export class PointMap {
   redraw() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.draw(); });
+    requestAnimationFrame(() => { this.waiting = false; this.adapt(); this.draw(); });
   }
 
   draw() {
@@ -228,9 +264,11 @@ export class PointMap {
     const size = Math.min(9, Math.max(2.2, 220 / Math.sqrt(this.n))) * Math.min(3, Math.max(1, Math.sqrt(this.scale / w)));
     gl.uniform1f(this.uniforms.size, size * ratio);
     gl.uniform3fv(this.uniforms.rim, this.rim);
-    for (const pass of [0, 1]) {
+    for (const pass of this.passes) {
       gl.uniform1f(this.uniforms.marked, pass);
-      gl.drawArrays(gl.POINTS, 0, this.n);
+      // Marked points are drawn all, as somebody has chosen them.
+      const count = this.moving !== null && pass === 0 ? Math.ceil(this.share * this.n) : this.n;
+      gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 0);
     }
   }
 }

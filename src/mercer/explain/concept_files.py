@@ -1,0 +1,114 @@
+"""Concepts in a file beside their model: names, vectors, and which embedding they are directions of."""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mercer.exceptions import ModelFileError, escaped, invalid_parameter
+from mercer.explain.concepts import Concept, check_embedding
+from mercer.storage.atomic import check_path, check_target, write_atomically
+from mercer.storage.reading import naming, read_checked
+
+FORMAT = "mercer concepts 1"
+MOST_BYTES = 64 * 2**20
+
+
+def write_concepts(concepts: Sequence[Concept], embedding: Any, path: str | os.PathLike[str]) -> None:
+    """Write concepts of an embedding into a file, whole or not at all.
+
+    Parameters
+    ----------
+    concepts : sequence of Concept
+    embedding : fitted KernelEmbedding or Nystrom
+        Whose directions they are.
+    path : str or path
+        Such as "photos.concepts.json".
+    """
+    document = concepts_document([(concept, embedding) for concept in concepts])
+    write_document(document, path)
+
+
+def read_concepts(path: str | os.PathLike[str], embedding: Any) -> list[Concept]:
+    """Return the concepts in a file that are directions of an embedding.
+
+    Parameters
+    ----------
+    path : str or path
+    embedding : fitted KernelEmbedding or Nystrom
+
+    Raises
+    ------
+    ModelFileError
+        If the file holds no concepts, is damaged, or all its concepts are those of other embeddings.
+    """
+    check_embedding(embedding)
+    own, wrong = fingerprint(embedding), naming(check_path(path), ModelFileError)
+    entries = read_document(path)["concepts"]
+    found = [_concept(entry, embedding, wrong) for entry in entries if entry.get("embedding") == own]
+    if entries and not found:
+        raise wrong("holds concepts of another embedding: directions of one mean nothing in another")
+    return found
+
+
+def concepts_document(named: Sequence[tuple[Concept, Any]]) -> dict[str, Any]:
+    """Return concepts with their embeddings as a document of plain values."""
+    entries = []
+    for concept, embedding in named:
+        if not isinstance(concept, Concept):
+            raise invalid_parameter("concepts", concept, "what mercer.explain.find_concept returns")
+        entries.append({**concept._asdict(), "vector": concept.vector.tolist(), "embedding": fingerprint(embedding)})
+    return {"format": FORMAT, "concepts": entries}
+
+
+def write_document(document: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a document of concepts, whole or not at all."""
+    write_atomically(check_target(path), [json.dumps(document, allow_nan=False, indent=1).encode()])
+
+
+def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return a document of concepts of whichever embeddings."""
+    wrong = naming(check_path(path), ModelFileError)
+
+    def begins_well(first: bytes, size: int) -> str | None:
+        if size > MOST_BYTES:
+            return f"has {size} bytes, more than concepts can have ({MOST_BYTES})"
+        return None if first.lstrip()[:1] == b"{" else "holds no concepts of Mercer"
+
+    try:
+        document = json.loads(bytes(read_checked(check_path(path), begins_well, 64, wrong)))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise wrong("is damaged or incomplete: it is no JSON") from error
+    if document.get("format") != FORMAT or not isinstance(document.get("concepts"), list):
+        raise wrong("holds no concepts of Mercer")
+    if not all(isinstance(entry, dict) for entry in document["concepts"]):
+        raise wrong("is damaged: a concept in it is no object")
+    return document
+
+
+def fingerprint(embedding: Any) -> str:
+    """Return a few letters by which an embedding is known again: of its coefficients, whatever file it was in."""
+    A = np.ascontiguousarray(embedding.coefficients_, dtype="<f8")
+    return hashlib.sha256(repr(A.shape).encode() + A.tobytes()).hexdigest()[:32]
+
+
+def _concept(entry: dict[str, Any], embedding: Any, wrong: Any) -> Concept:
+    h = embedding.coefficients_.shape[1]
+    try:
+        vector = np.array(entry["vector"], dtype=np.float64)
+        concept = Concept(
+            str(entry["name"]),
+            vector,
+            float(entry["accuracy"]),
+            float(entry["stability"]),
+            int(entry["n_examples"]),
+            int(entry["n_others"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise wrong("is damaged: a concept in it lacks something") from error
+    if vector.shape != (h,) or not np.isclose(np.linalg.norm(vector), 1.0):
+        raise wrong(f"is damaged: the vector of {escaped(concept.name)!r} is not of {h} numbers and of length 1")
+    return concept
