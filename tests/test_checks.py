@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+import mercer
 from mercer import exceptions
 from mercer.checks import check_choice, check_count, check_flag, check_number
 from mercer.exceptions import InvalidParameterError, invalid_parameter
@@ -82,3 +83,16 @@ def test_errors_and_warnings_pickle_and_have_the_bases_that_users_catch():
     assert issubclass(exceptions.NumericalError, ArithmeticError)
     error = pickle.loads(pickle.dumps(invalid_parameter("ridge", -1.0, "above 0")))
     assert str(error) == "ridge=-1.0 is not allowed: ridge must be above 0."
+
+
+def test_missing_values_and_devices_that_are_not_there_come_with_a_remedy():
+    import torch
+
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    holes = np.where(X > 1, np.nan, X)
+    for model in (mercer.GPRegressor("gaussian"), mercer.KernelDiscriminant(), mercer.Nystrom(n_landmarks=3)):
+        with pytest.raises(ValueError, match=rf"Input X contains NaN, .*mercer\.tabular\({type(model).__name__}"):
+            model.fit(holes, X[:, 0] > 0)
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="device='cuda'"):
+            mercer.GPRegressor("gaussian", device="cuda").fit(X, X[:, 0])

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.exceptions import invalid_parameter
+
 WORKING_MEMORY = 64.0
 """MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
 
@@ -72,6 +74,8 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.devic
 
     Whole numbers and booleans become float64; floats keep their precision unless `dtype` says otherwise.
     """
+    if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
+        raise invalid_parameter("device", str(device), ["cpu", None], "There is no CUDA here, or not in this torch.")
     if isinstance(values, Tensor):
         if dtype is None and not values.is_floating_point():
             dtype = torch.float64

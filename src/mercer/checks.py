@@ -86,7 +86,16 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
     """Return X, or X and y, checked by scikit-learn's `validate_data`, all numbers small enough to compute with."""
-    found = validate_data(estimator, X, y, **options)
+    try:
+        found = validate_data(estimator, X, y, **options)
+    except ValueError as error:
+        if "Input X contains NaN" not in str(error):
+            raise
+        name = type(estimator).__name__
+        raise ValueError(
+            f"Input X contains NaN, which {name} does not take: mercer.tabular({name}(...)) fills missing values, and "
+            "encodes categories and dates."
+        ) from error
     has_target = not (isinstance(y, str) and y == "no_validation") and y is not None
     rows, target = found if has_target else (found, None)
     names = getattr(estimator, "feature_names_in_", None)

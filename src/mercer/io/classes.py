@@ -14,10 +14,14 @@ import mercer.kernels
 import mercer.views
 from mercer.exceptions import ModelFileError, shown
 
-# Where Mercer's estimators come to hold scikit-learn's, list these here, as in
-# {"sklearn.preprocessing.StandardScaler": "sklearn.preprocessing:StandardScaler"}. They are saved as
-# ours are, by parameters and fitted attributes: a class belongs here only if all its attributes can be saved.
-SCIKIT_LEARN: dict[str, str] = {}
+# What stands before Mercer's estimators in a pipeline. They are saved as ours are, by parameters and fitted attributes:
+# a class belongs here only if all its attributes can be saved, and it has a schema.
+SCIKIT_LEARN: dict[str, str] = {
+    "sklearn.decomposition.PCA": "sklearn.decomposition:PCA",
+    "sklearn.pipeline.Pipeline": "sklearn.pipeline:Pipeline",
+    "sklearn.preprocessing.MinMaxScaler": "sklearn.preprocessing:MinMaxScaler",
+    "sklearn.preprocessing.StandardScaler": "sklearn.preprocessing:StandardScaler",
+}
 
 # Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
 # from all their fields.

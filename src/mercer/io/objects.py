@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
 
 from mercer.exceptions import ModelFileError
 from mercer.io.schema import Check, Place, anything, count, described, entries, number, numbers, one_of
@@ -69,6 +70,9 @@ def check_object(value: Any, place: Place) -> None:
     """Check an estimator if it is fitted, or a result, by the schema of its class; classes without one pass."""
     if isinstance(value, Kernel):
         check_unfitted_kernel(value, place)
+    if isinstance(value, Pipeline):
+        check_pipeline(value, place)
+        return
     schema = SCHEMAS.get(type(value).__name__)
     if schema is None:
         return
@@ -89,6 +93,21 @@ def check_object(value: Any, place: Place) -> None:
             check(own[name], place.at(name))
     if schema.together is not None:
         schema.together(value, place)
+
+
+def check_pipeline(value: Pipeline, place: Place) -> None:
+    """Take steps that are names with estimators, each right by itself, and no folder to keep results in."""
+    if value.memory is not None:  # joblib would read what lies there, and run it
+        place.at("memory").refuse(value.memory, "None: results that are kept in a folder are not loaded")
+    if not isinstance(value.steps, list) or not value.steps:
+        place.at("steps").refuse(value.steps, "a list of names with estimators")
+    for i, step in enumerate(value.steps):
+        if not (isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)):
+            place.at("steps").at(i).refuse(step, "a name and an estimator")
+        if step[1] not in (None, "passthrough"):
+            if not isinstance(step[1], BaseEstimator):
+                place.at("steps").at(i).refuse(step[1], "an estimator")
+            check_object(step[1], Place(place.at(step[0][:40]).name))
 
 
 def check_parameters(model: Any, schema: Schema, place: Place) -> None:

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 from html import unescape
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -84,7 +85,19 @@ def pages():
         # Not all of the fit, so that samples and landmarks are not the same.
         "images": build_report(DataEmbedding(3, random_state=0).fit(images), some(images, range(10, 40))),
         "prediction": build_report(TablePrediction(options=SIMPLE, **NUMBERS).fit(frame, "rent"), frame),
+        "nasty": nasty_page(),
     }
+
+
+def nasty_page():
+    """The report on a table whose names, values and own name are markup; of classes, with all that can be asked for."""
+    frame = flats(120).rename(columns={"size": NASTY, "dear": f"<b>dear</b> {NASTY}"})
+    frame["city"] = frame["city"].map({"Oslo": f"<i>Oslo</i>{NASTY}", "Rome": "Rome", "Paris": "Paris"})
+    frame[f"<b>dear</b> {NASTY}"] = np.where(frame[f"<b>dear</b> {NASTY}"] == "yes", NASTY, "no")
+    further = {"repeats": 2, "learning_curve": True}
+    workflow = TablePrediction("rfm", options=SIMPLE, ignore=("id", "rent"), random_state=0, **further)
+    workflow.fit(frame, f"<b>dear</b> {NASTY}", origin={"command": NASTY, "data": {NASTY: "0" * 64}})
+    return build_report(workflow, frame, data_name=NASTY)
 
 
 def test_the_own_script_runs_and_no_other(pages, tmp_path):
@@ -252,7 +265,7 @@ def brightness(colour):
     return pd.Series(re.findall(r"\d+", colour)[:3]).astype(int).mean()
 
 
-@pytest.mark.parametrize("name", ["rows", "images", "prediction"])
+@pytest.mark.parametrize("name", ["rows", "images", "prediction", "nasty"])
 def test_a_phone_is_wide_enough(pages, tmp_path, name):
     found = browse(
         tmp_path,
@@ -271,6 +284,84 @@ def test_a_phone_is_wide_enough(pages, tmp_path, name):
     assert found["wide"] <= found["room"]
     assert found["loaded"]
     assert brightness(found["light"]) > 200
+
+
+def test_markup_in_names_and_values_is_text(pages, tmp_path):
+    found = browse(
+        tmp_path,
+        pages["nasty"],
+        """
+        hand({ title: document.querySelector("h1").textContent,
+          foreign: document.querySelectorAll("img[onerror]").length,
+          bold: document.querySelectorAll("b, i, u").length, scripts: document.scripts.length,
+          verdict: document.querySelector(".verdict").textContent, footer: document.querySelector("footer").textContent,
+          cells: [...document.querySelectorAll("th, td")].map((cell) => cell.textContent) });
+        """,
+    )
+    assert found["title"] == f"Predicting <b>dear</b> {NASTY}"
+    assert found["foreign"] == found["bold"] == 0
+    assert found["scripts"] == 3  # all of this test
+    assert NASTY in found["cells"]
+    assert NASTY in found["footer"]
+    assert found["verdict"].count(".") >= 3
+
+
+@pytest.mark.parametrize("name", ["prediction", "nasty", "rows", "groups"])
+def test_headings_go_down_one_at_a_time_and_pages_are_small(pages, name):
+    levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", pages[name])]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert len(pages[name].encode()) < 2_000_000
+    assert '<html lang="en">' in pages[name]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_stands_out_from_its_ground(pages, tmp_path, dark):
+    """By WCAG 2.1: 4.5 to 1 at least, for every text that is shown."""
+    found = browse(
+        tmp_path,
+        pages["prediction"],
+        """
+        for (const one of document.querySelectorAll("details")) one.open = true;
+        const ground = (node) => {
+          for (; node; node = node.parentElement) {
+            const colour = getComputedStyle(node).backgroundColor;
+            if (colour !== "rgba(0, 0, 0, 0)") return colour;
+          }
+        };
+        const texts = [...document.querySelectorAll("p, h1, h2, h3, td, th, dt, dd, a, li, figcaption, summary")];
+        hand({ pairs: [...new Set(texts.map((one) => `${getComputedStyle(one).color}|${ground(one)}`))] });
+        """,
+        dark=dark,
+    )
+    assert len(found["pairs"]) >= 3
+    for pair in found["pairs"]:
+        light, deep = sorted((luminance(colour) for colour in pair.split("|")), reverse=True)
+        assert (light + 0.05) / (deep + 0.05) >= 4.5, pair
+
+
+def luminance(colour):
+    shares = np.array([int(part) for part in re.findall(r"\d+", colour)[:3]]) / 255
+    linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_printed_pages_have_no_contents_and_no_dark_ground(pages, tmp_path):
+    page = pages["prediction"].replace("@media print", "@media all").replace("(prefers-color-scheme: dark)", "print")
+    found = browse(
+        tmp_path,
+        page,
+        """
+        hand({ nav: getComputedStyle(document.querySelector("nav")).display,
+          ground: getComputedStyle(document.body).backgroundColor,
+          broken: getComputedStyle(document.querySelector("figure")).breakInside });
+        """,
+        dark=True,
+    )
+    assert found["nav"] == "none"
+    assert brightness(found["ground"]) > 200
+    assert found["broken"] == "avoid"
 
 
 def test_pages_are_read_without_scripts(pages):

@@ -1,5 +1,6 @@
 """`mercer reproduce`: the papers' claims put to the test, the paper's numbers beside ours in one table."""
 
+import math
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,7 +14,7 @@ from rich.text import Text
 import mercer
 from mercer.app.cli.checkout import enter_checkout
 from mercer.app.cli.errors import FAILED
-from mercer.app.cli.output import new_table, notes, number, out_console, print_json
+from mercer.app.cli.output import new_table, notes, out_console, print_json
 
 STYLES = {"held": "green", "in part": "cyan", "not held": "red", "error": "bold red", "not run": "yellow"}
 
@@ -147,8 +148,12 @@ def add_paper(table: Table, name: str, lines: list[Any]) -> None:
 
 
 def blank(value: float | None) -> str:
-    """Return a number, or nothing where there is none."""
-    return "" if value is None else number(value)
+    """Return a number with four digits, as papers print them; nothing where there is none."""
+    if value is None:
+        return ""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
 def warn_of_other_library(root: Path) -> None:

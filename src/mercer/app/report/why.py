@@ -8,9 +8,12 @@ from mercer.app.projects import TablePrediction
 from mercer.app.report.markup import Html, paragraph, table, tag
 from mercer.app.report.page import Section
 from mercer.app.report.words import listed, percent, significant
+from mercer.plots.labels import shorten
 
 # A support below this is an extrapolation.
 LEAST_SUPPORT = 0.01
+# Characters of a value that are shown: the table is to fit beside its neighbor.
+LONGEST = 24
 
 
 def why_wrong(workflow: TablePrediction) -> Section | None:
@@ -41,10 +44,10 @@ def _of_row(workflow: TablePrediction, found: dict[str, Any], place: int) -> lis
     said += f" It went most by {leaned}, of those that it has learned from."
     if found["support"] is not None and found["support"] < LEAST_SUPPORT:
         said += " It has seen nothing like this row: the prediction is an extrapolation."
-    rows = [
-        [entry["column"], entry["value"], entry["typical"], _signed(entry["moves_by"], is_class)]
-        for entry in found["columns"]
-    ]
+    rows = []
+    for entry in found["columns"]:
+        values = [shorten(entry[key], LONGEST) for key in ("value", "typical")]
+        rows.append([entry["column"], *values, _signed(entry["moves_by"], is_class)])
     moved = "probability moves by" if is_class else "prediction moves by"
     label = f"What moved the answer for row {found['row']}"
     parts = [tag("h3", f"Row {found['row']}"), paragraph(said)]

@@ -6,6 +6,7 @@ A new fitted attribute that a method reads belongs here: a test finds one that i
 # Each of these adds the schemas of its family.
 import mercer.io.schemas.clusters
 import mercer.io.schemas.maps
+import mercer.io.schemas.scikit_learn
 import mercer.io.schemas.table_models
 import mercer.io.schemas.tables
 import mercer.io.schemas.workflows  # noqa: F401
