@@ -75,7 +75,7 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.devic
     Whole numbers and booleans become float64; floats keep their precision unless `dtype` says otherwise.
     """
     if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise invalid_parameter("device", str(device), ["cpu", None], "There is no CUDA here, or not in this torch.")
+        raise invalid_parameter("device", str(device), "'cpu' or None", "There is no CUDA here, or not in this torch.")
     if isinstance(values, Tensor):
         if dtype is None and not values.is_floating_point():
             dtype = torch.float64

@@ -131,3 +131,15 @@ def test_repeats_and_a_learning_curve(folder):  # noqa: F811
     assert "Over 3 splits its MAE is " in out
     assert "from 60 to 120 rows" in out
     assert "metric=" in failed(*NUMBERS, "--metric", "auc").stderr
+
+
+def test_a_model_has_a_name_unless_told_and_is_not_written_over(folder):  # noqa: F811
+    args = ("fit", "flats.csv", "--target", "dear", "--ignore", "id", "--ignore", "rent", "--model", "discriminant")
+    assert done(*args).stdout.endswith("saved to flats-dear.mercer\n")
+    before = (folder / "flats-dear.mercer").read_bytes()
+    assert "give another name with --out, or --force" in failed(*args).stderr
+    done(*args, "--force", "--seed", "1")
+    assert (folder / "flats-dear.mercer").read_bytes() != before
+    flats().rename(columns={"dear": "a/b ../c"}).to_csv("my.table.csv", index=False)
+    args = ("fit", "my.table.csv", "--target", "a/b ../c", *args[4:])
+    assert done(*args).stdout.endswith("saved to my-a_b____c.mercer\n")

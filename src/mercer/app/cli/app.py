@@ -66,7 +66,10 @@ def mercer(
 def fit(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    out: Annotated[Path, typer.Option(help="The file that the model is saved to.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file that the model is saved to; TABLE-TARGET.mercer unless told.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over that file if it is there and not told.")] = False,
     model: Annotated[
         ModelName, typer.Option(help="auto: gp for numbers, the better of rfm and discriminant for classes.")
     ] = ModelName.auto,
@@ -103,6 +106,9 @@ def fit(
 ) -> None:
     """Learn to predict a column of a table; say how well, by which inputs, and save the model."""
     with for_people(debug=debug, as_json=as_json):
+        from mercer.app.cli.fit import default_out, run
+
+        out = out or default_out(data, target, force=force)
         if landmarks is not None or workers is not None or cluster is not None:
             from mercer.app.cli import fit_rows
 
@@ -110,7 +116,6 @@ def fit(
             who, m = fit_rows.Workers(workers, cluster), landmarks or fit_rows.LANDMARKS
             fit_rows.run(data, target, out, model.value, task.value, ignored, test_size, limit, seed, as_json, m, who)
             return
-        from mercer.app.cli.fit import run
 
         run(
             data,

@@ -22,6 +22,7 @@ from mercer.app.projects.watch import Watch
 from mercer.app.report.further import curve_in_words, repeats_in_words
 from mercer.app.report.verdict import Verdict, verdict_of
 from mercer.app.report.words import HEADINGS, score_texts
+from mercer.exceptions import DataFileError
 from mercer.io import save
 
 MOST_INPUTS = 10
@@ -80,6 +81,20 @@ def run(
         show(out_console(), workflow, data, len(table), out)
     if workflow.stopped_ == CTRL_C:
         raise typer.Exit(STOPPED)
+
+
+def default_out(data: list[Path], target: str, *, force: bool) -> Path:
+    """Return where a model goes that nobody has named a file for, such as rents-price.mercer, in the current folder.
+
+    An error if it is there and may not be written over.
+    """
+    table = "table" if str(data[0]) == "-" else data[0].name.split(".")[0]
+    plain_names = ("".join(letter if letter.isalnum() else "_" for letter in text[:40]) for text in (table, target))
+    words = (name.strip("_") for name in plain_names)
+    out = Path("-".join(word for word in words if word) + ".mercer")
+    if out.exists() and not force:
+        raise DataFileError(f"{str(out)!r} is there: give another name with --out, or --force to write over it.")
+    return out
 
 
 def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
