@@ -77,7 +77,8 @@ def of_peer(name: str, rows: Fold, most_rows: int | None = None) -> tuple[float,
 
 def as_distribution(predict: Predict, test: Any, targets: np.ndarray) -> Distribution:
     """Return the prediction of a peer, a Gaussian for each row."""
-    mean, std, _ = predict(test)
+    found = predict(test)
+    mean, std = found.mean, found.std
     half = interval_halfwidth(LEVEL) * np.asarray(std, dtype=float)
     return Distribution(mean, negative_log_likelihood(targets, mean, std), mean - half, mean + half)
 

@@ -22,7 +22,7 @@ SECTION = "From the command line"
 TABLE, TARGET, NEW_TABLE = "houses.csv", "price", "new.csv"
 ROWS, NEW_ROWS = 2000, 50
 # Lines about other files, photographs and customers, are not those of a first model.
-OTHERS = ("photographs", "customers")
+OTHERS = ("photographs", "customers", "mercer explore")
 
 
 def commands(readme: str) -> list[str]:

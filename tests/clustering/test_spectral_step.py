@@ -17,7 +17,7 @@ from mercer.clustering.spectral import (
     joined_spectrum,
     laplacian_spectrum,
 )
-from mercer.clustering.subspace.graphs import Graph, proposed_labels, voted_labels
+from mercer.clustering.subspace.graphs import Graph, proposed_labels, sits_on_specks, voted_labels
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
 from tests.examples_of import numbers
 
@@ -280,3 +280,23 @@ def test_a_landmark_that_expresses_nobody_is_no_trouble():
     spectrum = landmark_spectrum(landmark_weights(sparse.csc_array(C)), 20)
     assert np.all(np.isfinite(spectrum.vectors))
     assert len(spectrum.eigenvalues) == 7
+
+
+def test_specks_are_a_tenth_of_a_cluster():
+    vectors = np.zeros((100, 2))
+    vectors[:50, 0], vectors[50:, 1] = 0.1, 0.2
+    assert not sits_on_specks(vectors)
+    vectors[:, 1] = np.arange(100) < 4
+    assert sits_on_specks(vectors)
+
+
+def test_clusters_of_unequal_size_are_not_evened_out():
+    # Modularity prefers equal sizes; where no eigenvector sits on a speck, nothing but the plain step has a say.
+    sizes = (60, 30, 10)
+    truth = np.repeat(np.arange(3), sizes)
+    W = np.where(truth[:, None] == truth, 1.0, 0.02)
+    np.fill_diagonal(W, 0.0)
+    graph = Graph(W, W)
+    spectrum = laplacian_spectrum(W, 3, random_state())
+    labels = [proposed_labels(graph, spectrum, 3, name, random_state()) for name in ("auto", "kmeans")]
+    np.testing.assert_array_equal(*labels)

@@ -68,7 +68,7 @@ COMMANDS = {
         ("kernel_discriminant-quick.jsonl", "kernel_discriminant-quick.json"),
     ),
 }
-WITHOUT_FILES = ("compare", "data list", "inspect", "leaderboard")
+WITHOUT_FILES = ("compare", "data list", "explore", "inspect", "leaderboard")
 # The quickest parts of the tour.
 STAGES = [stage for stage in demo.STAGES if stage[2].__name__ in ("embedding", "subspaces")]
 

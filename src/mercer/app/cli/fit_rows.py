@@ -87,7 +87,9 @@ def run(
 
 def estimator_for(y: FileRows, model: str, task: str, n_landmarks: int, time_limit: float | None, seed: int) -> Any:
     """Return the estimator for a target, by its name or by the kind of the target."""
-    from mercer import GPRegressor, KernelDiscriminant, RFMClassifier, RFMRegressor
+    from mercer.discriminant.kernel_discriminant import KernelDiscriminant
+    from mercer.tabular_models.gp import GPRegressor
+    from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
 
     options: dict[str, Any] = {"n_landmarks": n_landmarks, "random_state": seed}
     if model == "discriminant":

@@ -101,8 +101,9 @@ def proposed_labels(
 ) -> np.ndarray:
     """Return clusters of a graph by a spectral step; with "auto" the best, by modularity, of those that there are.
 
-    These are k-means on the eigenvectors' unit rows, the same with all points joined a little, which specks that hang
-    by a thread do not mislead, and, through landmarks, the clusters of the landmarks with a vote for all others.
+    These are k-means on the eigenvectors' unit rows; the same with all points joined a little, where eigenvectors sit
+    on specks that hang by a thread; and, through landmarks, the clusters of the landmarks with a vote for all others.
+    Modularity prefers clusters of equal size, so that nothing competes where there are no specks.
 
     Parameters
     ----------
@@ -121,10 +122,25 @@ def proposed_labels(
     # Both begin with the same random numbers: that there are two changes nothing for the first.
     again = copy.deepcopy(random)
     found = [assign(spectrum, n_clusters, random=random)]
-    if not graph.through_landmarks:
+    if not graph.through_landmarks and sits_on_specks(spectrum.vectors[:, :n_clusters]):
         joined = joined_spectrum(graph.weights, n_clusters, again)
         found.append(assign(joined, n_clusters, random=again))
     return max(found if voted is None else [*found, voted], key=graph.modularity)
+
+
+def sits_on_specks(vectors: np.ndarray) -> bool:
+    """Return whether an eigenvector sits on so few points that they are no cluster.
+
+    A unit vector v sits on about 1 / sum v_i^4 points. A cluster has n / k of them on average; a tenth is a speck.
+
+    Parameters
+    ----------
+    vectors : ndarray of shape (n, k)
+        The eigenvectors of k clusters.
+    """
+    n, k = vectors.shape
+    unit = vectors / np.linalg.norm(vectors, axis=0)
+    return bool((1.0 / (unit**4).sum(axis=0)).min() < 0.1 * n / k)
 
 
 def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndarray:
