@@ -23,7 +23,7 @@ QUICK_ROWS = 200
 
 
 class Split(NamedTuple):
-    """Training and test rows of the first fixed split, columns standardised by the training rows."""
+    """Training and test rows of the first fixed split, columns standardized by the training rows."""
 
     X: np.ndarray
     y: np.ndarray

@@ -51,8 +51,8 @@ def score(data: str, method: str, seed: int, rows: int | None) -> dict[str, floa
         warnings.simplefilter("ignore")
         model.fit(X)
     seconds = time.perf_counter() - start
-    labelled = TABLE_LABELS if data in TABLES else IMAGE_LABELS
-    accuracy = linear_probe(model, X, y, X_test, y_test, labelled=labelled, random_state=seed).accuracy
+    labeled = TABLE_LABELS if data in TABLES else IMAGE_LABELS
+    accuracy = linear_probe(model, X, y, X_test, y_test, labeled=labeled, random_state=seed).accuracy
     found = {"accuracy": accuracy, "seconds": seconds}
     if method == DEFAULT:
         found["products"] = seconds_of_products(model, X)

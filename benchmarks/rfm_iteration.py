@@ -56,7 +56,7 @@ def xrfm(rows: Rows, solver: str = "solve") -> Iterate:
     """The body of the loop in RFM.fit, with its own methods: one `fit_predictor`, one `fit_M`.
 
     `fit` itself would score a validation set and fit a second time. Set as `fit` sets them: all rows in the AGOP
-    (its own default up to 20 000), no centring of gradients, the bandwidth kept. The solver is its default, LU.
+    (its own default up to 20 000), no centering of gradients, the bandwidth kept. The solver is its default, LU.
     """
     from xrfm.rfm_src import RFM
 

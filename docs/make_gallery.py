@@ -58,7 +58,7 @@ def page(script: Path, printed: str) -> str:
 
 
 def keep_small(figure: Path) -> None:
-    """Write a copy that is small on the page and in the repository: few pixels, and few colours."""
+    """Write a copy that is small on the page and in the repository: few pixels, and few colors."""
     from PIL import Image
 
     image = Image.open(figure).convert("RGB")

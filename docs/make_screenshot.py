@@ -29,7 +29,7 @@ COLUMNS = (
     "progression",
 )
 WIDTH, HEIGHT = 1000, 1250
-COLOURS = 128
+COLORS = 128
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
             ],
         ):
             subprocess.run(command, cwd=folder, check=True)
-        Image.open(folder / "page.png").convert("RGB").quantize(COLOURS).save(OUT, optimize=True)
+        Image.open(folder / "page.png").convert("RGB").quantize(COLORS).save(OUT, optimize=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ def prepared(name: str, n_train: int | None, n_test: int | None, seed: int) -> S
     """Return (X, y, X_test, y_test); the same rows for every contestant with the same seed.
 
     With its own split, a set's training rows are drawn anew for each seed, unless all are used; others are split 3 : 1.
-    Columns of Adult are coded one-hot or standardised, those of CoverType standardised; images are rows in [0, 1].
+    Columns of Adult are coded one-hot or standardized, those of CoverType standardized; images are rows in [0, 1].
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)

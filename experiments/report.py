@@ -201,7 +201,7 @@ def write_report(report: Report, results: Path) -> tuple[Path, Path]:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on the terminal, in colour where rich is installed and as plain text where it is not."""
+    """A table on the terminal, in color where rich is installed and as plain text where it is not."""
     try:
         from rich.console import Console
         from rich.table import Table

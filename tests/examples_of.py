@@ -109,7 +109,7 @@ def tables(draw, max_rows=6, max_columns=4):
     return X[draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))]
 
 
-def labelled(n=60, classes=3, seed=0):
+def labeled(n=60, classes=3, seed=0):
     """Rows of three columns in overlapping classes."""
     random = np.random.default_rng(seed)
     y = np.arange(n) % classes

@@ -144,7 +144,7 @@ def agop(kernel, X, Z, alpha):
 
 
 def ridge_fit(K, y, ridge, w):
-    """The minimiser of sum_i w_i (y_i - (K a)_i)^2 + ridge a^T K a."""
+    """The minimizer of sum_i w_i (y_i - (K a)_i)^2 + ridge a^T K a."""
     return np.linalg.solve(w[:, None] * K + ridge * np.eye(len(K)), (w * y.T).T)
 
 

@@ -52,8 +52,8 @@ def test_blocks_change_nothing(n, m, d, memory):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", METRICS)
-def test_laplace_at_its_own_centres_and_their_duplicates(dtype, metric):
-    """A centre at the point itself, and any copy of it, add nothing; the others add what they do in float64."""
+def test_laplace_at_its_own_centers_and_their_duplicates(dtype, metric):
+    """A center at the point itself, and any copy of it, add nothing; the others add what they do in float64."""
     random = np.random.default_rng(1)
     X = np.repeat(random.normal(size=(5, 3)) + 5.0, 2, axis=0).astype(dtype)
     alpha = random.normal(size=(10, 1)).astype(dtype)

@@ -366,7 +366,7 @@ CHANGES = {
             "epsilon": 1.0,
             "agreement": 1.0,
             "gamma": 1.0,
-            "regulariser": "entropy",
+            "regularizer": "entropy",
             "augment": "swapping",
             "n_views": 3,
             "image_shape": (8, 8),

@@ -137,7 +137,7 @@ def test_errors():
 
 
 def test_an_intercept_leaves_the_row_out_for_real():
-    """Centred kernels: the closed form equals refits with a free intercept; no row is seen through the others."""
+    """Centered kernels: the closed form equals refits with a free intercept; no row is seen through the others."""
     X, y = problem(25)
     y = y - y.mean()
     C = torch.eye(25, dtype=torch.float64) - 1 / 25

@@ -1,4 +1,4 @@
-"""Kernel discriminants against LDA, QDA, KernelPCA + LDA, SVC and nearest neighbours: accuracy, time, map in the plane.
+"""Kernel discriminants against LDA, QDA, KernelPCA + LDA, SVC and nearest neighbors: accuracy, time, map in the plane.
 
 The note has no table, so the claims are those of a comparison. Every contestant gets the same rows. The ridge and the
 bandwidth of KernelDiscriminant are chosen by its own leave-one-out; the others run on scikit-learn's defaults (QDA with

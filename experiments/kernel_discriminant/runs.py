@@ -69,6 +69,6 @@ def run(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
         measures["map accuracy"] = float(KNeighborsClassifier(15).fit(map_train, y).score(map_test, y_test))
     if settings["contestant"] == "KNN":
         flat = PCA(2, random_state=seed).fit(X)
-        neighbours = KNeighborsClassifier(15).fit(flat.transform(X), y)
-        measures["map accuracy"] = float(neighbours.score(flat.transform(X_test), y_test))
+        neighbors = KNeighborsClassifier(15).fit(flat.transform(X), y)
+        measures["map accuracy"] = float(neighbors.score(flat.transform(X_test), y_test))
     return measures

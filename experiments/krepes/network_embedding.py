@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from mercer.blocks import as_tensor, row_slices
 from mercer.checks import check_choice
 from mercer.embedding.trained_losses import make_objective
-from mercer.networks.heads import standardisation
+from mercer.networks.heads import standardization
 from mercer.training import Recipe, train
 from mercer.training.batches import count_batches
 from mercer.training.randomness import global_chance_from, seed_of
@@ -27,11 +27,11 @@ N_VIEWS = 2
 ROWS_A_BLOCK = 2000
 
 
-class Standardised(nn.Module):
+class Standardized(nn.Module):
     """A network of inputs of mean 0 and variance 1.
 
-    Over all rows: by columns for a table, by channels over all pixels for images. Views are standardised in the same
-    way before they are drawn (`mercer.views.sources.Augmented`), but for those of colour images, which are not.
+    Over all rows: by columns for a table, by channels over all pixels for images. Views are standardized in the same
+    way before they are drawn (`mercer.views.sources.Augmented`), but for those of color images, which are not.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Standardised(nn.Module):
     def __init__(self, network: nn.Module, X: np.ndarray, shape: tuple[int, ...]) -> None:
         super().__init__()
         self.network = network
-        for name, part in zip(("center", "scale"), standardisation(X, shape), strict=True):
+        for name, part in zip(("center", "scale"), standardization(X, shape), strict=True):
             self.register_buffer(name, torch.from_numpy(part))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    network_ : Standardised
+    network_ : Standardized
     history_ : list of dict
         Epochs, as `mercer.training.train` has them.
     sample_shape_ : tuple of int
@@ -108,7 +108,7 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
         like = as_tensor(X[:1])
         with global_chance_from(seed_of(seed, "network"), like.device):
             network = self.network(d=X.shape[1], n_components=self.n_components)
-        model = Standardised(network, X, self.sample_shape_).to(like)
+        model = Standardized(network, X, self.sample_shape_).to(like)
         objective = make_objective(loss, self.n_components, seed=seed).to(like)
         objective.begin(model)
         n_steps = self.recipe.n_epochs * count_batches(len(X), self.recipe.batch_size, objective.min_batch)

@@ -63,7 +63,7 @@ SETTINGS = {
     "landmarks m": ("not said (2000 on the other sets)", "1000"),
     "width h": ("not said (150 or 250 on CIFAR-10)", "150"),
     "views": ("not said (crops and flips on CIFAR-10)", "augment='auto': random affine maps; none for kernel_pca"),
-    "minimiser": ("Adam, batches of 256, 60 to 80 epochs at most", "the exact optimum"),
+    "minimizer": ("Adam, batches of 256, 60 to 80 epochs at most", "the exact optimum"),
     "ridge": ("3 or 4 draws from [1e-5, 100], best by labels held out", "by the loss on rows left out, without labels"),
     "simple_contrastive": ("a Tikhonov term, under which it has no minimum", "A^T K_mm A = I"),
     "classifier": ("linear, of LIBLINEAR, its C not said", "logistic regression, C by cross-validation"),

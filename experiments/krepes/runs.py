@@ -17,14 +17,14 @@ from .networks import parameters_of
 
 Measures = dict[str, float | str]
 
-LABELLED = 0.1
+LABELED = 0.1
 TOP = 3
 # Test rows whose landmarks are looked at: the share of a class is then known to 1 %.
 EXPLAINED_ROWS = 2000
 
 
 def run(settings: dict[str, Any], seed: int) -> Measures:
-    """Fit without labels, and score; the labelled rows depend on the seed alone, so that all have the same."""
+    """Fit without labels, and score; the labeled rows depend on the seed alone, so that all have the same."""
     X, y, X_test, y_test = prepared(
         settings["data"]["name"], settings["data"]["n_train"], settings["data"]["n_test"], seed
     )
@@ -33,11 +33,11 @@ def run(settings: dict[str, Any], seed: int) -> Measures:
     if model is not None:
         model.fit(X)
     fitted = time.perf_counter()
-    probe = linear_probe(model, X, y, X_test, y_test, labelled=LABELLED, random_state=seed)
+    probe = linear_probe(model, X, y, X_test, y_test, labeled=LABELED, random_state=seed)
     measures: Measures = {
         "accuracy": probe.accuracy,
         "balanced accuracy": probe.balanced_accuracy,
-        "labelled rows": probe.n_labelled,
+        "labeled rows": probe.n_labelled,
         "probe seconds": time.perf_counter() - fitted,
     }
     if model is not None:

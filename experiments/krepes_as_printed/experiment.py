@@ -1,7 +1,7 @@
 """Kernel representation learning with the tuning of appendix B.3 for every method alike: Tables 1, 2, 4, 5.
 
 Every embedding is `mercer.papers.krepes_search`: three draws of rate, decay and the loss's coefficients, judged by a
-linear classifier on the labelled validation rows (2 % of images, 10 % of tables), then a fit on all rows and the probe
+linear classifier on the labeled validation rows (2 % of images, 10 % of tables), then a fit on all rows and the probe
 with 10 % of the labels. Networks have their rate by the same draws on the same rows. Leverage scores are the paper's
 own estimate, Hutchinson's (section 3.3).
 

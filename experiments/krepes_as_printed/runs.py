@@ -27,7 +27,7 @@ WIDTH = 128
 
 
 def run_embedding(settings: dict[str, Any], seed: int) -> Measures:
-    """Search, fit again on all rows, and probe; the labelled rows of the search are not those of the probe's test."""
+    """Search, fit again on all rows, and probe; the labeled rows of the search are not those of the probe's test."""
     data, loss = settings["data"], settings["loss"]
     X, y, X_test, y_test = prepared(data["name"], data["n_train"], data["n_test"], seed)
     with threadpool_limits(1):
@@ -73,7 +73,7 @@ def run_network(settings: dict[str, Any], seed: int) -> Measures:
     """The network of Table 1, its rate by the same draws, rows and scores as the kernel's."""
     data = settings["data"]
     X, y, X_test, y_test = prepared(data["name"], data["n_train"], data["n_test"], seed)
-    score = probe_scorer(labelled=0.5, balanced="auto")
+    score = probe_scorer(labeled=0.5, balanced="auto")
     train, held_out = next(StratifiedShuffleSplit(1, test_size=0.1, random_state=seed).split(X, y))
 
     def fitted(rate: float, rows: Any) -> NetworkEmbedding:
@@ -118,5 +118,5 @@ def run_landmarks(settings: dict[str, Any], seed: int) -> Measures:
         start = time.process_time()
         model.fit(X)
         seconds = time.process_time() - start
-        probe = linear_probe(model, X, y, X_test, y_test, labelled=500, random_state=seed)
+        probe = linear_probe(model, X, y, X_test, y_test, labeled=500, random_state=seed)
     return {"accuracy": probe.accuracy, "fit seconds": seconds}

@@ -27,7 +27,7 @@ from mercer.clustering.manifold.nmce import learn_together, learned_membership, 
 from mercer.clustering.manifold.parameters import start_recipe_of
 from mercer.clustering.manifold.training import linearize, start_features
 from mercer.metrics import numerical_rank
-from mercer.networks.heads import Entrance, standardisation
+from mercer.networks.heads import Entrance, standardization
 from mercer.papers.manifold_linearizing_clustering import SECOND, TABLE_6
 from mercer.views.sources import GivenViews
 
@@ -81,7 +81,7 @@ def learned_start(samples: Samples) -> Start:
 def drawn_network(samples: Samples, seed: int) -> ManifoldNetwork:
     """Return a network as it is drawn."""
     d = samples.X.shape[1]
-    entrance = Entrance(*standardisation(samples.X, (d,), False))
+    entrance = Entrance(*standardization(samples.X, (d,), False))
     hidden = ManifoldClustering().hidden
     return ManifoldNetwork(nn.Identity(), d, min(DEFAULT_COMPONENTS, d), hidden, entrance, seed)
 
@@ -102,7 +102,7 @@ def mlc_features(start: Start, seed: int) -> np.ndarray:
         PRINTED,
         epsilon=0.1**0.5,
         gamma=0.05,
-        regulariser="squared",
+        regularizer="squared",
         freeze=True,
         seed=seed,
     )
@@ -132,7 +132,7 @@ def mlc_measures(
         PRINTED,
         epsilon=EPSILON_6 if as_table_6 else 0.1**0.5,
         gamma=gamma,
-        regulariser="squared",
+        regularizer="squared",
         freeze=True,
         seed=seed,
     )

@@ -13,7 +13,7 @@ from mercer.clustering.manifold.memberships import Memberships, membership_spect
 from mercer.clustering.spectral import assign
 from mercer.losses import mcr2, mlc
 from mercer.metrics import clustering_accuracy, numerical_rank
-from mercer.networks.heads import Entrance, FeatureNetwork, standardisation
+from mercer.networks.heads import Entrance, FeatureNetwork, standardization
 from mercer.training import Recipe, train
 
 from .data import two_manifolds
@@ -28,7 +28,7 @@ HIDDEN, COMPONENTS = 512, 128
 
 
 def run_free(settings: dict[str, Any], seed: int) -> Measures:
-    """Section 2.2: Π itself is optimised over Ω, the features being held, by Frank and Wolfe's steps.
+    """Section 2.2: Π itself is optimized over Ω, the features being held, by Frank and Wolfe's steps.
 
     The objective is concave in Π but for γ, and a linear function on Ω is least at a permutation (an assignment): with
     γ = 0 the first step goes all the way to one.
@@ -76,7 +76,7 @@ def run_collapse(settings: dict[str, Any], seed: int) -> Measures:
     """Section 1.1: one network, trained with labels by cross-entropy or by MCR²; the ranks of the classes' features."""
     X, y = load_digits(return_X_y=True)
     X, y = (X / 16.0).astype(np.float32), torch.from_numpy(y)
-    network = FeatureNetwork(nn.Identity(), 64, COMPONENTS, HIDDEN, Entrance(*standardisation(X, (8, 8))), seed)
+    network = FeatureNetwork(nn.Identity(), 64, COMPONENTS, HIDDEN, Entrance(*standardization(X, (8, 8))), seed)
     network.classifier = nn.Linear(COMPONENTS, 10)
     rows = torch.from_numpy(X)
 

@@ -13,7 +13,7 @@ SUBJECTS = (10, 20, 30, 38)
 TRIALS = {k: (38 - k) // 2 + 1 for k in SUBJECTS}
 
 DEFAULT, WITHOUT = "SubspaceClustering()", "without feature learning"
-NEIGHBOURS = "10-NN spectral clustering"
+NEIGHBORS = "10-NN spectral clustering"
 # The paper gives none. The second is the one of the presets.
 LAMBDAS = (0.1, 0.2, 0.05, 0.3, 0.5)
 LAMBDA = 0.2
@@ -86,7 +86,7 @@ SOME_TRIALS = 3
 UNIT_ROWS_TRIALS = {20: 3, 30: 1, 38: 1}
 # Beside the faces: set -> (rows, seeds); rows are drawn where there are more.
 SETS = {"coil20": (None, 1), "digits": (None, 1), "mnist": (2000, 3)}
-SET_METHODS = (DEFAULT, WITHOUT, NEIGHBOURS)
+SET_METHODS = (DEFAULT, WITHOUT, NEIGHBORS)
 # What an earlier design had, and why this one does not.
 LEFT_OUT = {
     "matching pursuit and elastic nets on 20 to 38 subjects": "ten subjects, all trials, say which is ahead",
@@ -108,7 +108,7 @@ def cases(quick: bool) -> list[Case]:
             Case(on(TWO_TRIALS, name), run_yale, {"subjects": 10, "method": METHODS[name]}, 2)
             for name in (DEFAULT, WITHOUT, algorithm_1(), ktrr())
         ]
-        return [*toys, lemma, *faces, *(set_case("digits", name) for name in (DEFAULT, WITHOUT, NEIGHBOURS))]
+        return [*toys, lemma, *faces, *(set_case("digits", name) for name in (DEFAULT, WITHOUT, NEIGHBORS))]
     first = [yale_case(10, name) for name in (*FOR_ALL, *PRESETS, *PEERS)]
     rest = [yale_case(k, name) for k in SUBJECTS[1:] for name in FOR_ALL]
     rest += [
@@ -127,7 +127,7 @@ def yale_case(k: int, method: str, trials: int | None = None) -> Case:
 
 def set_case(data: str, method: str) -> Case:
     rows, seeds = SETS[data]
-    chosen = None if method == NEIGHBOURS else METHODS[method]
+    chosen = None if method == NEIGHBORS else METHODS[method]
     return Case(on(data, method), run_set, {"data": data, "rows": rows, "method": chosen}, seeds)
 
 

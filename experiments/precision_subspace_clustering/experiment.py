@@ -17,7 +17,7 @@ from experiments.paired import gains, is_above_zero
 
 from .cases import (
     DEFAULT,
-    NEIGHBOURS,
+    NEIGHBORS,
     SETS,
     SUBJECTS,
     WITHOUT,
@@ -189,7 +189,7 @@ CLAIMS = [
         lambda results: results.mean(yale(38, DEFAULT), "accuracy") >= 0.97,
         "deep subspace clustering networks report it; the graph's own errors bound what is here",
     ),
-    *[no_worse(data, peer) for data in SETS for peer in (WITHOUT, NEIGHBOURS)],
+    *[no_worse(data, peer) for data in SETS for peer in (WITHOUT, NEIGHBORS)],
     *[toy_claim("quadratic", "as printed", step, "kernel", 0.75, first=0.45) for step in ("line 6", "lemma")],
     *[
         toy_claim("quadratic", "as printed", step, "affinity", 0.0, "all of C counts, its many small entries too")

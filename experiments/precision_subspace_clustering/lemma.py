@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.func import jacrev, vmap
 
-from mercer.clustering.expression.ridge import regularised_inverse
+from mercer.clustering.expression.ridge import regularized_inverse
 from mercer.clustering.subspace.features import unit_rows
 
 from .toy import toy_kernel, toy_points
@@ -19,7 +19,7 @@ DRAWS, LENGTH = 4000, 1e-4
 def reconstruction(X: Tensor) -> Any:
     """Return h(x) = X^T Q K Q k(x), self-expression mapped back to the data (appendix C), as a function of one x."""
     kernel = toy_kernel("gaussian")
-    Q = regularised_inverse(kernel.matrix(X), RIDGE)
+    Q = regularized_inverse(kernel.matrix(X), RIDGE)
     alpha = X.T @ (Q - RIDGE * (Q @ Q))
     scale = 2.0 * float(kernel.bandwidth) ** 2
 

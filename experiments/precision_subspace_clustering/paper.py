@@ -11,7 +11,7 @@ SETTINGS = {
         "one letter, not said",
         "0.05 to 0.5, both the same and absolute; 0.2 in `mercer.papers`",
     ),
-    "rows": ("line 11: normalised", "of length 1, before the first iteration too"),
+    "rows": ("line 11: normalized", "of length 1, before the first iteration too"),
     "truncation": ("none, though KTRR is named after it", "none for the paper's rows; 6 coefficients for ours"),
     "affinity": ("|C| + |C|^T", "the same for the paper's rows; for ours the largest of each column scaled to 1 first"),
     "spectral step": (

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from mercer.clustering.expression.ridge import absolute_ridge, left_out_coefficients, regularised_inverse
+from mercer.clustering.expression.ridge import absolute_ridge, left_out_coefficients, regularized_inverse
 from mercer.clustering.subspace import Precision
 from mercer.clustering.subspace.features import Features, unit_rows
 from mercer.clustering.subspace.precision import latent_covariance
@@ -70,7 +70,7 @@ def toy_iterates(settings: dict[str, Any], seed: int) -> tuple[list[dict[str, np
     for _ in range(ITERATIONS + 1):
         K = kernel.matrix(features.rows)
         ridge = absolute_ridge(K, settings["ridge"], relative=relative)
-        C = left_out_coefficients(regularised_inverse(K, ridge)).abs().numpy()
+        C = left_out_coefficients(regularized_inverse(K, ridge)).abs().numpy()
         iterates.append({"points": features.rows.numpy(), "kernel": K.numpy(), "affinity": C + C.T})
         (projection,) = learner.shaped(latent_covariance(kernel, features.rows, ridge, K=K))
         features = features.projected(projection)

@@ -79,7 +79,7 @@ def behind_the_best(results: Results, measure: str) -> list[float]:
     return gaps
 
 
-def normalised(results: Results, methods: Sequence[str], measure: str) -> dict[str, np.ndarray]:
+def normalized(results: Results, methods: Sequence[str], measure: str) -> dict[str, np.ndarray]:
     """Figure 1's scores: on each set 0 is the best run of all methods and splits and 1 the worst; one row a set.
 
     Of every set the splits count that all of the methods have. A row holds the median and the mean over them, so that
@@ -96,8 +96,8 @@ def normalised(results: Results, methods: Sequence[str], measure: str) -> dict[s
 
 
 def figure_1_places(results: Results, measure: str) -> list[float]:
-    """Places of GP-RFM-Laplace and of GP-ARD-Laplace among Figure 1's methods, by mean normalised score."""
-    found = {name: rows[:, 1].mean() for name, rows in normalised(results, FIGURE_1, measure).items()}
+    """Places of GP-RFM-Laplace and of GP-ARD-Laplace among Figure 1's methods, by mean normalized score."""
+    found = {name: rows[:, 1].mean() for name, rows in normalized(results, FIGURE_1, measure).items()}
     order = sorted(found, key=lambda name: found[name])
     return [order.index(name) + 1.0 for name in ("GP-RFM-Laplace", "GP-ARD-Laplace")]
 

@@ -59,17 +59,17 @@ def capped(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
     return rows if len(rows) <= most else np.random.default_rng(seed).permutation(rows)[:most]
 
 
-def standardised(fit: Fit) -> Fit:
+def standardized(fit: Fit) -> Fit:
     """Return `fit` on inputs and targets of mean 0 and deviation 1, as in the paper; it predicts in the units of y."""
 
     def fit_scaled(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-        centre, scale = X.mean(axis=0), X.std(axis=0)
+        center, scale = X.mean(axis=0), X.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         level, unit = y.mean(), y.std()
-        predict = fit((X - centre) / scale, (y - level) / unit, seed)
+        predict = fit((X - center) / scale, (y - level) / unit, seed)
 
         def predict_scaled(X_test: np.ndarray) -> Prediction:
-            mean, std, note, _ = predict((X_test - centre) / scale)
+            mean, std, note, _ = predict((X_test - center) / scale)
             return Prediction(level + unit * mean, None if std is None else unit * std, note)
 
         return predict_scaled

@@ -82,12 +82,12 @@ def metric_claim(task: str, name: Callable[[str], str], other: str) -> Claim:
 
 def figure_1_claim(measure: str) -> Claim:
     return Claim(
-        f"Figure 1: GP-RFM-Laplace and GP-ARD-Laplace take the first two places in normalised {measure.upper()}",
+        f"Figure 1: GP-RFM-Laplace and GP-ARD-Laplace take the first two places in normalized {measure.upper()}",
         "places 1 and 2 (Figure 1; no figures are printed)",
         lambda results: figure_1_places(results, measure),
         lambda results: max(figure_1_places(results, measure)) <= 2,
         "the paper prints neither its grid nor l; with ours the recursion loses to length scales on boston, and "
-        "CatBoost is between the two by a hundredth of the normalised scale",
+        "CatBoost is between the two by a hundredth of the normalized scale",
     )
 
 

@@ -26,7 +26,7 @@ FIGURE_3_ROWS = 1000
 
 
 def scores(measure: str) -> Any:
-    """Figure 1: normalised scores of the paper's methods and of ours, on the splits that all of them have."""
+    """Figure 1: normalized scores of the paper's methods and of ours, on the splits that all of them have."""
     results = recorded("rfm_and_ard")
     table = {}
     for name in (OURS, "GP-RFM-diag-Laplace", *FIGURE_1):
@@ -65,10 +65,10 @@ def learning_curves(data: str) -> Any:
     """RMSE as rows are added, for the three ways to learn a metric."""
     results, ax = recorded("rfm_and_ard"), axes_or_new(None, figsize=(5.4, 3.6))
     sizes = (*CURVE_SIZES, MOST_ROWS)
-    for name, colour in zip(CURVE, CATEGORIES, strict=False):
+    for name, color in zip(CURVE, CATEGORIES, strict=False):
         found = [results.values(on(data, name, n), "rmse") for n in sizes]
-        ax.fill_between(sizes, [min(v) for v in found], [max(v) for v in found], color=colour, alpha=0.2)
-        ax.plot(sizes, [np.mean(v) for v in found], "o-", color=colour, label=name)
+        ax.fill_between(sizes, [min(v) for v in found], [max(v) for v in found], color=color, alpha=0.2)
+        ax.plot(sizes, [np.mean(v) for v in found], "o-", color=color, label=name)
     ax.set(xscale="log", xlabel="training rows", ylabel="RMSE on test rows", title=data)
     ax.set_xticks(sizes, [str(n) for n in sizes])
     ax.minorticks_off()
@@ -91,7 +91,7 @@ def curve() -> Any:
     """The correlation of RFM's metric with the true block, as rows are added."""
     results = recorded("rfm_and_ard")
     ax = axes_or_new(None, figsize=(5.4, 3.6))
-    for d, colour in zip(TOY_COLUMNS, (CATEGORIES[0], CATEGORIES[1]), strict=True):
+    for d, color in zip(TOY_COLUMNS, (CATEGORIES[0], CATEGORIES[1]), strict=True):
         found = []
         for n in CURVE_ROWS:
             try:
@@ -99,8 +99,8 @@ def curve() -> Any:
             except MissingResult:
                 print(f"d = {d}, n = {n} is left out: it was not run")
         rows = [n for n, _ in found]
-        ax.fill_between(rows, [min(v) for _, v in found], [max(v) for _, v in found], color=colour, alpha=0.2)
-        ax.plot(rows, [np.mean(v) for _, v in found], "o-", color=colour, label=f"d = {d}")
+        ax.fill_between(rows, [min(v) for _, v in found], [max(v) for _, v in found], color=color, alpha=0.2)
+        ax.plot(rows, [np.mean(v) for _, v in found], "o-", color=color, label=f"d = {d}")
     ax.axhline(0.98, color="0.6", linewidth=0.8, linestyle="--")
     ax.set(xscale="log", xlabel="training rows", ylabel="correlation with the true block")
     ax.set_xticks(CURVE_ROWS, [str(n) for n in CURVE_ROWS])

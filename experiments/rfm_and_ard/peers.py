@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .data import Fit, Predict, Prediction, standardised
+from .data import Fit, Predict, Prediction, standardized
 
 
 def gpytorch_steps(n: int) -> int:
@@ -25,7 +25,7 @@ def gpytorch_steps(n: int) -> int:
 
 
 def fit_xrfm(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Defaults as in its README: standardised columns, a fifth of the rows to choose the iterate by."""
+    """Defaults as in its README: standardized columns, a fifth of the rows to choose the iterate by."""
     import torch
     from sklearn.model_selection import train_test_split
     from xrfm import xRFM
@@ -151,7 +151,7 @@ def fit_sklearn_gpr(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 def fit_gpytorch(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     """Its regression tutorial's exact GP and Adam at rate 0.1, with one length a column, in float64 and by Cholesky.
 
-    Above 800 rows its default is conjugate gradients with random probes; Cholesky is exact, which is in its favour.
+    Above 800 rows its default is conjugate gradients with random probes; Cholesky is exact, which is in its favor.
     """
     import gpytorch
     import torch
@@ -189,13 +189,13 @@ def fit_gpytorch(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 # Name -> (its library, fit), the cheap ones first.
 PEERS: dict[str, tuple[str, Fit]] = {
-    "xRFM": ("xrfm", standardised(fit_xrfm)),
+    "xRFM": ("xrfm", standardized(fit_xrfm)),
     "LightGBM": ("lightgbm", fit_lightgbm),
     "CatBoost": ("catboost", fit_catboost),
     "CatBoost (uncertainty)": ("catboost", fit_catboost_uncertainty),
     "NGBoost": ("ngboost", fit_ngboost),
-    "GPyTorch": ("gpytorch", standardised(fit_gpytorch)),
-    "scikit-learn GPR": ("sklearn", standardised(fit_sklearn_gpr)),
+    "GPyTorch": ("gpytorch", standardized(fit_gpytorch)),
+    "scikit-learn GPR": ("sklearn", standardized(fit_sklearn_gpr)),
 }
 
 

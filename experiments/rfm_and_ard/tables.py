@@ -32,7 +32,7 @@ from .comparisons import (
     RANKED,
     correlations,
     coverage,
-    normalised,
+    normalized,
     ranks,
     standard_error,
 )
@@ -85,18 +85,18 @@ def set_table(results: Results, title: str, cell: Callable[[Results, str, str], 
 
 
 def figure_1(results: Results) -> Table:
-    """Normalised scores over the seven sets, of the paper's methods and of ours."""
+    """Normalized scores over the seven sets, of the paper's methods and of ours."""
     methods = (OURS, "GP-RFM-diag-Laplace", *FIGURE_1)
     columns, rows = ["method"], [[name] for name in methods]
     for measure in ("rmse", "nll"):
         columns += [f"{measure.upper()}: median", f"{measure.upper()}: mean"]
         try:
-            found = normalised(results, methods, measure)
+            found = normalized(results, methods, measure)
         except MissingResult:
             found = {}
         for row in rows:
             row += [f"{value:.3f}" for value in found[row[0]].mean(axis=0)] if found else ["", ""]
-    return Table("Normalised as in Figure 1, sets weighing the same (0 best, 1 worst)", columns, rows)
+    return Table("Normalized as in Figure 1, sets weighing the same (0 best, 1 worst)", columns, rows)
 
 
 def beside_defaults(results: Results, measure: str) -> Table:

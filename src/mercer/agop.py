@@ -23,7 +23,7 @@ def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_m
     X : array-like of shape (n, d)
         Where the gradients are taken.
     Z : array-like of shape (m, d)
-        The centres of f.
+        The centers of f.
     alpha : array-like of shape (m,) or (m, c)
         The coefficients of f, one column an output.
     working_memory : float, default=64.0
@@ -36,7 +36,7 @@ def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_m
     Notes
     -----
     O(nmdc) time, O(nd) memory beside the blocks; no (n, m, d) array is formed. At x = z_j the Laplace kernel has a
-    kink; the term of that centre is taken as zero.
+    kink; the term of that center is taken as zero.
     """
     rows = X if hasattr(X, "shape") else as_tensor(X)
     z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
@@ -80,7 +80,7 @@ def agop(
 
     Notes
     -----
-    O(nmdc + ncd^2) time; memory as `working_memory` says, beside O(md) for the centres.
+    O(nmdc + ncd^2) time; memory as `working_memory` says, beside O(md) for the centers.
     """
     rows = X if hasattr(X, "shape") else as_tensor(X)
     mass = torch.ones(rows.shape[0]) if weights is None else as_tensor(weights)
@@ -113,7 +113,7 @@ def _outer_products(
 def next_metric(
     kernel: Kernel,
     X: Tensor,
-    centres: Tensor,
+    centers: Tensor,
     alpha: Tensor,
     metric: str,
     weights: Tensor | None = None,
@@ -129,7 +129,7 @@ def next_metric(
     kernel : Kernel
         With one metric.
     X : tensor of shape (n, d)
-    centres : tensor of shape (m, d)
+    centers : tensor of shape (m, d)
     alpha : tensor of shape (m,) or (m, c)
         The coefficients of the fit.
     metric : {"diagonal", "full"}
@@ -139,17 +139,17 @@ def next_metric(
     """
     diagonal = metric == "diagonal"
     if not diagonal and len(X) * alpha[0].numel() < X.shape[1]:
-        return _in_the_span(kernel, X, centres, alpha, weights, working_memory)
-    M = agop(kernel, X, centres, alpha, diagonal=diagonal, weights=weights, working_memory=working_memory).cpu()
+        return _in_the_span(kernel, X, centers, alpha, weights, working_memory)
+    M = agop(kernel, X, centers, alpha, diagonal=diagonal, weights=weights, working_memory=working_memory).cpu()
     learned = Mahalanobis.from_weights(M) if diagonal else Mahalanobis.from_matrix(M)
     return learned.normalized() if float(M.sum() if diagonal else M.trace()) > 0 else kernel.single_metric()
 
 
 def _in_the_span(
-    kernel: Kernel, X: Tensor, centres: Tensor, alpha: Tensor, weights: Tensor | None, working_memory: float
+    kernel: Kernel, X: Tensor, centers: Tensor, alpha: Tensor, weights: Tensor | None, working_memory: float
 ) -> Mahalanobis:
     """Return the same for fewer gradients than columns: a full metric of low rank, without a matrix of d^2 numbers."""
-    gradients = predictor_gradients(kernel, X, centres, alpha, working_memory=working_memory)
+    gradients = predictor_gradients(kernel, X, centers, alpha, working_memory=working_memory)
     mass = gradients.new_ones(len(X)) if weights is None else weights
     G = ((mass / mass.sum()).sqrt()[:, None] * gradients.flatten(1)).reshape(-1, X.shape[1])
     return Mahalanobis.from_outer_products(G).normalized() if bool(G.any()) else kernel.single_metric()
@@ -161,7 +161,7 @@ def _prepare(kernel: Kernel, X: Any, Z: Any, alpha: Any) -> tuple[Tensor, Tensor
     columns = as_tensor(alpha, dtype=z.dtype, device=z.device)
     columns = columns[:, None] if columns.ndim == 1 else columns
     if len(columns) != len(z):
-        raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient a centre.")
+        raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient a center.")
     bytes_per_row = (block_numbers(*z.shape) + 2 * columns.shape[1] * z.shape[1]) * z.element_size()
     return z, columns, kernel.prepare(z), bytes_per_row
 

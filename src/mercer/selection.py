@@ -30,7 +30,7 @@ def log_density_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> fl
     """Return the mean log density of each y_i under the Gaussian process fitted without it.
 
     The prior is y ~ N(0, s A), A = K + ridge W^-1, so that y_i is predicted with variance s / (A^-1)_ii. The output
-    scale s, one an output, is the one that maximises the score: the mean of the squared errors over the variances.
+    scale s, one an output, is the one that maximizes the score: the mean of the squared errors over the variances.
     """
     variances = solution.variances[:, None]
     scaled = solution.residuals.reshape(len(y), -1).square() / variances
@@ -100,7 +100,7 @@ def evaluate_matrix(
 ) -> list[Candidate]:
     """Fit with one kernel matrix and each ridge, and score each by leave-one-out.
 
-    A score that is not a number counts as the worst. `intercept` says that K is double-centred.
+    A score that is not a number counts as the worst. `intercept` says that K is double-centered.
     """
     score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
     mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights
@@ -123,7 +123,7 @@ def evaluate(
 ) -> list[Candidate]:
     """Fit one kernel with each ridge and score each by leave-one-out; one kernel matrix serves all.
 
-    `gram` turns the kernel matrix into the one that is regressed with, where that is another (centred, or squared); the
+    `gram` turns the kernel matrix into the one that is regressed with, where that is another (centered, squared); the
     other options are those of `evaluate_matrix`.
     """
     K = kernel.matrix(X)
@@ -172,7 +172,7 @@ def select(
     gram : callable, optional
         Turns the kernel matrix into the one that is regressed with.
     intercept : bool, default=False
-        Say that `gram` centres.
+        Say that `gram` centers.
     random_state : int, RandomState instance or None, default=None
         Draws the rows of the search.
 
@@ -244,7 +244,7 @@ def climb(
 def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the weights of an average of predictions whose squared error at the rows left out is smallest.
 
-    Minimises sum_i w_i |y_i - sum_c p_c predictions_ci|^2 over p >= 0 with sum 1 (Breiman's stacked regressions).
+    Minimizes sum_i w_i |y_i - sum_c p_c predictions_ci|^2 over p >= 0 with sum 1 (Breiman's stacked regressions).
 
     Parameters
     ----------
@@ -272,8 +272,8 @@ def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np
 def stacking_weights(log_densities: np.ndarray, weights: np.ndarray | None = None, n_steps: int = 500) -> np.ndarray:
     """Return the weights of an average of predictive densities under which the rows left out are likeliest.
 
-    Maximises sum_i w_i log sum_c p_c exp(log_densities_ic) over p >= 0 with sum 1, a concave problem, by
-    expectation-maximisation: no step size, and every step goes uphill.
+    Maximizes sum_i w_i log sum_c p_c exp(log_densities_ic) over p >= 0 with sum 1, a concave problem, by
+    expectation-maximization: no step size, and every step goes uphill.
 
     Parameters
     ----------

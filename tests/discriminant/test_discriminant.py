@@ -11,7 +11,7 @@ from mercer import KernelDiscriminant
 from mercer.discriminant import directions
 from mercer.discriminant.directions import (
     Groups,
-    double_centred,
+    double_centered,
     exact_discriminants,
     landmark_basis,
     unregularized_discriminants,
@@ -20,15 +20,15 @@ from mercer.discriminant.directions import (
 from mercer.discriminant.landmark_rows import LandmarkRows
 from mercer.exceptions import NumericalWarning
 from mercer.kernels import Gaussian, Linear
-from tests.examples_of import labelled, same_up_to_signs
+from tests.examples_of import labeled, same_up_to_signs
 
 both_regularizers = pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
-centred_or_not = pytest.mark.parametrize("center", [True, False])
+centered_or_not = pytest.mark.parametrize("center", [True, False])
 
 
 def matrices(center, n=60, classes=3, apart=0.0):
     """K, and T, W and C of the note."""
-    X, y = labelled(n, classes)
+    X, y = labeled(n, classes)
     X = X + apart * np.eye(classes, 3)[y]
     C = np.eye(n) - 1 / n
     K = Gaussian(1.5).matrix(X)
@@ -47,7 +47,7 @@ def solve(K, y, ridge, regularizer, n_components, center=True):
 
 
 def one_at_a_time(T, B, n_components):
-    """Reference [2]: each maximiser on the null space of the constraints that those before it set."""
+    """Reference [2]: each maximizer on the null space of the constraints that those before it set."""
     found = []
     for _ in range(n_components):
         N = scipy.linalg.null_space(np.array([T @ a for a in found])) if found else np.eye(len(T))
@@ -91,7 +91,7 @@ def test_law_of_total_variance():
 
 
 @both_regularizers
-@centred_or_not
+@centered_or_not
 @pytest.mark.parametrize("ridge", [0.01, 1.0])
 @pytest.mark.parametrize("n_components", [2, 5])
 def test_equals_the_constrained_solver_one_component_at_a_time(regularizer, center, ridge, n_components):
@@ -99,7 +99,7 @@ def test_equals_the_constrained_solver_one_component_at_a_time(regularizer, cent
     R = np.eye(60) if regularizer == "identity" else K
     B = W + ridge * R
     found = solve(K, y, ridge, regularizer, n_components, center)
-    # On the complement of K's null space (centring makes one), which no value depends on.
+    # On the complement of K's null space (centering makes one), which no value depends on.
     values, U = np.linalg.eigh(K)
     U = U[:, values > 1e-10 * values.max()]
     long_way = U @ one_at_a_time(U.T @ T @ U, U.T @ B @ U, n_components)
@@ -120,9 +120,9 @@ def test_lanczos_and_dense_routes_agree():
 
 
 @both_regularizers
-@centred_or_not
-def test_components_are_uncorrelated_with_unit_regularised_within_variance(regularizer, center):
-    X, y = labelled(90)
+@centered_or_not
+def test_components_are_uncorrelated_with_unit_regularized_within_variance(regularizer, center):
+    X, y = labeled(90)
     model = KernelDiscriminant(ridge=0.3, regularizer=regularizer, center=center, n_components=4).fit(X, y)
     covariance = np.cov(model.transform(X).T, bias=True)
     np.testing.assert_allclose(covariance, np.diag(model.ratios_), atol=1e-8 * model.ratios_[0])
@@ -132,9 +132,9 @@ def test_components_are_uncorrelated_with_unit_regularised_within_variance(regul
     assert (np.diff(model.ratios_) <= 0).all()
 
 
-def test_centring_on_new_points():
+def test_centering_on_new_points():
     """(14), written out."""
-    X, y = labelled()
+    X, y = labeled()
     new = np.random.default_rng(5).normal(size=(7, 3))
     model = KernelDiscriminant(Gaussian(1.5), ridge=0.1, regularizer="identity").fit(X, y)
     K, C = Gaussian(1.5).matrix(X), np.eye(60) - 1 / 60
@@ -149,7 +149,7 @@ def test_centring_on_new_points():
 
 
 def test_rotation_and_scale_change_nothing():
-    X, y = labelled()
+    X, y = labeled()
     Q = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     plain = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X, y)
     rotated = KernelDiscriminant(Gaussian(1.5), ridge=0.1).fit(X @ Q + 5.0, y)
@@ -158,7 +158,7 @@ def test_rotation_and_scale_change_nothing():
     same_up_to_signs(scaled.transform(100 * X), plain.transform(X))
 
 
-@centred_or_not
+@centered_or_not
 def test_linear_kernel_reproduces_linear_discriminants(center):
     X, y = load_iris(return_X_y=True)
     ours = KernelDiscriminant(Linear(), ridge=0.0, center=center).fit(X, y)
@@ -175,9 +175,9 @@ def test_no_ridge_and_no_spread_within_warns():
 
 
 @both_regularizers
-@centred_or_not
+@centered_or_not
 def test_all_rows_as_landmarks_are_exact(regularizer, center):
-    X, y = labelled(80)
+    X, y = labeled(80)
     options = {"ridge": 0.1, "regularizer": regularizer, "center": center, "n_components": 3}
     exact = KernelDiscriminant(Gaussian(1.5), **options).fit(X, y)
     landmarks = KernelDiscriminant(Gaussian(1.5), n_landmarks=80, **options).fit(X, y)
@@ -188,10 +188,10 @@ def test_all_rows_as_landmarks_are_exact(regularizer, center):
 
 
 @both_regularizers
-@centred_or_not
+@centered_or_not
 def test_landmark_left_out_values_are_those_of_refits(regularizer, center):
     """A landmark component regresses its class means with its effective ridge; without row i it predicts row i."""
-    X, y = labelled(30)
+    X, y = labeled(30)
     X = X + 2 * np.eye(3)[y]
     groups, Z = groups_of(y), X[:8]
     rows = LandmarkRows(X, Z, Gaussian(1.5), center, 1.0, None)
@@ -200,7 +200,7 @@ def test_landmark_left_out_values_are_those_of_refits(regularizer, center):
     k = Gaussian(1.5).matrix(X, Z)
     R = Gaussian(1.5).matrix(Z)
     if center:
-        k, R = k - k.mean(axis=1, keepdims=True), double_centred(torch.from_numpy(R)).numpy()
+        k, R = k - k.mean(axis=1, keepdims=True), double_centered(torch.from_numpy(R)).numpy()
     R = np.eye(8) if regularizer == "identity" else R
     for found, ridge in zip(tried, [0.1, 1.0], strict=True):
         values, mu = found.values.numpy(), found.ratios.numpy()
@@ -220,7 +220,7 @@ def test_landmark_left_out_values_are_those_of_refits(regularizer, center):
 @pytest.mark.parametrize("ridge", [1e-3, 0.3, 3.0])
 def test_components_of_landmarks_are_those_of_the_dense_eigenproblem(ridge):
     """Roots of one variable against scipy's eigenproblem of size r; there are as many above 1 as it says."""
-    X, y = labelled(90)
+    X, y = labeled(90)
     groups = groups_of(y)
     rows = LandmarkRows(X, X[:30], Gaussian(1.5), True, 1.0, None)
     basis = landmark_basis(*rows.sums(groups), groups.counts, rows.regularizer("rkhs"))
@@ -249,7 +249,7 @@ def test_classes_with_equal_roots_keep_orthogonal_components():
 
 
 def test_working_memory_changes_nothing():
-    X, y = labelled(200)
+    X, y = labeled(200)
     small, large = (
         KernelDiscriminant(n_landmarks=50, random_state=0, working_memory=memory).fit(X, y) for memory in (0.01, 100)
     )
@@ -268,7 +268,7 @@ def refit_without(gram, targets, ridge, i, intercept):
 
 
 @both_regularizers
-@centred_or_not
+@centered_or_not
 @pytest.mark.parametrize("ridge", [0.2, 2.0])
 def test_left_out_values_are_those_of_refits(regularizer, ridge, center):
     """A component regresses its class means with its effective ridge; without row i that predicts row i."""
@@ -286,7 +286,7 @@ def test_left_out_values_are_those_of_refits(regularizer, ridge, center):
 
 
 @both_regularizers
-@centred_or_not
+@centered_or_not
 def test_left_out_values_of_a_component_without_classes_hold_its_score(regularizer, center):
     K, _, _, y = matrices(center, n=40)
     found = solve(K, y, 5.0, regularizer, 4, center)

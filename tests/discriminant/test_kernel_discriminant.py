@@ -12,7 +12,7 @@ import mercer
 from mercer import KernelDiscriminant, Mahalanobis
 from mercer.exceptions import DataWarning
 from mercer.kernels import Gaussian, Laplace, Linear
-from tests.examples_of import labelled, same_up_to_signs
+from tests.examples_of import labeled, same_up_to_signs
 
 both_regularizers = pytest.mark.parametrize("regularizer", ["identity", "rkhs"])
 
@@ -47,7 +47,7 @@ def test_automatic_choices_beat_bad_ones(regularizer, n_landmarks):
 
 
 def test_precomputed_equals_the_kernel():
-    X, y = labelled(70)
+    X, y = labeled(70)
     kernel = Laplace(2.0)
     direct = KernelDiscriminant(kernel, random_state=0).fit(X[:50], y[:50])
     given = KernelDiscriminant("precomputed", random_state=0).fit(kernel.matrix(X[:50]), y[:50])
@@ -56,7 +56,7 @@ def test_precomputed_equals_the_kernel():
 
 
 def test_a_learned_metric_goes_in():
-    X, y = labelled()
+    X, y = labeled()
     noisy = np.hstack([X, 10 * np.random.default_rng(0).normal(size=(60, 4))])
     metric = Mahalanobis.from_weights([1, 1, 1, 0, 0, 0, 0])
     with_metric = KernelDiscriminant(Gaussian(1.5, metric=metric), ridge=0.1).fit(noisy, y)
@@ -74,7 +74,7 @@ def test_float32_stays_float32_and_close():
 
 
 def test_classes_of_strings_and_two_classes():
-    X, y = labelled(classes=2)
+    X, y = labeled(classes=2)
     names = np.array(["no", "yes"])[y]
     model = KernelDiscriminant(random_state=0).fit(X, names)
     assert model.transform(X).shape == (60, 1)
@@ -84,7 +84,7 @@ def test_classes_of_strings_and_two_classes():
 
 
 def test_priors_move_the_boundary():
-    X, y = labelled(classes=2)
+    X, y = labeled(classes=2)
     even = KernelDiscriminant(ridge=0.5, priors=[0.5, 0.5]).fit(X, y)
     tilted = KernelDiscriminant(ridge=0.5, priors=[0.01, 0.99]).fit(X, y)
     assert (tilted.predict(X) == 1).sum() > (even.predict(X) == 1).sum()
@@ -132,7 +132,7 @@ def test_add_classes_by_their_centroids():
 
 
 def test_new_classes_keep_the_order_and_given_priors():
-    X, y = labelled(classes=2)
+    X, y = labeled(classes=2)
     model = KernelDiscriminant(ridge=0.5, priors=[0.5, 0.5]).fit(X, np.array(["b", "d"])[y])
     model.add_classes(X[:4] + 9, ["a", "a", "c", "c"])
     assert list(model.classes_) == ["a", "b", "c", "d"]
@@ -140,7 +140,7 @@ def test_new_classes_keep_the_order_and_given_priors():
 
 
 def test_a_class_with_one_row_warns_and_works():
-    X, y = labelled()
+    X, y = labeled()
     y = y.copy()
     y[0], X[0] = 7, 9.0
     with pytest.warns(DataWarning, match="have one row each"):
@@ -149,7 +149,7 @@ def test_a_class_with_one_row_warns_and_works():
 
 
 def test_saves_and_loads(tmp_path):
-    X, y = labelled()
+    X, y = labeled()
     model = KernelDiscriminant(n_landmarks=20, random_state=0).fit(X, np.array(["a", "b", "c"])[y])
     mercer.save(model, tmp_path / "model")
     loaded = mercer.load(tmp_path / "model")
@@ -175,11 +175,11 @@ def test_saves_and_loads(tmp_path):
 )
 def test_bad_parameters_are_named(params, message):
     with pytest.raises(ValueError, match=message):
-        KernelDiscriminant(**params).fit(*labelled())
+        KernelDiscriminant(**params).fit(*labeled())
 
 
 def test_bad_data_are_named():
-    X, y = labelled()
+    X, y = labeled()
     with pytest.raises(ValueError, match=r"y has 1 class .*at least 2 classes"):
         KernelDiscriminant().fit(X, np.zeros(60))
     with pytest.raises(ValueError, match="all rows are equal under the kernel"):
@@ -190,7 +190,7 @@ def test_bad_data_are_named():
 
 def test_singular_kernel_matrices_work():
     """Duplicates and a linear kernel of low rank: fewer directions, no failure."""
-    X, y = labelled()
+    X, y = labeled()
     doubled = KernelDiscriminant(Gaussian(1.5), ridge=1e-8).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
     assert np.isfinite(doubled.transform(X)).all()
     with pytest.warns(DataWarning, match="n_components=10, but only 3 directions have variance"):
@@ -201,7 +201,7 @@ def test_singular_kernel_matrices_work():
 # ---- faults found in review ------------------------------------------------------------------------------------
 
 
-def test_the_search_on_a_part_of_the_rows_is_centred_on_that_part(monkeypatch):
+def test_the_search_on_a_part_of_the_rows_is_centered_on_that_part(monkeypatch):
     """Class shares in the drawn rows differ from the whole's; that must not count as an error of small ridges."""
     from mercer.discriminant import choice
 
@@ -216,7 +216,7 @@ def test_the_search_on_a_part_of_the_rows_is_centred_on_that_part(monkeypatch):
 
 
 def test_no_ridge_is_the_limit_of_small_ones():
-    X, y = labelled(90)
+    X, y = labeled(90)
     none, tiny = (KernelDiscriminant(Linear(), ridge=ridge).fit(X, y) for ridge in (0.0, 1e-9))
     np.testing.assert_allclose(none.covariance_, tiny.covariance_, rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(np.abs(none.centroids_), np.abs(tiny.centroids_), rtol=1e-3, atol=1e-3)
@@ -226,13 +226,13 @@ def test_no_ridge_is_the_limit_of_small_ones():
 
 
 def test_as_many_components_as_classes():
-    X, y = labelled(400, classes=2)
+    X, y = labeled(400, classes=2)
     assert KernelDiscriminant(ridge=1e-3, n_components=2).fit(X, y).transform(X).shape == (400, 2)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 50])
 def test_signs_do_not_depend_on_the_order_of_the_rows(n_landmarks):
-    X, y = labelled(240, classes=2)
+    X, y = labeled(240, classes=2)
     first = KernelDiscriminant(ridge=0.1, n_landmarks=n_landmarks, landmarks="kmeans++").fit
     landmarks = np.arange(240)
     maps = []
@@ -243,7 +243,7 @@ def test_signs_do_not_depend_on_the_order_of_the_rows(n_landmarks):
 
 
 def test_the_model_keeps_its_own_rows():
-    X, y = labelled()
+    X, y = labeled()
     model = KernelDiscriminant(ridge=0.1).fit(X, y)
     before = model.transform(X.copy())
     rows = X.copy()
@@ -254,7 +254,7 @@ def test_the_model_keeps_its_own_rows():
 def test_classes_missing_from_the_search_do_not_matter(monkeypatch):
     from mercer.discriminant import choice
 
-    X, y = labelled(200)
+    X, y = labeled(200)
     y = y.copy()
     y[:12] = 3 + np.arange(12) // 2
     monkeypatch.setattr(choice, "SEARCH_ROWS_OF_LANDMARKS", 40)
@@ -263,7 +263,7 @@ def test_classes_missing_from_the_search_do_not_matter(monkeypatch):
 
 
 def test_kinds_of_new_classes_must_match():
-    X, y = labelled()
+    X, y = labeled()
     with pytest.raises(ValueError, match=r"y=.*of the kind of the known classes"):
         KernelDiscriminant(ridge=0.1).fit(X, y).add_classes(X[:4], ["a", "a", "b", "b"])
 
@@ -272,7 +272,7 @@ def test_kinds_of_new_classes_must_match():
 
 
 def test_auto_keeps_a_bandwidth_that_the_kernel_has():
-    X, y = labelled()
+    X, y = labeled()
     assert KernelDiscriminant(Gaussian(0.7), random_state=0).fit(X, y).kernel_.bandwidth == 0.7
     assert KernelDiscriminant(bandwidth=0.7, random_state=0).fit(X, y).kernel_.bandwidth == 0.7
     median = Gaussian().resolved(X).bandwidth
@@ -282,9 +282,9 @@ def test_auto_keeps_a_bandwidth_that_the_kernel_has():
 
 def test_the_left_out_error_is_that_of_refits():
     from mercer.discriminant.choice import left_out_errors
-    from mercer.discriminant.directions import Groups, double_centred
+    from mercer.discriminant.directions import Groups, double_centered
 
-    X, y = labelled(30)
+    X, y = labeled(30)
     K = Gaussian(1.5).matrix(X)
     naive = 0.0
     for i in range(30):
@@ -294,7 +294,7 @@ def test_the_left_out_error_is_that_of_refits():
         a = np.linalg.solve(C @ K[np.ix_(rest, rest)] @ C + 0.1 * np.eye(29), C @ np.eye(3)[y][rest])
         naive += ((np.eye(3)[y][i] - np.eye(3)[y][rest].mean(axis=0) - (k - mean) @ C @ a) ** 2).sum() / 30
     groups = Groups.from_index(torch.from_numpy(y), 3)
-    error = float(left_out_errors(double_centred(torch.from_numpy(K)), groups, 0.1, "rkhs", True).mean())
+    error = float(left_out_errors(double_centered(torch.from_numpy(K)), groups, 0.1, "rkhs", True).mean())
     assert error == pytest.approx(naive)
 
 
@@ -302,10 +302,10 @@ def test_the_left_out_error_is_that_of_refits():
 def test_the_ridge_gives_the_weakest_component_that_of_the_regression(regularizer):
     """lambda = ridge s, and the component's effective ridge is lambda mu / (mu - 1): the ridge again."""
     from mercer.discriminant.choice import discriminant_ridge
-    from mercer.discriminant.directions import Groups, double_centred, effective_ridges, exact_discriminants
+    from mercer.discriminant.directions import Groups, double_centered, effective_ridges, exact_discriminants
 
-    X, y = labelled(60)
-    K = double_centred(torch.from_numpy(Gaussian(1.5).matrix(X)))
+    X, y = labeled(60)
+    K = double_centered(torch.from_numpy(Gaussian(1.5).matrix(X)))
     groups = Groups.from_index(torch.from_numpy(y), 3)
     ridge = discriminant_ridge(K, groups, 2.0, regularizer, 2)
     assert 0.2 < ridge < 2.0
@@ -327,7 +327,7 @@ def test_noisy_classes_keep_their_directions(regularizer):
 
 
 def test_class_weight_multiplies_the_priors():
-    X, y = labelled(90)
+    X, y = labeled(90)
     y = np.where(y == 2, 1, y)
     plain = KernelDiscriminant(ridge=0.5, bandwidth=1.0).fit(X, y)
     balanced = KernelDiscriminant(ridge=0.5, bandwidth=1.0, class_weight="balanced").fit(X, y)
@@ -342,7 +342,7 @@ def test_class_weight_multiplies_the_priors():
 def test_many_rows_get_landmarks(monkeypatch):
     from mercer.discriminant import kernel_discriminant
 
-    X, y = labelled(200)
+    X, y = labeled(200)
     monkeypatch.setattr(kernel_discriminant, "EXACT_ROWS", 150)
     monkeypatch.setattr(kernel_discriminant, "AUTO_LANDMARKS", 40)
     assert len(KernelDiscriminant(random_state=0).fit(X, y).basis_) == 40
@@ -364,7 +364,7 @@ def test_rows_of_the_search_do_not_calibrate(monkeypatch):
     monkeypatch.setattr(
         kernel_discriminant, "drawn_rows", lambda *args: searched.append(choice.drawn_rows(*args)) or searched[-1]
     )
-    X, y = labelled(200)
+    X, y = labeled(200)
     KernelDiscriminant(random_state=0).fit(X, y)
     assert not np.intersect1d(judges[0], searched[0]).size
     assert len(judges[0]) + len(searched[0]) == 200
@@ -373,7 +373,7 @@ def test_rows_of_the_search_do_not_calibrate(monkeypatch):
 
 
 def test_a_fit_that_fails_leaves_the_old_one():
-    X, y = labelled()
+    X, y = labeled()
     model = KernelDiscriminant(ridge=0.1, bandwidth=1.0).fit(X, y)
     before = model.predict_proba(X)
     with pytest.raises(ValueError, match="all rows are equal"):

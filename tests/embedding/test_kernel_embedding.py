@@ -70,18 +70,18 @@ def test_loss_of_kernel_pca_is_that_of_the_rows():
 def test_with_all_rows_as_landmarks_linear_kernel_pca_is_pca():
     X = numbers(40, 5)
     model = KernelEmbedding("kernel_pca", "linear", n_landmarks=40, n_components=3, ridge=0.0, random_state=0).fit(X)
-    centred = X - X.mean(axis=0)
-    _, _, V = np.linalg.svd(centred)
-    expected = centred @ V[:3].T
+    centered = X - X.mean(axis=0)
+    _, _, V = np.linalg.svd(centered)
+    expected = centered @ V[:3].T
     found = model.transform(X)
     assert_allclose(np.abs(found), np.abs(expected), atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_centred_embeddings_have_mean_zero(loss):
+def test_centered_embeddings_have_mean_zero(loss):
     _, views = two_views()
-    centred = small(loss=loss).fit_views(*views)
-    assert_allclose(np.mean([centred.transform(view).mean(axis=0) for view in views], axis=0), 0, atol=1e-8)
+    centered = small(loss=loss).fit_views(*views)
+    assert_allclose(np.mean([centered.transform(view).mean(axis=0) for view in views], axis=0), 0, atol=1e-8)
     plain = small(loss=loss, bias="none").fit_views(*views)
     assert_array_equal(plain.bias_, 0)
     assert np.abs(np.mean([plain.transform(view).mean(axis=0) for view in views], axis=0)).max() > 1e-3
@@ -206,7 +206,7 @@ def test_images_may_come_flat_or_as_they_are():
     assert not np.allclose(table.coefficients_, flat.coefficients_)
 
 
-def test_colour_images_have_three_axes():
+def test_color_images_have_three_axes():
     X = np.random.default_rng(0).uniform(size=(30, 6, 5, 3))
     model = small().fit(X)
     assert model.sample_shape_ == (6, 5, 3)

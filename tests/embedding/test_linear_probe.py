@@ -69,9 +69,9 @@ class Recorder(TransformerMixin, BaseEstimator):
 
 
 def naive_fit(features, y, C):
-    centre, spread = features.mean(axis=0), np.mean(features.var(axis=0)) ** 0.5
-    model = LogisticRegression(C=C, max_iter=1000).fit((features - centre) / spread, y)
-    return lambda rows: model.predict((rows - centre) / spread)
+    center, spread = features.mean(axis=0), np.mean(features.var(axis=0)) ** 0.5
+    model = LogisticRegression(C=C, max_iter=1000).fit((features - center) / spread, y)
+    return lambda rows: model.predict((rows - center) / spread)
 
 
 def naive_choices(features, y):
@@ -138,10 +138,10 @@ def test_labelled_rows_are_drawn_at_random_among_their_class():
 def test_share_number_and_all_rows(digits):
     X, y, X_test, y_test = digits
     assert linear_probe(None, X, y, X_test, y_test, C=1.0).n_labelled == 90
-    assert linear_probe(None, X, y, X_test, y_test, labelled=37, C=1.0).n_labelled == 37
-    assert linear_probe(None, X, y, X_test, y_test, labelled=np.int64(900), C=1.0).n_labelled == 900
-    assert linear_probe(None, X, y, X_test, y_test, labelled=1.0, C=1.0).n_labelled == 900
-    assert linear_probe(None, X, y, X_test, y_test, labelled=1e-6).n_labelled == 10
+    assert linear_probe(None, X, y, X_test, y_test, labeled=37, C=1.0).n_labelled == 37
+    assert linear_probe(None, X, y, X_test, y_test, labeled=np.int64(900), C=1.0).n_labelled == 900
+    assert linear_probe(None, X, y, X_test, y_test, labeled=1.0, C=1.0).n_labelled == 900
+    assert linear_probe(None, X, y, X_test, y_test, labeled=1e-6).n_labelled == 10
 
 
 # the probe
@@ -150,7 +150,7 @@ def test_share_number_and_all_rows(digits):
 @pytest.mark.parametrize("C", [0.02, 3.0])
 def test_naive_twin(digits, embedding, C):
     X, y, X_test, y_test = digits
-    result = linear_probe(embedding, X, y, X_test, y_test, labelled=0.2, C=C, random_state=3)
+    result = linear_probe(embedding, X, y, X_test, y_test, labeled=0.2, C=C, random_state=3)
     rows = labelled_rows(y, 0.2, 3)
     predicted = naive_fit(embedding.transform(X[rows]), y[rows], C)(embedding.transform(X_test))
     assert result.accuracy == accuracy_score(y_test, predicted)
@@ -163,7 +163,7 @@ def test_the_ridge_is_chosen_by_cross_validation_on_the_labelled_rows(digits, em
     X, y, X_test, y_test = digits
     ridges = set()
     for seed in (0, 1, 3, 4):
-        result = linear_probe(embedding, X, y, X_test, y_test, labelled=0.2, random_state=seed)
+        result = linear_probe(embedding, X, y, X_test, y_test, labeled=0.2, random_state=seed)
         rows = labelled_rows(y, 0.2, seed)
         features, C = embedding.transform(X[rows]), result.classifier.C_
         accuracies = naive_choices(features, y[rows])
@@ -217,22 +217,22 @@ def test_nothing_but_the_labelled_rows_is_learnt_from(digits):
 def test_labels_of_noise_are_not_found():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(1200, 30)), random.integers(4, size=1200)
-    result = linear_probe(None, X[:600], y[:600], X[600:], y[600:], labelled=0.5)
+    result = linear_probe(None, X[:600], y[:600], X[600:], y[600:], labeled=0.5)
     assert result.accuracy == pytest.approx(0.25, abs=0.06)
 
 
-@pytest.mark.parametrize("labelled", [10, 11, 14, 20, 25])
-def test_one_or_two_rows_a_class_will_do(digits, labelled):
+@pytest.mark.parametrize("labeled", [10, 11, 14, 20, 25])
+def test_one_or_two_rows_a_class_will_do(digits, labeled):
     X, y, X_test, y_test = digits
-    result = linear_probe(None, X, y, X_test, y_test, labelled=labelled)
-    assert result.n_labelled == labelled
+    result = linear_probe(None, X, y, X_test, y_test, labeled=labeled)
+    assert result.n_labelled == labeled
     assert result.accuracy > 0.4
 
 
 def test_a_rare_class_counts_once_in_ten():
     """The large class alone is 98 % right, and half right if classes count the same."""
     X, y = blobs([490, 10], apart=0.0)
-    result = linear_probe(None, X, y, X, y, labelled=0.2)
+    result = linear_probe(None, X, y, X, y, labeled=0.2)
     assert result.accuracy == pytest.approx(0.98)
     assert result.balanced_accuracy == pytest.approx(0.5)
 
@@ -240,7 +240,7 @@ def test_a_rare_class_counts_once_in_ten():
 def test_classes_without_test_rows_are_left_out_of_the_mean(digits):
     X, y, X_test, y_test = digits
     kept = y_test < 5
-    result = linear_probe(None, X, y, X_test[kept], y_test[kept], labelled=40)
+    result = linear_probe(None, X, y, X_test[kept], y_test[kept], labeled=40)
     predicted = result.classifier.predict(X_test[kept])
     assert set(predicted) - set(range(5))
     recalls = [np.mean(predicted[y_test[kept] == k] == k) for k in range(5)]
@@ -249,37 +249,37 @@ def test_classes_without_test_rows_are_left_out_of_the_mean(digits):
 
 def test_frames_lists_text_and_float32(digits):
     X, y, X_test, y_test = (part[:300] for part in digits)
-    expected = linear_probe(None, X, y, X_test, y_test, labelled=0.3)
+    expected = linear_probe(None, X, y, X_test, y_test, labeled=0.3)
     names = np.array([f"digit {k}" for k in range(10)])
     columns = [f"pixel {i}" for i in range(64)]
     frames = [pd.DataFrame(part, columns=columns, index=np.arange(7, 307)) for part in (X, X_test)]
-    named = linear_probe(Recorder(), frames[0], pd.Series(names[y]), frames[1], names[y_test], labelled=0.3)
+    named = linear_probe(Recorder(), frames[0], pd.Series(names[y]), frames[1], names[y_test], labeled=0.3)
     assert named[:3] == expected[:3]
     assert named.classifier.classes_[0] == "digit 0"
-    listed = linear_probe(None, X.tolist(), y.tolist(), X_test.tolist(), y_test.tolist(), labelled=0.3)
+    listed = linear_probe(None, X.tolist(), y.tolist(), X_test.tolist(), y_test.tolist(), labeled=0.3)
     assert listed[:3] == expected[:3]
-    single = linear_probe(None, X.astype(np.float32), y, X_test.astype(np.float32), y_test, labelled=0.3)
+    single = linear_probe(None, X.astype(np.float32), y, X_test.astype(np.float32), y_test, labeled=0.3)
     assert single.accuracy == pytest.approx(expected.accuracy, abs=0.02)
 
 
 def test_a_collapsed_embedding_scores_as_the_largest_class():
     X, y = blobs([60, 40])
-    result = linear_probe(None, np.ones_like(X), y, np.ones_like(X), y, labelled=0.5)
+    result = linear_probe(None, np.ones_like(X), y, np.ones_like(X), y, labeled=0.5)
     assert result.accuracy == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labelled": 0.0}, "labelled=0.0 .*share above 0 and at most 1, or a whole number"),
-        ({"labelled": 1.1}, "labelled=1.1 .*share above 0 and at most 1"),
-        ({"labelled": -3}, "labelled=-3 .*whole number of rows"),
-        ({"labelled": 0}, "labelled=0 .*whole number of rows"),
-        ({"labelled": True}, "labelled=True "),
-        ({"labelled": "10%"}, "labelled='10%' "),
-        ({"labelled": float("nan")}, "labelled=nan "),
-        ({"labelled": 2}, "labelled=2 .*at least 3 and at most 60 .*one row a class"),
-        ({"labelled": 61}, "labelled=61 .*at most 60"),
+        ({"labeled": 0.0}, "labeled=0.0 .*share above 0 and at most 1, or a whole number"),
+        ({"labeled": 1.1}, "labeled=1.1 .*share above 0 and at most 1"),
+        ({"labeled": -3}, "labeled=-3 .*whole number of rows"),
+        ({"labeled": 0}, "labeled=0 .*whole number of rows"),
+        ({"labeled": True}, "labeled=True "),
+        ({"labeled": "10%"}, "labeled='10%' "),
+        ({"labeled": float("nan")}, "labeled=nan "),
+        ({"labeled": 2}, "labeled=2 .*at least 3 and at most 60 .*one row a class"),
+        ({"labeled": 61}, "labeled=61 .*at most 60"),
         ({"C": 0.0}, "C=0.0 .*above 0"),
         ({"C": "cv"}, "C='cv' "),
         ({"embedding": "nystrom"}, "embedding='nystrom' .*fitted transformer, or None"),
@@ -316,7 +316,7 @@ def test_an_embedding_that_is_not_finite_is_named():
 @pytest.mark.parametrize("counts", [[150, 90, 25], [90, 80, 95]])
 def test_scorer_naive_twin(balanced, counts):
     X, y = blobs(counts)
-    score = probe_scorer(labelled=0.3, balanced=balanced, random_state=2)(Recorder(), X, y)
+    score = probe_scorer(labeled=0.3, balanced=balanced, random_state=2)(Recorder(), X, y)
     rows = labelled_rows(y, 0.3, 2, spare=1)
     rest = [i for i in range(len(y)) if i not in set(rows.tolist())]
     predicted = naive_fit(X[rows], y[rows], naive_choice(X[rows], y[rows]))(X[rest])
@@ -339,7 +339,7 @@ def test_random_search_finds_the_embedding_that_tells_classes_apart(digits):
         Nystrom(n_landmarks=60, random_state=0),
         {"n_components": randint(1, 40), "bandwidth": uniform(1.0, 4.0)},
         n_iter=5,
-        scoring=probe_scorer(labelled=0.5, balanced="auto"),
+        scoring=probe_scorer(labeled=0.5, balanced="auto"),
         cv=StratifiedShuffleSplit(2, test_size=0.3, random_state=0),
         random_state=0,
         error_score="raise",
@@ -348,7 +348,7 @@ def test_random_search_finds_the_embedding_that_tells_classes_apart(digits):
     assert scores.max() > 0.8
     components = np.asarray(search.cv_results_["param_n_components"])
     assert search.best_params_["n_components"] > np.median(components)
-    direct = probe_scorer(labelled=0.5, balanced="auto")
+    direct = probe_scorer(labeled=0.5, balanced="auto")
     train, valid = next(StratifiedShuffleSplit(2, test_size=0.3, random_state=0).split(X, y))
     model = Nystrom(n_landmarks=60, random_state=0, **search.best_params_).fit(X[train])
     assert direct(model, X[valid], y[valid]) == search.cv_results_["split0_test_score"][search.best_index_]
@@ -357,17 +357,17 @@ def test_random_search_finds_the_embedding_that_tells_classes_apart(digits):
 def test_scorer_pickles_and_takes_pipelines_and_frames(digits):
     X, y = pd.DataFrame(digits[0][:200]), pd.Series(digits[1][:200])
     model = make_pipeline(StandardScaler(), Nystrom(n_landmarks=50, random_state=0)).fit(X)
-    scorer = probe_scorer(labelled=0.4)
+    scorer = probe_scorer(labeled=0.4)
     assert pickle.loads(pickle.dumps(scorer))(model, X, y) == scorer(model, X, y) > 0.5
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"labelled": 1.0}, "labelled=1.0 .*above 0 and below 1, or a whole number"),
-        ({"labelled": 0.0}, "labelled=0.0 "),
-        ({"labelled": 0}, "labelled=0 "),
-        ({"labelled": None}, "labelled=None "),
+        ({"labeled": 1.0}, "labeled=1.0 .*above 0 and below 1, or a whole number"),
+        ({"labeled": 0.0}, "labeled=0.0 "),
+        ({"labeled": 0}, "labeled=0 "),
+        ({"labeled": None}, "labeled=None "),
         ({"balanced": "yes"}, "balanced='yes' .*True, False or 'auto'"),
         ({"balanced": 1}, "balanced=1 "),
     ],
@@ -383,9 +383,9 @@ def test_scorer_names_what_is_wrong_with_the_rows():
         probe_scorer()(Recorder(), X, y)
     X, y = blobs([20, 20, 2])
     assert 0 <= probe_scorer()(Recorder(), X, y) <= 1
-    assert 0 <= probe_scorer(labelled=0.999)(Recorder(), X, y) <= 1
-    with pytest.raises(InvalidParameterError, match="labelled=40 .*at least 3 and at most 39"):
-        probe_scorer(labelled=40)(Recorder(), X, y)
+    assert 0 <= probe_scorer(labeled=0.999)(Recorder(), X, y) <= 1
+    with pytest.raises(InvalidParameterError, match="labeled=40 .*at least 3 and at most 39"):
+        probe_scorer(labeled=40)(Recorder(), X, y)
     with pytest.raises(InvalidParameterError, match="estimator=LogisticRegression.* fitted transformer"):
         probe_scorer()(LogisticRegression(), X, y)
     with pytest.raises(InvalidParameterError, match="estimator=None"):

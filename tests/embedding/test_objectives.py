@@ -266,11 +266,11 @@ def test_the_target_follows_the_model():
 def test_a_checkpoint_of_byol_holds_everything():
     model, views = Model(), inputs()
     objective = bootstrapped(model)
-    optimiser = torch.optim.SGD([*model.parameters(), *objective.parameters()], lr=0.1)
+    optimizer = torch.optim.SGD([*model.parameters(), *objective.parameters()], lr=0.1)
     for step in range(3):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         objective(model, views, generator()).backward()
-        optimiser.step()
+        optimizer.step()
         objective.after_step(model, step, 5)
     again = bootstrapped(Model(seed=7), seed=8)
     again.load_state_dict(copy.deepcopy(objective.state_dict()))
@@ -434,13 +434,13 @@ def test_encoder_and_decoder_learn_in_turns():
     objective = KernelAutoencoder(x[:10], 3, kernel=Gaussian(1.0), rows=x, solve_every=1)
     assert list(objective.parameters()) == []
     objective.begin(model)
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.05)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
     losses = []
     for step in range(40):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = objective(model, [x], generator()) + 1e-3 * encoder_norm(model)
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         objective.after_step(model, step, 40)
         losses.append(number(loss))
     assert losses[-1] < 0.5 * losses[0]

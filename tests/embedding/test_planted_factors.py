@@ -87,5 +87,5 @@ def test_probes_are_values():
     assert LabelProbe(0.5)(model, X[300:600], y[300:600]) > 0.6
     with pytest.raises(InvalidParameterError, match="ridge=0"):
         ViewProbe(0.0)
-    with pytest.raises(InvalidParameterError, match="labelled=2.0"):
+    with pytest.raises(InvalidParameterError, match="labeled=2.0"):
         LabelProbe(2.0)

@@ -28,7 +28,7 @@ from tests.examples_of import numbers
 
 LOSSES = {
     "barlow_twins": partial(barlow_twins, off_diagonal=0.2),
-    "barlow_twins_uncentred": partial(barlow_twins, off_diagonal=0.3, center=False),
+    "barlow_twins_uncentered": partial(barlow_twins, off_diagonal=0.3, center=False),
     "simclr": partial(simclr, temperature=0.4),
 }
 by_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
@@ -183,8 +183,8 @@ def test_a_full_step_solves_a_linear_least_squares_problem():
 def test_a_penalty_adds_its_curvature():
     F, W, _ = problem()
     form, V = simclr_form(), tensor(R, H, seed=7)
-    plain, penalised = (gauss_newton_product(form, W, F, penalty=rho) for rho in (0.0, 0.7))
-    assert_allclose(penalised(V), plain(V) + 1.4 * V, atol=1e-12)
+    plain, penalized = (gauss_newton_product(form, W, F, penalty=rho) for rho in (0.0, 0.7))
+    assert_allclose(penalized(V), plain(V) + 1.4 * V, atol=1e-12)
 
 
 @pytest.mark.parametrize("damping", [0.1, 3.0])

@@ -158,7 +158,7 @@ def test_a_run_from_end_to_end(monkeypatch, tmp_path):
     assert outcome.failed == 0
     for name in CONTESTANTS:
         assert 0.5 < outcome.results.mean(on("digits", name), "accuracy") <= 1
-        assert outcome.results.mean(on("digits", name), "labelled rows") == 40
+        assert outcome.results.mean(on("digits", name), "labeled rows") == 40
     (kappa,) = outcome.results.values(on("digits", DEFAULT), "kappa")
     assert 10 <= kappa <= 60
     assert 0.2 < outcome.results.mean(on("digits", DEFAULT), "top 3 of the class") <= 1
@@ -504,12 +504,12 @@ def test_objectives_of_networks_follow_every_step(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", [(12,), (3, 4), (2, 2, 3)])
-def test_inputs_of_networks_are_standardised(shape):
+def test_inputs_of_networks_are_standardized(shape):
     X = np.random.default_rng(0).normal(3.0, 2.0, size=(50, 12)) * np.linspace(1, 2, 12)
     if shape == (12,):
         X[:, 4] = 7.0
-    inputs = network_embedding.Standardised(torch.nn.Identity(), X, shape)(torch.from_numpy(X)).numpy()
-    # Tables by columns, gray images as a whole, colour images by channels.
+    inputs = network_embedding.Standardized(torch.nn.Identity(), X, shape)(torch.from_numpy(X)).numpy()
+    # Tables by columns, gray images as a whole, color images by channels.
     for part in {(12,): inputs.T, (3, 4): [inputs], (2, 2, 3): [inputs[:, c::3] for c in range(3)]}[shape]:
         assert part.mean() == pytest.approx(0, abs=1e-12)
         assert part.std() == pytest.approx(1) or (part == 0).all()
@@ -543,4 +543,4 @@ def test_a_network_runs_from_end_to_end(monkeypatch):
     options = {**NETWORK, "width": 64, "n_components": 20, "recipe": recipe}
     measures = runs.run({"data": data, "contestant": "network", "options": options}, 0)
     assert measures["accuracy"] > 0.6
-    assert measures["labelled rows"] == 40
+    assert measures["labeled rows"] == 40

@@ -49,7 +49,7 @@ def test_a_split_has_no_row_on_both_sides_and_keeps_targets_with_their_rows(monk
         data.load_split("any", 2)
 
 
-def test_standardising_sees_training_rows_alone_and_predicts_in_units_of_y():
+def test_standardizing_sees_training_rows_alone_and_predicts_in_units_of_y():
     seen = []
 
     def fit(X, y, seed):
@@ -57,7 +57,7 @@ def test_standardising_sees_training_rows_alone_and_predicts_in_units_of_y():
         return lambda rows: data.Prediction(rows[:, 0], np.full(len(rows), 0.5), "note")
 
     X, y = np.array([[1.0, 7], [3, 7]]), np.array([10.0, 30])
-    mean, std, note, _ = data.standardised(fit)(X, y, 0)(np.array([[5.0, 8]]))
+    mean, std, note, _ = data.standardized(fit)(X, y, 0)(np.array([[5.0, 8]]))
     np.testing.assert_allclose(seen[0][0], [[-1, 0], [1, 0]])  # the constant column is not divided by 0
     np.testing.assert_allclose(seen[0][1], [-1, 1])
     assert (mean.tolist(), std.tolist(), note) == ([50], [5], "note")
@@ -230,11 +230,11 @@ def test_comparisons_by_hand():
         comparisons.standard_error([1.0])
 
 
-def test_normalised_scores_weigh_sets_the_same(monkeypatch):
+def test_normalized_scores_weigh_sets_the_same(monkeypatch):
     monkeypatch.setattr(comparisons, "SEVEN", ("s", "t"))
     values = {"s: a": [0.0, 5.0], "s: b": [10.0, 10.0], "t: a": [3.0], "t: b": [1.0]}
     records = {(c, i): {"measures": {"nll": v}} for c, row in values.items() for i, v in enumerate(row)}
-    found = comparisons.normalised(Results({c: len(row) for c, row in values.items()}, records), ("a", "b"), "nll")
+    found = comparisons.normalized(Results({c: len(row) for c, row in values.items()}, records), ("a", "b"), "nll")
     np.testing.assert_allclose(found["a"], [[0.25, 0.25], [1, 1]])
     np.testing.assert_allclose(found["b"], [[1, 1], [0, 0]])
 

@@ -44,8 +44,8 @@ def test_images_are_brought_to_one_size():
 @pytest.mark.usefixtures("network")
 def test_gray_images_have_three_equal_channels():
     gray = np.random.default_rng(0).random((3, 32, 32))
-    coloured = np.repeat(gray[..., None], 3, axis=3)
-    np.testing.assert_array_equal(pretrained.pretrained_features(gray), pretrained.pretrained_features(coloured))
+    colored = np.repeat(gray[..., None], 3, axis=3)
+    np.testing.assert_array_equal(pretrained.pretrained_features(gray), pretrained.pretrained_features(colored))
 
 
 @pytest.mark.parametrize(

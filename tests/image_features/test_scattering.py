@@ -38,14 +38,14 @@ def naive_waves(u, psi, step):
 
 
 def naive_average(u, i, J):
-    """A Gaussian average of grid i around the centre of each cell of 2^J pixels, but for the outermost cells."""
+    """A Gaussian average of grid i around the center of each cell of 2^J pixels, but for the outermost cells."""
     h, w = (size * 2**i // 2**J for size in u.shape)
     result = np.zeros((h - 2, w - 2))
     for a in range(1, h - 1):
         for b in range(1, w - 1):
             weights = 1.0
-            for size, centre in zip(u.shape, (a, b), strict=True):
-                t = (np.arange(-8 * size, 8 * size) + 0.5) * 2**i - (centre + 0.5) * 2**J
+            for size, center in zip(u.shape, (a, b), strict=True):
+                t = (np.arange(-8 * size, 8 * size) + 0.5) * 2**i - (center + 0.5) * 2**J
                 g = np.exp(-0.5 * (t / (0.8 * 2 ** (J - 1))) ** 2).reshape(16, size).sum(axis=0)
                 weights = np.multiply.outer(weights, g / g.sum())
             result[a - 1, b - 1] = (weights * u).sum()

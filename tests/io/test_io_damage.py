@@ -114,7 +114,7 @@ def test_file_written_by_hand_is_read(tmp_path):
 
 CLASSES = ["os.system", "builtins.eval", "mercer.load", "mercer.linalg", "mercer.io", "mercer.kernels.Kernel"]
 CLASSES += ["mercer.kernels.check_kernel", "mercer.kernels.GradientTerm", "mercer.exceptions.ModelFileError"]
-CLASSES += ["mercer.kernels.radial.CentredRows", "sklearn.preprocessing.MaxAbsScaler", "Mahalanobis", ""]
+CLASSES += ["mercer.kernels.radial.CenteredRows", "sklearn.preprocessing.MaxAbsScaler", "Mahalanobis", ""]
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -70,7 +70,7 @@ def test_no_columns_and_scratch_change_nothing():
     assert_array_equal(kernel.values(x, x, torch.full((4, 4), 9.0, dtype=torch.float64)), kernel.values(x, x))
 
 
-def test_a_metric_may_be_given_as_lists_and_one_centre_has_its_rounding_too():
+def test_a_metric_may_be_given_as_lists_and_one_center_has_its_rounding_too():
     kernel = ProductLaplace(1.0, metric=Mahalanobis([[1.0], [1.0]]))
     gradients = predictor_gradients(kernel, np.array([[0.1, 0.2]]), np.array([[0.3, 0.0]]), np.ones(1))
     np.testing.assert_array_equal(gradients, 0.0)  # 0.1 + 0.2 is 0.3, but for rounding

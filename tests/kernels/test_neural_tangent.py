@@ -15,7 +15,7 @@ from mercer.kernels import Linear, NeuralTangent
 from mercer.kernels.neural_tangent import kernel as tangent
 from mercer.kernels.neural_tangent import parts
 from mercer.networks import CNN, MLP, AttentionNetwork, ResMLP, ResNet
-from tests.examples_of import columns_network, labelled, numbers
+from tests.examples_of import columns_network, labeled, numbers
 from tests.kernels.tangent_networks import BUILDS, COLUMNS, UNKNOWN, built
 
 X, Z = numbers(7, COLUMNS, seed=1), numbers(4, COLUMNS, seed=2)
@@ -188,7 +188,7 @@ def test_features_of_projections_have_a_fixed_size_and_are_right_on_average():
 
 
 def test_serves_estimators():
-    rows, y = labelled(60)
+    rows, y = labeled(60)
     kernel = NeuralTangent(MLP(3, (20,), random_state=0))
     assert Nystrom(kernel, n_landmarks=20, n_components=5, random_state=0).fit_transform(rows).shape == (60, 5)
     model = KernelDiscriminant(kernel, random_state=0).fit(rows, y)
@@ -216,7 +216,7 @@ def test_clones_are_equal_and_other_weights_are_not():
 
 
 def test_networks_of_mercer_are_saved_whole(tmp_path):
-    rows, _ = labelled(30)
+    rows, _ = labeled(30)
     for network in (
         MLP(3, (4,)),
         ResMLP(3, 8),
@@ -237,7 +237,7 @@ def test_networks_of_mercer_are_saved_whole(tmp_path):
 
 
 def test_a_network_of_the_users_own_is_handed_back_and_checked(tmp_path):
-    rows, _ = labelled(30)
+    rows, _ = labeled(30)
     build = BUILDS["linear"]
     model = Nystrom(
         NeuralTangent(built(lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)))),

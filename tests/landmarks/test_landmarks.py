@@ -82,15 +82,15 @@ def test_kmeans_plus_plus_follows_its_rule_however_many_are_proposed(monkeypatch
     np.testing.assert_allclose(counts[upper] / draws, expected[upper], atol=4 * (0.25 / draws) ** 0.5)
 
 
-def test_third_centre_follows_the_rule_too():
-    """Rejection takes the centres of the same batch into account."""
+def test_third_center_follows_the_rule_too():
+    """Rejection takes the centers of the same batch into account."""
     X = np.array([[0.0], [0.1], [10.0], [10.1], [20.0]])
     random = np.random.RandomState(0)
     hits = sum(
         len({0, 1} & set(chosen)) == 1 and len({2, 3} & set(chosen)) == 1 and 4 in chosen
         for chosen in (choose_landmarks(X, 3, "kmeans++", random_state=random) for _ in range(300))
     )
-    assert hits >= 290  # three far groups: one centre each, but for rare draws
+    assert hits >= 290  # three far groups: one center each, but for rare draws
 
 
 def test_kmeans_plus_plus_measures_in_the_metric():

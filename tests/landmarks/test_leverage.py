@@ -380,7 +380,7 @@ def test_draws_without_scores_have_equal_chances():
 
 
 def test_draws_come_in_all_combinations():
-    """The comb is laid over the rows in random order, so that neighbours may be drawn together."""
+    """The comb is laid over the rows in random order, so that neighbors may be drawn together."""
     random = np.random.RandomState(0)
     pairs = {tuple(sorted(draw_by_scores(np.ones(4), 2, random)[0])) for _ in range(100)}
     assert len(pairs) == 6

@@ -56,8 +56,8 @@ def test_linear_kernel_is_principal_components(digits):
     np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-8)
 
 
-def test_agrees_with_uncentred_kernel_pca(digits):
-    """Inner products of new rows agree with scikit-learn's KernelPCA on a kernel centred beforehand."""
+def test_agrees_with_uncentered_kernel_pca(digits):
+    """Inner products of new rows agree with scikit-learn's KernelPCA on a kernel centered beforehand."""
     K = Gaussian(2.0).matrix(digits)
     C = np.eye(300) - 1 / 300
     ours = Nystrom("precomputed", n_landmarks=300, n_components=8).fit_transform(C @ K @ C)

@@ -10,7 +10,7 @@ from mercer.exceptions import InvalidParameterError
 from mercer.kernels import Custom, Gaussian, NeuralTangent, Precomputed
 from mercer.landmarks import kernel_matrix_on_disk, on_disk
 from mercer.networks import MLP
-from tests.examples_of import labelled, numbers, same_up_to_signs
+from tests.examples_of import labeled, numbers, same_up_to_signs
 
 X = numbers(20, 3)
 
@@ -67,7 +67,7 @@ def test_another_kernel_other_rows_and_other_landmarks_are_worked_out_anew(tmp_p
 
 
 def test_precomputed_values_serve_estimators_as_the_kernel_does():
-    rows, y = labelled(40)
+    rows, y = labeled(40)
     kernel = Gaussian(1.5)
     K, K_new = kernel(rows, rows[:12]), kernel(rows[:5] + 0.3, rows[:12])
     direct = Nystrom(kernel, landmarks=np.arange(12), n_components=4).fit(rows)

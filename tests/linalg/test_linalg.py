@@ -1,4 +1,4 @@
-"""Factorisations, solvers, leave-one-out, distances and eigenproblems against their plain twins."""
+"""Factorizations, solvers, leave-one-out, distances and eigenproblems against their plain twins."""
 
 from importlib import import_module
 

@@ -323,7 +323,7 @@ def test_degenerate_features_have_finite_rates_and_gradients(name, membership, w
         (partial(pairwise_coding_rate, Z, P), [Z, P]),
         (partial(mcr2, Z, Pi), [Z, Pi]),
         (partial(mlc, Z, P), [Z, P]),
-        (partial(mlc, Z, P, regulariser="entropy"), [Z, P]),
+        (partial(mlc, Z, P, regularizer="entropy"), [Z, P]),
         (partial(view_coding_rate, Z, Z.flip(0)), [Z]),
         (partial(nmce, [Z, Z.flip(0)], [Pi, Pi.flip(0)]), [Z, Pi]),
     ):
@@ -427,20 +427,20 @@ def test_mcr2_is_its_formula():
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.7])
-@pytest.mark.parametrize("regulariser", ["squared", "entropy"])
-def test_mlc_is_its_formula(gamma, regulariser):
+@pytest.mark.parametrize("regularizer", ["squared", "entropy"])
+def test_mlc_is_its_formula(gamma, regularizer):
     Z, P = features(), pairs()
-    penalty = {"squared": float((P**2).sum()) / 2, "entropy": float((P * P.log()).sum())}[regulariser]
+    penalty = {"squared": float((P**2).sum()) / 2, "entropy": float((P * P.log()).sum())}[regularizer]
     U = unit_rows(Z).numpy()
     expected = naive_pairwise_rate(U, P.numpy()) - naive_rate(U) + gamma * penalty
-    loss = partial(mlc, epsilon=EPSILON, gamma=gamma, regulariser=regulariser)
+    loss = partial(mlc, epsilon=EPSILON, gamma=gamma, regularizer=regularizer)
     assert_allclose(loss(Z, P), expected, rtol=1e-12)
     assert gradcheck(loss, (Z.requires_grad_(), P.requires_grad_()))
 
 
 def test_mlc_at_the_authors_gamma():
     Z, P = features(), pairs()
-    assert_allclose(mlc(Z, P, epsilon=EPSILON), mlc(Z, P, epsilon=EPSILON, gamma=0.05, regulariser="squared"))
+    assert_allclose(mlc(Z, P, epsilon=EPSILON), mlc(Z, P, epsilon=EPSILON, gamma=0.05, regularizer="squared"))
 
 
 @pytest.mark.parametrize("project", [doubly_stochastic, partial(sparse_doubly_stochastic, strength=2.0)])
@@ -450,16 +450,16 @@ def test_gradients_of_mlc_go_through_the_projection(project):
     Z = features(8, 3)
     assert gradcheck(lambda C: mlc(Z, project(C @ C.T / 0.3, tolerance=1e-12), epsilon=EPSILON), (C,))
     P = project((C @ C.T / 0.01).detach()).requires_grad_()
-    loss = mlc(Z, P, epsilon=EPSILON, regulariser="entropy")
+    loss = mlc(Z, P, epsilon=EPSILON, regularizer="entropy")
     assert torch.isfinite(torch.autograd.grad(loss, P)[0]).all()
 
 
-def test_each_regulariser_is_least_for_the_even_membership():
+def test_each_regularizer_is_least_for_the_even_membership():
     Z, n = features(), 9
     even = torch.full((n, n), 1 / n).double()
-    for regulariser in ("squared", "entropy"):
+    for regularizer in ("squared", "entropy"):
         penalties = [
-            mlc(Z, P, epsilon=EPSILON, gamma=1.0, regulariser=regulariser) - mlc(Z, P, epsilon=EPSILON, gamma=0.0)
+            mlc(Z, P, epsilon=EPSILON, gamma=1.0, regularizer=regularizer) - mlc(Z, P, epsilon=EPSILON, gamma=0.0)
             for P in (even, pairs(), torch.eye(n).double())
         ]
         assert penalties == sorted(penalties)
@@ -569,8 +569,8 @@ def test_other_parameters_out_of_range_are_named():
     Z, P = features(), pairs()
     with pytest.raises(InvalidParameterError, match="gamma=-1.0 is not allowed"):
         mlc(Z, P, epsilon=EPSILON, gamma=-1.0)
-    with pytest.raises(InvalidParameterError, match="regulariser='cubed' is not allowed.*'squared', 'entropy'"):
-        mlc(Z, P, epsilon=EPSILON, regulariser="cubed")
+    with pytest.raises(InvalidParameterError, match="regularizer='cubed' is not allowed.*'squared', 'entropy'"):
+        mlc(Z, P, epsilon=EPSILON, regularizer="cubed")
     with pytest.raises(InvalidParameterError, match="agreement=-1.0 is not allowed"):
         view_coding_rate(Z, Z, epsilon=EPSILON, agreement=-1.0)
     with pytest.raises(InvalidParameterError, match="agreement=-1.0 is not allowed"):

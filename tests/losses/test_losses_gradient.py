@@ -35,7 +35,7 @@ BETWEEN_SAMPLES = {
     "simclr": simclr,
     "vicreg": vicreg,
     "barlow_twins": barlow_twins,
-    "barlow_twins_uncentred": partial(barlow_twins, center=False),
+    "barlow_twins_uncentered": partial(barlow_twins, center=False),
 }
 OF_EMBEDDINGS = {**BETWEEN_SAMPLES, "spectral": spectral_contrastive, "simple": simple_contrastive}
 by_loss = pytest.mark.parametrize("loss", OF_EMBEDDINGS.values(), ids=OF_EMBEDDINGS.keys())
@@ -99,7 +99,7 @@ def bardes(a, b, invariance, variance, covariance, target, epsilon):
 
 
 def zbontar(a, b, off_diagonal, center):
-    """Zbontar et al. 2021, equations 1 and 2; without centring, C as krepes prints it."""
+    """Zbontar et al. 2021, equations 1 and 2; without centering, C as krepes prints it."""
     if center:
         a, b = a - a.mean(axis=0), b - b.mean(axis=0)
     h = a.shape[1]
@@ -162,10 +162,10 @@ def test_barlow_twins_is_its_formula(n_views, center):
     assert_allclose(number(loss), over_pairs(zbontar, views, 0.4, center), rtol=1e-12)
 
 
-def test_barlow_twins_by_batch_normalisation_as_the_authors_have_it():
+def test_barlow_twins_by_batch_normalization_as_the_authors_have_it():
     a, b = embeddings(n=40)
-    normalise = torch.nn.BatchNorm1d(3, affine=False, eps=1e-13).double()
-    C = normalise(a).T @ normalise(b) / len(a)
+    normalize = torch.nn.BatchNorm1d(3, affine=False, eps=1e-13).double()
+    C = normalize(a).T @ normalize(b) / len(a)
     on_diagonal = (C.diagonal() - 1).pow(2).sum()
     expected = on_diagonal + 0.0051 * (C.pow(2).sum() - C.diagonal().pow(2).sum())
     assert_allclose(number(barlow_twins(a, b)), number(expected), rtol=1e-12)
@@ -388,7 +388,7 @@ def test_a_constant_column_is_not_a_correlation(dtype, value, rounding):
     assert number(loss) == pytest.approx(without + 1.0, rel=1e-5)
     assert (a.grad[:, 2] == 0).all()
     assert (a.grad[:, :2] != 0).any()
-    assert number(barlow_twins(a, b, center=False)) < number(loss)  # uncentred, the column agrees with itself
+    assert number(barlow_twins(a, b, center=False)) < number(loss)  # uncentered, the column agrees with itself
 
 
 def test_a_column_that_varies_a_little_is_a_column():

@@ -100,17 +100,17 @@ def test_a_block_is_two_convolutions_beside_a_shortcut(n_in, n_out, stride):
     block = ResidualBlock(n_in, n_out, stride)
     x = torch.from_numpy(numbers(3, n_in, 6, 6).astype(np.float32))
 
-    def normalised(y):
+    def normalized(y):
         return (y - y.mean(dim=(0, 2, 3), keepdim=True)) / (
             y.var(dim=(0, 2, 3), keepdim=True, correction=0) + 1e-5
         ).sqrt()
 
-    inner = normalised(functional.conv2d(x, block.first[0].weight, stride=stride, padding=1)).relu()
-    outer = normalised(functional.conv2d(inner, block.second[0].weight, padding=1))
+    inner = normalized(functional.conv2d(x, block.first[0].weight, stride=stride, padding=1)).relu()
+    outer = normalized(functional.conv2d(inner, block.second[0].weight, padding=1))
     if stride == 1 and n_in == n_out:
         beside = x
     else:
-        beside = normalised(functional.conv2d(x, block.shortcut[0].weight, stride=stride))
+        beside = normalized(functional.conv2d(x, block.shortcut[0].weight, stride=stride))
     torch.testing.assert_close(block(x), (outer + beside).relu())
     assert not any(isinstance(part, nn.Conv2d) and part.bias is not None for part in block.modules())
 
@@ -143,13 +143,13 @@ def test_weights_come_from_the_seed_and_chance_elsewhere_is_left_alone(make):
 
 
 def test_images_become_channels_first():
-    colour = torch.arange(2 * 4 * 5 * 3.0).reshape(2, 60)
-    made = ChannelsFirst((4, 5, 3))(colour)
+    color = torch.arange(2 * 4 * 5 * 3.0).reshape(2, 60)
+    made = ChannelsFirst((4, 5, 3))(color)
     assert made.shape == (2, 3, 4, 5)
     assert made.is_contiguous()
-    assert made[1, 2, 3, 4] == colour.reshape(2, 4, 5, 3)[1, 3, 4, 2]
-    gray = ChannelsFirst((4, 5))(colour[:, :20])
-    assert torch.equal(gray, colour[:, :20].reshape(2, 1, 4, 5))
+    assert made[1, 2, 3, 4] == color.reshape(2, 4, 5, 3)[1, 3, 4, 2]
+    gray = ChannelsFirst((4, 5))(color[:, :20])
+    assert torch.equal(gray, color[:, :20].reshape(2, 1, 4, 5))
     assert "(4, 5, 1)" in repr(ChannelsFirst((4, 5)))
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 import mercer
 from mercer.networks import heads
-from mercer.networks.heads import Entrance, standardisation
+from mercer.networks.heads import Entrance, standardization
 from mercer.training import Recipe
 from tests.examples_of import numbers
 
@@ -46,7 +46,7 @@ def test_other_rows_enter_as_they_are(monkeypatch):
         monkeypatch.setattr(heads, "MOST_COLUMNS", bound)
         center, scale, span = Entrance.learned(rows, (40,), True, None)
         assert span is None
-        np.testing.assert_array_equal((center, scale), standardisation(rows, (40,)))
+        np.testing.assert_array_equal((center, scale), standardization(rows, (40,)))
 
 
 @pytest.mark.parametrize("backbone", [None, "mlp"])

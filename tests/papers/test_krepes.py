@@ -92,7 +92,7 @@ def few_steps(loss):
 
 
 def test_the_search_is_appendix_b3():
-    """Draws, a fit without the labelled rows, a classifier on half of these, the best on the others, a fit on all."""
+    """Draws, a fit without the labeled rows, a classifier on half of these, the best on the others, a fit on all."""
     rows, labels = numbers(200, 3), np.arange(200) % 2
     rows[labels == 1] += 1.0
     search = krepes_search("simclr", images=False, n_draws=3, **few_steps("simclr"), **SMALL)
@@ -103,7 +103,7 @@ def test_the_search_is_appendix_b3():
     for drawn in ParameterSampler(search.param_distributions, 3, random_state=0):
         model = krepes("simclr", **SMALL).set_params(**drawn)
         scores.append(
-            probe_scorer(labelled=0.5, balanced="auto")(model.fit(rows[train]), rows[held_out], labels[held_out])
+            probe_scorer(labeled=0.5, balanced="auto")(model.fit(rows[train]), rows[held_out], labels[held_out])
         )
         models.append(model)
     np.testing.assert_allclose(fitted.cv_results_["mean_test_score"], scores)

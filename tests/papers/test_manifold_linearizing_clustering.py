@@ -11,7 +11,7 @@ from mercer.clustering.manifold import nmce as nmce_module
 from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
 from mercer.clustering.manifold.nmce import NMCE, SHARPNESS
 from mercer.metrics import clustering_accuracy
-from mercer.networks.heads import Entrance, standardisation
+from mercer.networks.heads import Entrance, standardization
 from mercer.papers import mlc, nmce
 from mercer.papers.manifold_linearizing_clustering import AUGMENTATION, SECOND, START, TABLE_6
 from mercer.training import Recipe
@@ -91,8 +91,8 @@ def steps(weights, loss, update, n_steps):
 
 
 def drawn_weights(model):
-    """The heads as the estimator draws them, and the views as it standardises them."""
-    center, scale = standardisation(X, (D,), False)
+    """The heads as the estimator draws them, and the views as it standardizes them."""
+    center, scale = standardization(X, (D,), False)
     model.sample_shape_, model.seed_ = (D,), int(np.random.RandomState(0).randint(2**31 - 1))
     network = model._network(Entrance(center, scale))
     weights = [w.detach().clone().requires_grad_() for w in network.feature_head.parameters()]

@@ -24,7 +24,7 @@ def test_metric_display_draws_many_inputs_without_names_and_the_identity():
     assert display.matrix.shape == (60, 60)
 
 
-def test_embedding_display_has_one_colour_a_class():
+def test_embedding_display_has_one_color_a_class():
     features = np.arange(12.0).reshape(4, 3)
     display = EmbeddingDisplay.from_features(features, ["a", "b", "a", "b"], components=(0, 2))
     points = [collection.get_offsets() for collection in display.ax_.collections]

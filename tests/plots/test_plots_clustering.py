@@ -114,8 +114,8 @@ def test_sparse_affinity_is_as_dense(make, most_points):
     display = AffinityDisplay(make(W), labels, most_points=most_points)
     np.testing.assert_allclose(display.image, dense.image, rtol=1e-12, atol=1e-15)
     assert display.share == pytest.approx(dense.share)
-    neighbours = AffinityDisplay(make(W != 0), labels, most_points=most_points)
-    np.testing.assert_allclose(neighbours.image, AffinityDisplay(W != 0, labels, most_points=most_points).image)
+    neighbors = AffinityDisplay(make(W != 0), labels, most_points=most_points)
+    np.testing.assert_allclose(neighbors.image, AffinityDisplay(W != 0, labels, most_points=most_points).image)
 
 
 def test_sparse_affinity_of_many_points_is_never_dense():
@@ -125,7 +125,7 @@ def test_sparse_affinity_of_many_points_is_never_dense():
     ring = sparse.csr_array((np.ones(n), (np.arange(n), (np.arange(n) + 3) % n)))
     display = AffinityDisplay(ring, labels, most_points=30).plot()
     assert display.image.shape == (30, 30)
-    # All but the last three neighbours, where n is no multiple of three, are of the same label.
+    # All but the last three neighbors, where n is no multiple of three, are of the same label.
     assert display.share == pytest.approx(1 - 3 / n)
     assert "250,000 points" in display.ax_.get_xlabel()
     assert display.ax_.images[0].get_extent() == [0, n, n, 0]
@@ -154,7 +154,7 @@ def test_pooled_mass_is_the_mass():
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_colours_end_inside_the_blocks(scale):
+def test_colors_end_inside_the_blocks(scale):
     labels = np.repeat(np.arange(4), 25)
     W = affinity_of(labels)
     W[0, 1] = W[1, 0] = 500.0
@@ -170,13 +170,13 @@ def test_colours_end_inside_the_blocks(scale):
     assert display.ax_.images[0].colorbar.extend == "max"
 
 
-def test_colours_of_pooled_blocks_end_inside_them():
+def test_colors_of_pooled_blocks_end_inside_them():
     labels = np.repeat([0, 1], 50)
     W = np.where(labels[:, None] == labels, 1.0, 5.0)
     assert AffinityDisplay(W, labels, most_points=10).plot().ax_.images[0].get_clim() == (0, 1)
 
 
-def test_colours_by_entries_that_are_there():
+def test_colors_by_entries_that_are_there():
     """Zeros of a sparse matrix are no entries, and one cluster of many points and 60 of one are no special cases."""
     labels = np.repeat([0, 1], 30)
     W = np.where(numbers(60, 60) > 2, 2.0, 0.0)
@@ -190,7 +190,7 @@ def test_colours_by_entries_that_are_there():
     assert alone.ax_.images[0].get_clim() == (0, 2)
 
 
-def test_colours_diverge_where_there_are_negative_entries():
+def test_colors_diverge_where_there_are_negative_entries():
     labels = np.repeat([0, 1], 20)
     X = numbers(40, 3) + 3 * labels[:, None]
     cosines = (X @ X.T) / np.linalg.norm(X, axis=1) / np.linalg.norm(X, axis=1)[:, None]
@@ -207,7 +207,7 @@ def test_colours_diverge_where_there_are_negative_entries():
     assert AffinityDisplay(W, labels).plot().ax_.images[0].get_cmap().name == DIVERGING
 
 
-def test_lines_are_seen_on_their_colours():
+def test_lines_are_seen_on_their_colors():
     labels = np.repeat([0, 1], 20)
     W = affinity_of(labels)
     bright = AffinityDisplay(W, labels).plot().ax_.collections[0]
@@ -343,7 +343,7 @@ def test_evolution_has_a_column_an_iterate(iterates):
     assert_readable(display.figure_)
 
 
-def test_colours_say_which_block_is_which(iterates):
+def test_colors_say_which_block_is_which(iterates):
     display = EvolutionDisplay(*iterates).plot()
     display.figure_.canvas.draw()
     (legend,) = display.figure_.legends
@@ -354,7 +354,7 @@ def test_colours_say_which_block_is_which(iterates):
         assert [list(line.get_ydata()) for line in ax.lines] == [[0, 15], [15, 30]]
         assert ax.yaxis.label.get_window_extent().x1 < ax.lines[0].get_window_extent().x0
     assert not any(ax.lines for ax in display.axes_[1:, 1:].flat)
-    # More labels than colours.
+    # More labels than colors.
     labels = np.arange(30) // 2
     display = EvolutionDisplay(*iterates[:3], labels).plot()
     assert not display.figure_.legends

@@ -276,7 +276,7 @@ def test_images_are_the_samples_over_their_most_influential_landmarks(model):
     assert_readable(display.figure_)
 
 
-def test_images_without_classes_and_in_colour():
+def test_images_without_classes_and_in_color():
     samples, landmarks = np.zeros((2, 12)), np.eye(3, 12)
     display = TopLandmarksDisplay(samples, landmarks, [[1, 3, 2], [0.5, 0.25, 0.125]], image_shape=(2, 2, 3))
     np.testing.assert_array_equal(display.order, [[1, 2, 0], [0, 1, 2]])
@@ -310,15 +310,15 @@ def test_tables_have_a_bar_an_input_and_the_sample_on_the_landmarks(model):
     )
     assert display.axes_.shape == (2, 3)
     influence = landmark_influence(model.kernel_, X, model.landmarks_, model.coefficients_)
-    centre, spread = model.landmarks_.mean(axis=0), model.landmarks_.std(axis=0)
+    center, spread = model.landmarks_.mean(axis=0), model.landmarks_.std(axis=0)
     for i, panels in enumerate(display.axes_):
         top = sorted(range(12), key=lambda l: -influence[i, l])[:2]
         for ax, row in zip(panels, [X[i], *model.landmarks_[top]], strict=True):
-            np.testing.assert_allclose([bar.get_width() for bar in ax.patches], (row - centre) / spread, atol=1e-12)
+            np.testing.assert_allclose([bar.get_width() for bar in ax.patches], (row - center) / spread, atol=1e-12)
             assert [text.get_text() for text in ax.texts] == [f"{value:.3g}" for value in row]
         for ax, l in zip(panels[1:], top, strict=True):
             marks = [segment[0, 0] for segment in ax.collections[0].get_segments()]
-            np.testing.assert_allclose(marks, (X[i] - centre) / spread, atol=1e-12)
+            np.testing.assert_allclose(marks, (X[i] - center) / spread, atol=1e-12)
             assert ax.get_title().startswith(f"landmark {l}\nno, influence 0.")
             assert (to_hex(ax.title.get_color()) == ORANGE) == (i == 1)
         assert not panels[0].collections

@@ -75,9 +75,9 @@ def test_features_come_with_the_clusters_of_the_model_or_with_labels():
     assert labels is given_labels
     with pytest.raises(InvalidParameterError, match="X='2 samples' .*the 4 samples of the fit.*model.predict"):
         features_and_labels(model, X[2:])
-    unlabelled = SimpleNamespace(transform=model.transform)
-    assert features_and_labels(unlabelled, X, [0] * 4)[1] == [0] * 4
-    for wrong in (unlabelled, SimpleNamespace(labels_=model.labels_)):
+    unlabeled = SimpleNamespace(transform=model.transform)
+    assert features_and_labels(unlabeled, X, [0] * 4)[1] == [0] * 4
+    for wrong in (unlabeled, SimpleNamespace(labels_=model.labels_)):
         with pytest.raises(InvalidParameterError, match="model=.*transform and labels_"):
             features_and_labels(wrong, X)
 
@@ -482,12 +482,12 @@ def test_principal_samples_of_any_shape_fit(shape):
     assert max(map(len, display.axes_[0, 0].get_title().split("\n"))) <= 20
 
 
-def test_colours_are_those_of_the_samples():
+def test_colors_are_those_of_the_samples():
     X = np.zeros((2, 3, 3, 3))
     X[0, ..., 0] = X[1, ..., 2] = 1
     display = PrincipalSamplesDisplay(X, [[1.0, 0.0], [0.0, 1.0]], ["red", "blue"]).plot()
-    colours = [np.asarray(ax.images[0].get_array())[0, 0].tolist() for ax in display.axes_.flat]
-    assert colours == [[0, 0, 1], [1, 0, 0]]
+    colors = [np.asarray(ax.images[0].get_array())[0, 0].tolist() for ax in display.axes_.flat]
+    assert colors == [[0, 0, 1], [1, 0, 0]]
 
 
 def test_principal_samples_as_tables():
@@ -505,7 +505,7 @@ def test_principal_samples_as_tables():
         assert [line[0, 1] for line in between.get_segments()] == [3, 6, 9]
         other = np.flatnonzero(found[name].cosines < 0)
         assert [line[:, 1].tolist() for line in marks.get_segments()] == [[i, i + 1] for i in other]
-    assert display.figure_.get_supxlabel().replace("\n", " ").endswith("colours: standard deviations from the mean")
+    assert display.figure_.get_supxlabel().replace("\n", " ").endswith("colors: standard deviations from the mean")
     assert_readable(display.figure_)
 
 
@@ -628,15 +628,15 @@ def test_sphere_draws_near_points_over_far_ones():
     Z = unit(numbers(20, 3))
     display = SphereDisplay({"data": 1.5 * Z, "MLC": Z}, labels, elevation=0, azimuth=0).plot()
     assert [ax.get_title() for ax in display.axes_.flat] == ["data", "MLC"]
-    colour = {"a": CATEGORIES[0].lower(), "b": CATEGORIES[1].lower()}
+    color = {"a": CATEGORIES[0].lower(), "b": CATEGORIES[1].lower()}
     order = np.argsort(Z[:, 0])
     for ax, scale in zip(display.axes_.flat, (1.5, 1), strict=True):
         far, near = ax.collections
         n_far = int((Z[:, 0] < 0).sum())
         np.testing.assert_allclose(far.get_offsets(), scale * Z[order[:n_far], 1:])
         np.testing.assert_allclose(near.get_offsets(), scale * Z[order[n_far:], 1:])
-        assert [to_hex(c) for c in far.get_facecolors()] == [colour[labels[i]] for i in order[:n_far]]
-        assert [to_hex(c) for c in near.get_facecolors()] == [colour[labels[i]] for i in order[n_far:]]
+        assert [to_hex(c) for c in far.get_facecolors()] == [color[labels[i]] for i in order[:n_far]]
+        assert [to_hex(c) for c in near.get_facecolors()] == [color[labels[i]] for i in order[n_far:]]
         assert far.get_alpha() < near.get_alpha()
         # One scale for all, with all points inside.
         assert ax.get_xlim() == ax.get_ylim() == pytest.approx((-1.06 * 1.5 * np.abs(Z[:, 1:]).max(), ax.get_xlim()[1]))

@@ -473,7 +473,7 @@ def test_violins_are_sorted_by_median_from_the_top(random, lower_is_better):
         assert (corners[:, 0].min(), corners[:, 0].max()) == pytest.approx((min(values), max(values)))
         assert corners[:, 1].mean() == pytest.approx(place, abs=0.02)
         assert box == pytest.approx((np.quantile(values, 0.25), np.quantile(values, 0.75), place))
-    assert display.ax_.get_xlabel() == f"RMSE, normalised ({'lower' if lower_is_better else 'higher'} is better)"
+    assert display.ax_.get_xlabel() == f"RMSE, normalized ({'lower' if lower_is_better else 'higher'} is better)"
     assert display.ax_.get_title() == "3 data sets, 15 runs a method"
 
 
@@ -625,8 +625,8 @@ def test_error_bars_are_the_intervals_and_misses_are_marked(random, level):
     assert len(holds) + len(misses) == 60
     title = f"a model\n{n_missed} of 60 rows outside the {100 * level:g}% interval ({n_missed / 60:.1%})"
     assert display.ax_.get_title() == title
-    colours = [container.lines[0].get_color() for container in display.ax_.containers]
-    assert colours[0] != colours[1]
+    colors = [container.lines[0].get_color() for container in display.ax_.containers]
+    assert colors[0] != colors[1]
 
 
 def test_many_rows_are_sampled_but_all_are_counted(random):

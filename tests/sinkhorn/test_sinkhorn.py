@@ -236,7 +236,7 @@ def test_no_support_warns_and_stays_finite(dtype):
     ) as caught:
         P = doubly_stochastic(A, max_iter=30)
     assert caught[0].filename == __file__
-    # As near as damped steps come: leaves and centre miss 1 by the same factor.
+    # As near as damped steps come: leaves and center miss 1 by the same factor.
     assert_allclose(P.sum(dim=1).detach(), [2, 0.5, 0.5, 0.5, 0.5], rtol=1e-5)
     P[0, 1].backward()
     assert torch.isfinite(A.grad).all()
@@ -496,7 +496,7 @@ def test_bad_values_are_named():
 
 
 def graph(n=30, k=4, seed=0):
-    """Weights of k neighbours of points on a line, without a diagonal."""
+    """Weights of k neighbors of points on a line, without a diagonal."""
     x = np.sort(np.random.default_rng(seed).random(n))
     distances = np.abs(x[:, None] - x) + 10 * np.eye(n)
     near = distances <= np.sort(distances, axis=1)[:, [k - 1]]

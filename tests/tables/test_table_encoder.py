@@ -45,7 +45,7 @@ def test_every_kind_of_column(missing):
     assert not encoder.transform(houses(seed=1)[0]).isna().any(axis=None)
 
 
-def test_rows_do_not_depend_on_their_neighbours():
+def test_rows_do_not_depend_on_their_neighbors():
     table, _ = houses()
     encoder = TableEncoder().fit(table)
     whole = encoder.transform(table)

@@ -199,7 +199,7 @@ def test_importances_come_back_under_the_names_of_the_table():
     np.testing.assert_allclose(series[expected.index], expected, rtol=1e-10)
 
 
-def test_importances_of_an_estimator_that_standardises_are_sums():
+def test_importances_of_an_estimator_that_standardizes_are_sums():
     table, _ = houses()
     model = tabular(Learned(standardize=True)).fit(table, np.arange(150.0))
     weights = 1.0 + np.arange(len(model.encoder_.origins_))
@@ -233,7 +233,7 @@ def test_the_metric_comes_with_the_encoded_names():
 
 
 @pytest.mark.parametrize("name", ["RFMRegressor", "GPRegressor"])
-def test_learned_metrics_find_the_columns_whether_or_not_they_are_standardised(name):
+def test_learned_metrics_find_the_columns_whether_or_not_they_are_standardized(name):
     table, _ = houses(300)
     noise = np.random.default_rng(1).normal(scale=5.0, size=300)
     target = table["age"].fillna(40.0) + 30.0 * (table["city"] == "Oslo") + noise

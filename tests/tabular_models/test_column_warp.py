@@ -12,7 +12,7 @@ SKEWED = np.exp(1.5 * numbers(60, 3))
 
 
 def naive_log(x, at):
-    """log(1 + u), u the distance from the end without the tail over its median, odd below it; then standardised."""
+    """log(1 + u), u the distance from the end without the tail over its median, odd below it; then standardized."""
     mirrored = ((x - x.mean()) ** 3).sum() < 0
     x, at = (-x, -at) if mirrored else (x, at)
     spread = np.median([v - x.min() for v in x if v > x.min()])
@@ -25,7 +25,7 @@ def naive_log(x, at):
 
 
 def naive_rank(x, at):
-    """The share of rows below, ties counting half, linear in between; then standardised."""
+    """The share of rows below, ties counting half, linear in between; then standardized."""
     values = np.unique(x)
     shares = np.array([(x < v).mean() + (x == v).mean() / 2 for v in values])
     bent = np.interp(x, values, shares)

@@ -41,7 +41,7 @@ def best_bound(sums, ridge):
 
 
 def naive_fit(kernel, X, landmarks, y, w, ridge):
-    """The minimiser of sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over the span of the landmarks: its coefficients."""
+    """The minimizer of sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over the span of the landmarks: its coefficients."""
     K_nm, K_mm = kernel.matrix(X, landmarks), kernel.matrix(landmarks)
     return torch.linalg.solve(K_nm.T @ (w[:, None] * K_nm) + ridge * K_mm, K_nm.T @ (w[:, None] * y))
 

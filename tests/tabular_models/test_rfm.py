@@ -10,7 +10,7 @@ from mercer.exceptions import DataWarning
 from mercer.kernels import Laplace, Linear
 from mercer.tabular_models.tuning import SMALLEST_GAIN, Iterate
 from tests import naive
-from tests.examples_of import labelled, numbers, rational
+from tests.examples_of import labeled, numbers, rational
 from tests.tabular_models.test_race import naive_judgment, splits
 from tests.tabular_models.test_table import table_of
 
@@ -30,7 +30,7 @@ def answers(model, X):
 
 
 def data_for(model, n=40):
-    return labelled(n) if model is RFMClassifier else rows(n)
+    return labeled(n) if model is RFMClassifier else rows(n)
 
 
 @pytest.mark.parametrize("metric", ["identity", "diagonal", "full"])
@@ -69,7 +69,7 @@ def test_the_score_left_out_is_weighted():
     errors, _ = naive.ridge_leave_one_out(naive.kernel_matrix(Laplace(1.3), X, X), centered, 0.1, w)
     expected = 1 - np.average(errors**2, weights=w) / np.average(centered**2, weights=w)
     assert model.loo_score_ == pytest.approx(expected, abs=1e-8)
-    _, labels = labelled(20)
+    _, labels = labeled(20)
     classes = RFMClassifier(Laplace(1.3), "identity", **GIVEN).fit(X, labels, sample_weight=w)
     Y = np.eye(3)[labels] - np.average(np.eye(3)[labels], axis=0, weights=w)
     misses, _ = naive.ridge_leave_one_out(naive.kernel_matrix(Laplace(1.3), X, X), Y, 0.1, w)
@@ -191,7 +191,7 @@ def test_landmarks_come_close_to_the_exact_machine(model, landmarks):
 def test_all_defaults_predict_well(model):
     X, y = data_for(model, 60)
     fitted = model(random_state=3).fit(X, y)
-    fresh, truth = (labelled(90, seed=1)) if model is RFMClassifier else rows(60, seed=1)
+    fresh, truth = (labeled(90, seed=1)) if model is RFMClassifier else rows(60, seed=1)
     assert fitted.score(fresh, truth) > (0.6 if model is RFMClassifier else 0.9)
     assert abs(fitted.score(fresh, truth) - fitted.loo_score_) < 0.15
 
@@ -208,7 +208,7 @@ def test_single_precision_is_close_to_double(model):
 
 
 def test_probabilities_are_a_softmax_of_the_outputs_and_predict_takes_the_largest():
-    X, y = labelled()
+    X, y = labeled()
     names = np.array(["low", "mid", "high"])[y]
     model = RFMClassifier("laplace", **QUICK).fit(X, names)
     assert model.classes_.tolist() == ["high", "low", "mid"]
@@ -223,9 +223,9 @@ def test_probabilities_are_a_softmax_of_the_outputs_and_predict_takes_the_larges
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_probabilities_are_better_than_an_uncalibrated_softmax_on_new_rows(classes):
-    X, y = labelled(120, classes)
+    X, y = labeled(120, classes)
     model = RFMClassifier("laplace", **QUICK).fit(X, y)
-    fresh, truth = labelled(600, classes, seed=1)
+    fresh, truth = labeled(600, classes, seed=1)
     loss = -np.mean(np.log(model.predict_proba(fresh)[np.arange(600), truth]))
     raw = model.machines_[0].mean(fresh) + model.center_
     assert loss < -np.mean(log_softmax(raw, axis=1)[np.arange(600), truth]) - 0.02
@@ -244,7 +244,7 @@ def test_calibration_is_on_outputs_of_rows_left_out():
 
 
 def test_the_accuracy_left_out_is_that_of_refits():
-    X, y = labelled(24)
+    X, y = labeled(24)
     model = RFMClassifier(Laplace(1.5), "identity", **GIVEN).fit(X, y)
     Y = np.eye(3)[y] - 1 / 3
     misses, _ = naive.ridge_leave_one_out(Laplace(1.5).matrix(X), Y, 0.1, np.ones(24))
@@ -335,7 +335,7 @@ def test_a_copy_in_another_precision_is_a_copy():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_class_without_weight_equals_its_removal():
-    X, y = labelled(60)
+    X, y = labeled(60)
     kept = y < 2
     weighted = RFMClassifier("laplace", **QUICK).fit(X, y, sample_weight=kept.astype(float))
     removed = RFMClassifier("laplace", **QUICK).fit(X[kept], y[kept])

@@ -15,7 +15,7 @@ from mercer.kernels import Kernel, Laplace
 from mercer.mahalanobis import Mahalanobis
 from mercer.tabular_models import learning, many_rows
 from tests import naive
-from tests.examples_of import labelled, numbers
+from tests.examples_of import labeled, numbers
 
 MODELS = [GPRegressor, RFMRegressor, RFMClassifier]
 QUICK = {"metric": "identity", "warp": "none", "random_state": 0}
@@ -29,7 +29,7 @@ def rows(n=40, seed=0):
 
 
 def data_for(model, n=40):
-    return labelled(n) if model is RFMClassifier else rows(n)
+    return labeled(n) if model is RFMClassifier else rows(n)
 
 
 def answers(model, X):
@@ -264,7 +264,7 @@ def test_predictions_with_leaves_are_those_of_machines_solved_by_hand_in_each(fe
 @models
 def test_leaves_predict_about_as_well_as_one_machine(few_rows, model, monkeypatch):
     X, y = data_for(model, 300)
-    fresh, truth = labelled(300, seed=1) if model is RFMClassifier else rows(300, seed=1)
+    fresh, truth = labeled(300, seed=1) if model is RFMClassifier else rows(300, seed=1)
     options = {"warp": "none", "n_iter": 1, "random_state": 0}
     cut = model("matern32", "full", **options).fit(X, y)
     whole = model("matern32", "full", n_landmarks=None, **options).fit(X, y)

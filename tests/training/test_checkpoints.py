@@ -29,7 +29,7 @@ Y = torch.tensor(numbers(26, 2, seed=9), dtype=torch.float32)
 
 
 class Network(nn.Module):
-    """All that is hard to resume: batch normalisation, dropout, a transposed weight, a frozen layer, a moving mean."""
+    """All that is hard to resume: batch normalization, dropout, a transposed weight, a frozen layer, a moving mean."""
 
     def __init__(self, width=6):
         super().__init__()

@@ -513,7 +513,7 @@ def test_after_step_holds_a_constraint_at_every_step():
 
 
 class Noted(nn.Module):
-    """A network with batch normalisation and dropout."""
+    """A network with batch normalization and dropout."""
 
     def __init__(self):
         super().__init__()

@@ -13,7 +13,7 @@ from mercer.views import (
     Affine,
     Blur,
     Chain,
-    Colour,
+    Color,
     Crop,
     Elastic,
     FeatureDropping,
@@ -30,7 +30,7 @@ from mercer.views import (
 )
 from mercer.views.affine import affine_images
 from mercer.views.blur import blur_images
-from mercer.views.colour import YIQ, colour_images, luminance
+from mercer.views.color import YIQ, color_images, luminance
 from mercer.views.crop import crop_images
 from mercer.views.elastic import elastic_images, smooth_factor
 from mercer.views.shift import shift_images
@@ -40,17 +40,17 @@ from tests.model_files import there_and_back, value_there_and_back
 TABLE = (5,)
 GRAY = (9, 12)
 ONE_CHANNEL = (9, 12, 1)
-COLOUR = (9, 12, 3)
+COLOR = (9, 12, 3)
 FIVE_CHANNELS = (9, 12, 5)
-IMAGES = (GRAY, ONE_CHANNEL, COLOUR, FIVE_CHANNELS)
+IMAGES = (GRAY, ONE_CHANNEL, COLOR, FIVE_CHANNELS)
 
 # name -> view, and the shapes of the samples that it takes
 VIEWS = {
-    "identity": (Identity(), (TABLE, GRAY, COLOUR)),
-    "noise": (GaussianNoise(0.3), (TABLE, GRAY, COLOUR)),
-    "dropping": (FeatureDropping(0.4), (TABLE, GRAY, COLOUR)),
+    "identity": (Identity(), (TABLE, GRAY, COLOR)),
+    "noise": (GaussianNoise(0.3), (TABLE, GRAY, COLOR)),
+    "dropping": (FeatureDropping(0.4), (TABLE, GRAY, COLOR)),
     "dropping_to_a_value": (FeatureDropping(0.4, fill=-1.5), (TABLE,)),
-    "swapping": (FeatureSwapping(0.4), (TABLE, GRAY, COLOUR)),
+    "swapping": (FeatureSwapping(0.4), (TABLE, GRAY, COLOR)),
     "shift": (Shift(3), IMAGES),
     "shift_filled": (Shift(2, fill=0.5), IMAGES),
     "flip": (Flip(), IMAGES),
@@ -59,14 +59,14 @@ VIEWS = {
     "affine_strong": (Affine(degrees=180.0, scale=0.5, shift=0.3, shear=20.0, fill=0.5), IMAGES),
     "elastic": (Elastic(), IMAGES),
     "elastic_filled": (Elastic(strength=3.0, smoothness=2.0, fill=0.0), IMAGES),
-    "colour": (Colour(), (GRAY, ONE_CHANNEL, COLOUR)),
-    "brightness_and_contrast": (Colour(0.3, 0.2, saturation=0.0, hue=0.0, probability=1.0), IMAGES),
-    "gray": (Gray(0.5), (COLOUR,)),
+    "color": (Color(), (GRAY, ONE_CHANNEL, COLOR)),
+    "brightness_and_contrast": (Color(0.3, 0.2, saturation=0.0, hue=0.0, probability=1.0), IMAGES),
+    "gray": (Gray(0.5), (COLOR,)),
     "blur": (Blur(), IMAGES),
     "blur_of_one_width": (Blur(1.5), IMAGES),
-    "chain": (Chain([GaussianNoise(0.1), FeatureDropping()]), (TABLE, GRAY, COLOUR)),
-    "chain_of_none": (Chain([]), (TABLE, COLOUR)),
-    "chain_of_chains": (Chain((Chain([Crop(), Flip()]), Colour(), Blur())), (GRAY, COLOUR)),
+    "chain": (Chain([GaussianNoise(0.1), FeatureDropping()]), (TABLE, GRAY, COLOR)),
+    "chain_of_none": (Chain([]), (TABLE, COLOR)),
+    "chain_of_chains": (Chain((Chain([Crop(), Flip()]), Color(), Blur())), (GRAY, COLOR)),
     "reshaped": (Reshaped(Chain([Affine(), GaussianNoise()]), (3, 4, 2)), ((24,),)),
 }
 RANDOM = {name: entry for name, entry in VIEWS.items() if name not in ("identity", "chain_of_none")}
@@ -78,22 +78,22 @@ SPATIAL = ("shift", "flip", "crop", "affine", "elastic", "blur", "blur_of_one_wi
 FEW_OUTCOMES = ("dropping", "dropping_to_a_value", "shift", "shift_filled", "flip", "gray", "blur_of_one_width")
 
 ZERO_STRENGTH = {
-    "noise": (GaussianNoise(0.0), COLOUR),
+    "noise": (GaussianNoise(0.0), COLOR),
     "dropping": (FeatureDropping(0.0, fill=7.0), TABLE),
     "swapping": (FeatureSwapping(0.0), TABLE),
-    "shift": (Shift(0, fill=7.0), COLOUR),
-    "flip": (Flip(0.0), COLOUR),
-    "crop": (Crop(1.0), COLOUR),
-    "affine": (Affine(0.0, 0.0, 0.0, 0.0), COLOUR),
-    "affine_filled": (Affine(0.0, 0.0, 0.0, 0.0, fill=7.0), COLOUR),
-    "elastic": (Elastic(0.0), COLOUR),
-    "elastic_filled": (Elastic(0.0, fill=7.0), COLOUR),
-    "colour": (Colour(0.0, 0.0, 0.0, 0.0), COLOUR),
-    "colour_never": (Colour(probability=0.0), COLOUR),
-    "colour_of_gray": (Colour(0.0, 0.0, 0.9, 0.5), GRAY),
-    "gray": (Gray(0.0), COLOUR),
-    "blur": (Blur(0.0), COLOUR),
-    "blur_never": (Blur(probability=0.0), COLOUR),
+    "shift": (Shift(0, fill=7.0), COLOR),
+    "flip": (Flip(0.0), COLOR),
+    "crop": (Crop(1.0), COLOR),
+    "affine": (Affine(0.0, 0.0, 0.0, 0.0), COLOR),
+    "affine_filled": (Affine(0.0, 0.0, 0.0, 0.0, fill=7.0), COLOR),
+    "elastic": (Elastic(0.0), COLOR),
+    "elastic_filled": (Elastic(0.0, fill=7.0), COLOR),
+    "color": (Color(0.0, 0.0, 0.0, 0.0), COLOR),
+    "color_never": (Color(probability=0.0), COLOR),
+    "color_of_gray": (Color(0.0, 0.0, 0.9, 0.5), GRAY),
+    "gray": (Gray(0.0), COLOR),
+    "blur": (Blur(0.0), COLOR),
+    "blur_never": (Blur(probability=0.0), COLOR),
     "chain": (Chain([]), TABLE),
 }
 
@@ -176,7 +176,7 @@ def test_every_sample_has_its_own_draw(view, shape, few):
 
 
 @pytest.mark.parametrize(("view", "shape"), cases({name: entry for name, entry in VIEWS.items() if name != "swapping"}))
-def test_a_sample_does_not_depend_on_its_neighbours(view, shape):
+def test_a_sample_does_not_depend_on_its_neighbors(view, shape):
     batch = samples(5, shape)
     other = batch.clone()
     other[2] = 10.0 * samples(1, shape, seed=1)[0] + 3.0
@@ -273,10 +273,10 @@ PARAMETERS = [
     ],
     *[(Elastic(), Elastic(**change), GRAY) for change in ({"strength": 2.0}, {"smoothness": 2.0}, {"fill": 0.0})],
     *[
-        (Colour(), Colour(**{name: 0.2}), COLOUR)
+        (Color(), Color(**{name: 0.2}), COLOR)
         for name in ("brightness", "contrast", "saturation", "hue", "probability")
     ],
-    (Gray(), Gray(probability=1.0), COLOUR),
+    (Gray(), Gray(probability=1.0), COLOR),
     (Blur(), Blur(sigma=(0.1, 1.0)), GRAY),
     (Blur(), Blur(probability=1.0), GRAY),
 ]
@@ -337,15 +337,15 @@ def test_features_are_swapped_within_their_column_and_with_others_only():
 
 
 def sources(view, n=400, height=40, width=60, seed=0):
-    """Where each pixel of the result was taken from, (n, h, w, 2) as (x, y) in pixels from the centre.
+    """Where each pixel of the result was taken from, (n, h, w, 2) as (x, y) in pixels from the center.
 
     The images hold their own coordinates, which linear interpolation reproduces wherever the edge is not touched.
     """
-    coordinates = centred(height, width)
+    coordinates = centered(height, width)
     return view(torch.from_numpy(coordinates).expand(n, height, width, 2), seeded(seed)).numpy(), coordinates
 
 
-def centred(height, width):
+def centered(height, width):
     y, x = np.mgrid[:height, :width].astype(float)
     return np.stack([x - (width - 1) / 2, y - (height - 1) / 2], axis=2)
 
@@ -364,7 +364,7 @@ def is_uniform(values, low, high):
 
 
 def interpolated(image, places, mode="nearest", cval=0.0):
-    """The value of an image at each place (x, y), in pixels from its centre."""
+    """The value of an image at each place (x, y), in pixels from its center."""
     y = places[..., 1] + (image.shape[0] - 1) / 2
     x = places[..., 0] + (image.shape[1] - 1) / 2
     return ndimage.map_coordinates(image, [y, x], order=1, mode=mode, cval=cval)
@@ -410,8 +410,8 @@ def test_flip_mirrors_left_and_right():
     flipped = (result == batch.numpy()[:, :, ::-1]).all(axis=(1, 2))
     np.testing.assert_array_equal(result[~flipped], batch.numpy()[~flipped])
     assert abs(flipped.mean() - 0.3) < 0.04
-    colour = samples(3, COLOUR)
-    np.testing.assert_array_equal(Flip(1.0)(colour, seeded()), colour.numpy()[:, :, ::-1])
+    color = samples(3, COLOR)
+    np.testing.assert_array_equal(Flip(1.0)(color, seeded()), color.numpy()[:, :, ::-1])
 
 
 def affine_of(batch, angle=0.0, scale=1.0, shear=0.0, shift=(0.0, 0.0), fill=None):
@@ -442,7 +442,7 @@ def test_affine_against_its_formula(fill, mode):
     turn, slope = np.deg2rad(angle), np.tan(np.deg2rad(shear))
     R = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])  # counter-clockwise, y down
     forward = scale * R @ np.array([[1.0, slope], [0.0, 1.0]])
-    back = (centred(height, width) - np.multiply(shift, (width, height))) @ np.linalg.inv(forward).T
+    back = (centered(height, width) - np.multiply(shift, (width, height))) @ np.linalg.inv(forward).T
     expected = interpolated(image, back, mode, cval=fill or 0.0)
     np.testing.assert_allclose(affine_of(batch, angle, scale, shear, shift, fill), expected, atol=1e-10)
 
@@ -478,7 +478,7 @@ def test_crop_against_its_box(area, aspect, place):
     sides = np.sqrt([area * ratio, area / ratio])
     assert sides.max() <= 1.0 + 1e-12
     room = (1.0 - sides) / 2.0 * (width, height)
-    expected = interpolated(image, centred(height, width) * sides + room * place)
+    expected = interpolated(image, centered(height, width) * sides + room * place)
     places = torch.tensor([place], dtype=torch.float64)
     np.testing.assert_allclose(crop_images(batch, number(area), number(aspect), places)[0, 0], expected, atol=1e-10)
 
@@ -503,9 +503,9 @@ def test_elastic_against_its_displacements():
     height, width = 9, 14
     image, batch = one_image(height, width)
     moves = 2.0 * numbers(2, height, width, seed=1)
-    expected = interpolated(image, centred(height, width) + np.moveaxis(moves, 0, 2))
+    expected = interpolated(image, centered(height, width) + np.moveaxis(moves, 0, 2))
     np.testing.assert_allclose(elastic_images(batch, torch.from_numpy(moves)[None])[0, 0], expected, atol=1e-10)
-    filled = interpolated(image, centred(height, width) + np.moveaxis(moves, 0, 2), "grid-constant", cval=2.0)
+    filled = interpolated(image, centered(height, width) + np.moveaxis(moves, 0, 2), "grid-constant", cval=2.0)
     np.testing.assert_allclose(elastic_images(batch, torch.from_numpy(moves)[None], 2.0)[0, 0], filled, atol=1e-10)
 
 
@@ -571,8 +571,8 @@ def test_blur_widths_are_uniform_in_their_range():
     assert is_uniform(np.sqrt(variances[0][~sharp]), 1.0, 2.0)
 
 
-def naive_colour(image, brightness, contrast, saturation, turn):
-    """Pixel by pixel: values scaled, then pulled to the mean gray, then their colour scaled and turned."""
+def naive_color(image, brightness, contrast, saturation, turn):
+    """Pixel by pixel: values scaled, then pulled to the mean gray, then their color scaled and turned."""
     T, angle = np.array(YIQ), 2.0 * np.pi * turn
     image = brightness * image
     mean = np.mean([T[0] @ pixel for pixel in image.reshape(-1, 3)])
@@ -580,8 +580,8 @@ def naive_colour(image, brightness, contrast, saturation, turn):
     result = np.empty_like(image)
     for i, j in np.ndindex(image.shape[:2]):
         y, a, b = T @ image[i, j]
-        colour = saturation * np.exp(1j * angle) * (a + 1j * b)
-        result[i, j] = np.linalg.solve(T, [y, colour.real, colour.imag])
+        color = saturation * np.exp(1j * angle) * (a + 1j * b)
+        result[i, j] = np.linalg.solve(T, [y, color.real, color.imag])
     return result
 
 
@@ -589,34 +589,34 @@ def naive_colour(image, brightness, contrast, saturation, turn):
     "amounts",
     [(1.3, 1.0, 1.0, 0.0), (1.0, 0.4, 1.0, 0.0), (1.0, 1.0, 1.7, 0.0), (1.0, 1.0, 1.0, 0.2), (0.7, 1.5, 0.3, -0.4)],
 )
-def test_colour_against_pixel_by_pixel(amounts):
+def test_color_against_pixel_by_pixel(amounts):
     image = np.random.default_rng(0).random((4, 5, 3))
     batch = torch.from_numpy(image).movedim(2, 0)[None]
-    result = colour_images(batch, *map(number, amounts))[0].movedim(0, 2)
-    np.testing.assert_allclose(result, naive_colour(image, *amounts), atol=1e-12)
+    result = color_images(batch, *map(number, amounts))[0].movedim(0, 2)
+    np.testing.assert_allclose(result, naive_color(image, *amounts), atol=1e-12)
 
 
-def test_turning_colours():
+def test_turning_colors():
     red = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64).reshape(1, 3, 1, 1)
     turned = [
-        colour_images(red, number(1.0), number(1.0), number(1.0), number(t)).flatten() for t in (1 / 3, 2 / 3, 1.0)
+        color_images(red, number(1.0), number(1.0), number(1.0), number(t)).flatten() for t in (1 / 3, 2 / 3, 1.0)
     ]
-    assert {int(colour.argmax()) for colour in turned[:2]} == {1, 2}  # green and blue, as on the colour circle
+    assert {int(color.argmax()) for color in turned[:2]} == {1, 2}  # green and blue, as on the color circle
     torch.testing.assert_close(turned[2], red.flatten())
-    for colour in turned:
-        torch.testing.assert_close(luminance(colour.reshape(1, 3, 1, 1)), luminance(red))
+    for color in turned:
+        torch.testing.assert_close(luminance(color.reshape(1, 3, 1, 1)), luminance(red))
 
 
 def test_luminance_is_that_of_pillow_and_matplotlib():
     weights = luminance(torch.eye(3, dtype=torch.float64)[:, :, None, None]).flatten()
     np.testing.assert_allclose(weights, [0.299, 0.587, 0.114])
-    assert np.isclose(np.sum(YIQ[1]), 0.0, atol=1e-12)  # gray has no colour
+    assert np.isclose(np.sum(YIQ[1]), 0.0, atol=1e-12)  # gray has no color
     assert np.isclose(np.sum(YIQ[2]), 0.0, atol=1e-12)
 
 
 def test_brightness_factors_are_uniform_and_some_images_are_left_alone():
     batch = samples(1500, (4, 5, 3), torch.float64)
-    result = Colour(0.4, 0.0, 0.0, 0.0, probability=0.7)(batch, seeded())
+    result = Color(0.4, 0.0, 0.0, 0.0, probability=0.7)(batch, seeded())
     factors = (result / batch).flatten(1).numpy()
     np.testing.assert_allclose(factors, np.broadcast_to(factors[:, :1], factors.shape), rtol=1e-9)
     alone = np.isclose(factors[:, 0], 1.0, rtol=1e-9)
@@ -625,9 +625,9 @@ def test_brightness_factors_are_uniform_and_some_images_are_left_alone():
 
 
 def test_contrast_keeps_the_mean_gray_of_each_image():
-    for shape in (COLOUR, GRAY, FIVE_CHANNELS):
+    for shape in (COLOR, GRAY, FIVE_CHANNELS):
         batch = samples(1000, shape, torch.float64) + 2.0
-        result = Colour(0.0, 0.5, 0.0, 0.0, probability=1.0)(batch, seeded())
+        result = Color(0.0, 0.5, 0.0, 0.0, probability=1.0)(batch, seeded())
         images = [x.movedim(3, 1) if x.ndim == 4 else x[:, None] for x in (batch, result)]
         means = [luminance(image).mean(dim=(1, 2, 3)) for image in images]
         torch.testing.assert_close(means[0], means[1])
@@ -636,23 +636,23 @@ def test_contrast_keeps_the_mean_gray_of_each_image():
         assert is_uniform(factors[:, 0].numpy(), 0.5, 1.5)
 
 
-def test_colour_draws_are_uniform_and_independent():
-    """All four are read off an image of two pixels: its mean gray, its distances from that, its colours."""
+def test_color_draws_are_uniform_and_independent():
+    """All four are read off an image of two pixels: its mean gray, its distances from that, its colors."""
     batch = torch.tensor([[0.9, 0.3, 0.2], [0.1, 0.4, 0.5]], dtype=torch.float64).reshape(1, 1, 2, 3)
-    result = Colour(0.4, 0.3, 0.5, 0.2, probability=1.0)(batch.expand(1000, 1, 2, 3), seeded())
+    result = Color(0.4, 0.3, 0.5, 0.2, probability=1.0)(batch.expand(1000, 1, 2, 3), seeded())
     before, after = (np.moveaxis(images.numpy()[:, 0] @ np.transpose(YIQ), 2, 0) for images in (batch, result))
     mean, mean_after = before[0].mean(), after[0].mean(axis=1)
     brightness = mean_after / mean
     contrast = (after[0, :, 0] - mean_after) / (before[0, 0, 0] - mean) / brightness
-    colour = (after[1] + 1j * after[2])[:, 0] / (before[1] + 1j * before[2])[0, 0] / (brightness * contrast)
+    color = (after[1] + 1j * after[2])[:, 0] / (before[1] + 1j * before[2])[0, 0] / (brightness * contrast)
     draws = {"brightness": 0.4, "contrast": 0.3, "saturation": 0.5, "hue": 0.2}
-    read = [brightness - 1.0, contrast - 1.0, np.abs(colour) - 1.0, np.angle(colour) / (2.0 * np.pi)]
+    read = [brightness - 1.0, contrast - 1.0, np.abs(color) - 1.0, np.angle(color) / (2.0 * np.pi)]
     for (name, width), values in zip(draws.items(), read, strict=True):
         assert is_uniform(values, -width, width), name
     assert abs(np.corrcoef(read) - np.eye(4)).max() < 0.15
 
 
-def test_gray_takes_the_colours_of_some():
+def test_gray_takes_the_colors_of_some():
     batch = samples(2000, (2, 3, 3), torch.float64)
     result = Gray(0.3)(batch, seeded()).numpy()
     expected = (batch.numpy() @ YIQ[0])[..., None].repeat(3, axis=3)
@@ -665,7 +665,7 @@ def test_gray_takes_the_colours_of_some():
 
 
 def test_a_chain_is_one_after_another():
-    batch, generator = samples(8, COLOUR), seeded()
+    batch, generator = samples(8, COLOR), seeded()
     expected = Blur()(Flip()(Crop()(batch, generator), generator), generator)
     assert torch.equal(Chain([Crop(), Flip(), Blur()])(batch, seeded()), expected)
     assert torch.equal(Chain([halved])(batch, seeded()), batch / 2.0)
@@ -681,7 +681,7 @@ def test_reshaped_is_the_view_of_the_images(shape):
 TABLES = Chain([GaussianNoise(0.3), FeatureDropping()])
 GENTLE = Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])
 
-SMALL_COLOUR = Chain([Crop(), Flip(), Colour()])
+SMALL_COLOR = Chain([Crop(), Flip(), Color()])
 CHOICES = [
     (None, (7,), Identity()),
     (None, (28, 28), Identity()),
@@ -689,13 +689,13 @@ CHOICES = [
     ("auto", (28, 28), GENTLE),
     ("auto", (100, 100), GENTLE),
     ("auto", (28, 28, 1), GENTLE),
-    ("auto", (32, 32, 3), SMALL_COLOUR),
-    ("auto", [32, 32, 3], SMALL_COLOUR),
-    ("auto", (63, 200, 3), SMALL_COLOUR),
-    ("auto", (64, 64, 3), Chain([Crop(), Flip(), Colour(), Blur()])),
-    ("auto", (32, 32, 4), Chain([Crop(), Flip(), Colour(saturation=0.0, hue=0.0)])),
+    ("auto", (32, 32, 3), SMALL_COLOR),
+    ("auto", [32, 32, 3], SMALL_COLOR),
+    ("auto", (63, 200, 3), SMALL_COLOR),
+    ("auto", (64, 64, 3), Chain([Crop(), Flip(), Color(), Blur()])),
+    ("auto", (32, 32, 4), Chain([Crop(), Flip(), Color(saturation=0.0, hue=0.0)])),
     ("images", (28, 28), GENTLE),
-    ("images", (32, 32, 3), SMALL_COLOUR),
+    ("images", (32, 32, 3), SMALL_COLOR),
     ("tables", (7,), TABLES),
     ("noise", (28, 28), GaussianNoise()),
     ("swapping", (7,), FeatureSwapping()),
@@ -739,11 +739,11 @@ ERRORS = [
     (Elastic(strength=-1), r"strength=-1 .* at least 0"),
     (Elastic(smoothness=0), r"smoothness=0 .* above 0"),
     (Elastic(fill=[0]), r"fill=\[0\]"),
-    (Colour(brightness=-1), r"brightness=-1 .* at least 0"),
-    (Colour(contrast=2), r"contrast=2 .* at most 1"),
-    (Colour(saturation=2), r"saturation=2 .* at most 1"),
-    (Colour(hue=0.6), r"hue=0.6 .* at most 0.5"),
-    (Colour(probability=7), r"probability=7 .* at most 1"),
+    (Color(brightness=-1), r"brightness=-1 .* at least 0"),
+    (Color(contrast=2), r"contrast=2 .* at most 1"),
+    (Color(saturation=2), r"saturation=2 .* at most 1"),
+    (Color(hue=0.6), r"hue=0.6 .* at most 0.5"),
+    (Color(probability=7), r"probability=7 .* at most 1"),
     (Gray(7), r"probability=7 .* at most 1"),
     (Gray(), r"batch has 1 channels: Gray takes images with 3"),
     (Blur(-1.0), r"sigma=-1.0 .* at least 0"),
@@ -785,7 +785,7 @@ def test_errors_about_what_views_are_given():
     with pytest.raises(ValueError, match=r"generator=0 is not allowed: generator must be a torch.Generator"):
         GaussianNoise()(torch.zeros(3, 2), 0)
     with pytest.raises(ValueError, match=r"batch has 4 channels: with saturation=0.4 and hue=0.1 it must have 1 or 3"):
-        Colour()(samples(2, (3, 3, 4)), seeded())
+        Color()(samples(2, (3, 3, 4)), seeded())
     with pytest.raises(ValueError, match=r"batch has shape \(2, 0, 3\)"):
         Flip()(torch.zeros(2, 0, 3), seeded())
 

@@ -1,4 +1,4 @@
-"""The spectral step: eigenvectors of the normalised affinity, the eigengap, and the assignment to clusters."""
+"""The spectral step: eigenvectors of the normalized affinity, the eigengap, and the assignment to clusters."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ ASSIGNMENTS = ("kmeans", "plain_kmeans", "cluster_qr")
 
 
 class Spectrum(NamedTuple):
-    """The smallest eigenvalues of the normalised Laplacian I - D^-1/2 W D^-1/2, ascending, and their eigenvectors.
+    """The smallest eigenvalues of the normalized Laplacian I - D^-1/2 W D^-1/2, ascending, and their eigenvectors.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Spectrum(NamedTuple):
 
 
 def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
-    """Return the smallest eigenpairs of the normalised Laplacian of an affinity.
+    """Return the smallest eigenpairs of the normalized Laplacian of an affinity.
 
     Component by component: each connected component adds an eigenvalue of zero, and Lanczos steps from one vector
     would find one of equal eigenvalues only. A point without affinity is in no component; its entries are zero.
@@ -81,10 +81,10 @@ def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) 
 
 
 def joined_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
-    """Return the smallest eigenpairs of the normalised Laplacian of W + t / n: all points are joined a little.
+    """Return the smallest eigenpairs of the normalized Laplacian of W + t / n: all points are joined a little.
 
-    In a graph of few neighbours a point, some pairs and triples hang by a thread: little affinity leads out of them,
-    and few points make much of it. The normalised cut takes them for the best clusters there are, and the more points,
+    In a graph of few neighbors a point, some pairs and triples hang by a thread: little affinity leads out of them,
+    and few points make much of it. The normalized cut takes them for the best clusters there are, and the more points,
     the more of them: then none of the leading eigenvectors is left for the true clusters. With t, the mean degree,
     spread over all points a speck of s points has t s more leading out of it, which for a cluster of n / k points is
     no more than the factor that all clusters have (Amini et al. 2013; Zhang and Rohe 2018, who call it CoreCut).

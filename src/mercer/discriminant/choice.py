@@ -1,8 +1,8 @@
 """How a kernel discriminant chooses its bandwidth and its ridge, from errors of rows left out, in closed form.
 
 Functions of all rows: a discriminant is a ridge regression of class scores, so the squared error with which the ridge
-regression of the class indicators predicts rows left out stands for how well it generalises. Bandwidth and ridge are
-climbed to from a start that is nearly right, on a part of the rows: some fifteen factorisations. Functions of
+regression of the class indicators predicts rows left out stands for how well it generalizes. Bandwidth and ridge are
+climbed to from a start that is nearly right, on a part of the rows: some fifteen factorizations. Functions of
 landmarks: one pass over the rows gives the left-out values for every ridge, and with them the log loss itself.
 """
 
@@ -18,7 +18,7 @@ from mercer.discriminant.directions import (
     Discriminants,
     Groups,
     LandmarkBasis,
-    double_centred,
+    double_centered,
     landmark_basis,
     left_out_or_own,
     n_class_components,
@@ -132,8 +132,8 @@ def cutoff_at(step: int) -> float:
 def left_out_errors(K: Tensor, groups: Groups, ridge: float, regularizer: str, center: bool) -> Tensor:
     """Return the squared leave-one-out error of the class indicators at each row, summed over the classes.
 
-    Of the ridge regression with the smoother of the discriminant, and with an intercept if the features are centred: K
-    is then double-centred.
+    Of the ridge regression with the smoother of the discriminant, and with an intercept if the features are centered: K
+    is then double-centered.
     """
     Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
     residuals = ridge_leave_one_out(smoother_gram(K, regularizer), Y, ridge, intercept=center).residuals
@@ -264,7 +264,7 @@ def tuned(
     """
 
     def matrices(factor: float) -> Tensor:
-        return double_centred(of_factor(factor)) if center else of_factor(factor)
+        return double_centered(of_factor(factor)) if center else of_factor(factor)
 
     def error(K: Tensor, ridge: float) -> float:
         return float(left_out_errors(K, groups, ridge, regularizer, center).mean())

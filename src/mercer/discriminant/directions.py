@@ -1,6 +1,6 @@
-"""Kernel discriminants: the directions with the largest ratio of total to regularised within-class variance.
+"""Kernel discriminants: the directions with the largest ratio of total to regularized within-class variance.
 
-Notation of the note `kernel-discriminant`: u = K alpha are a functional's values on the rows, C centres, P replaces
+Notation of the note `kernel-discriminant`: u = K alpha are a functional's values on the rows, C centers, P replaces
 each value by the mean of its class, C_w = I - P. Total and within-class variances are u^T C u / n and u^T C_w u / n.
 """
 
@@ -73,9 +73,9 @@ class Discriminants(NamedTuple):
     alpha : tensor of shape (n, k), or (m, k) with landmarks
         The coefficients of the functionals.
     values : tensor of shape (n, k)
-        u = K alpha, scaled to unit regularised within-class variance.
+        u = K alpha, scaled to unit regularized within-class variance.
     ratios : tensor of shape (k,)
-        The regularised ratios, the eigenvalues of (13).
+        The regularized ratios, the eigenvalues of (13).
     left_out : tensor of shape (n, k)
         What each row's values would be had it not been in the fit, the scores of the classes held.
     """
@@ -86,19 +86,19 @@ class Discriminants(NamedTuple):
     left_out: Tensor
 
 
-def centred(U: Tensor) -> Tensor:
+def centered(U: Tensor) -> Tensor:
     """Return C U: columns with mean zero."""
     return U - U.mean(dim=0)
 
 
-def double_centred(K: Tensor) -> Tensor:
-    """Return C K C, the kernel of the centred features."""
+def double_centered(K: Tensor) -> Tensor:
+    """Return C K C, the kernel of the centered features."""
     rows, columns = K.mean(dim=1, keepdim=True), K.mean(dim=0)
     return (K - rows).sub_(columns - rows.mean())
 
 
 def smoother_gram(K: Tensor, regularizer: str) -> Tensor:
-    """Return the Gram matrix A of the ridge regression behind a regulariser: its smoother is A (A + ridge I)^-1.
+    """Return the Gram matrix A of the ridge regression behind a regularizer: its smoother is A (A + ridge I)^-1.
 
     Functions u = K alpha with the penalty alpha^T K alpha ("rkhs") have A = K; with |alpha|^2 ("identity") A = K K.
     """
@@ -124,7 +124,7 @@ def exact_discriminants(
     Parameters
     ----------
     K : tensor of shape (n, n)
-        Double-centred, if the features are to be centred.
+        Double-centered, if the features are to be centered.
     groups : Groups
     ridge : float
         Above 0.
@@ -132,7 +132,7 @@ def exact_discriminants(
         R = I or R = K.
     n_components : int
     intercept : bool, default=True
-        Whether K is centred; the mean that was taken out then counts in the leave-one-out values.
+        Whether K is centered; the mean that was taken out then counts in the leave-one-out values.
 
     Notes
     -----
@@ -157,11 +157,11 @@ def exact_discriminants(
 
     if n_components < J.shape[1] and len(K) > DENSE_ROWS:
         # All but c - 1 of the eigenvalues are below 1, and the eigenvectors of those lie near the span of C H J.
-        pairs = block_krylov_eigenpairs(lambda V: centred(apply_inverse(centred(V))), centred(HJ), n_components)
+        pairs = block_krylov_eigenpairs(lambda V: centered(apply_inverse(centered(V))), centered(HJ), n_components)
     else:
         H = factor.inverse() * -ridge
         H.diagonal().add_(1.0)
-        pairs = top_eigenpairs(double_centred(H + HJ @ core @ HJ.T), n_components)
+        pairs = top_eigenpairs(double_centered(H + HJ @ core @ HJ.T), n_components)
     mu, W = significant(pairs)
     U = apply_inverse(W)
     U = U * unit_within(U, mu) * steady_signs(U)
@@ -188,7 +188,7 @@ def unregularized_discriminants(
     A direction in which the classes have no spread at all has no finite ratio and is left out, with a warning: any
     ridge above 0 would put it first.
     """
-    T = K.T @ centred(K)
+    T = K.T @ centered(K)
     within = K - groups.project(K)
     pairs = generalized_eigenpairs(T, within.T @ within, n_components)
     root = inverse_root(K)
@@ -208,7 +208,7 @@ def unregularized_discriminants(
 
 
 class LandmarkBasis(NamedTuple):
-    """Functions of m landmarks in coordinates in which the regulariser is I and the total covariance is diagonal.
+    """Functions of m landmarks in coordinates in which the regularizer is I and the total covariance is diagonal.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class LandmarkBasis(NamedTuple):
 
 
 def landmark_basis(total: Tensor, group_sums: Tensor, counts: Tensor, R: Tensor | None) -> LandmarkBasis:
-    """Diagonalise the pencil (T, R) from sums over the rows, once for all ridges.
+    """Diagonalize the pencil (T, R) from sums over the rows, once for all ridges.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def class_components(spread: Tensor, G: Tensor, ridge: float, n_components: int)
 
 def scores(U: Tensor, mu: Tensor, groups: Groups) -> Tensor:
     """Return t = C u / mu + P u, of which u is the ridge regression on the rows."""
-    return centred(U) / mu + groups.project(U)
+    return centered(U) / mu + groups.project(U)
 
 
 def effective_ridges(ridge: float, mu: Tensor) -> Tensor:
@@ -333,7 +333,7 @@ def leverages_of_components(
         return leverage[:, None].expand(-1, len(mu))
     step = -(-len(K) // LEVERAGE_ROWS)
     part = K if step == 1 else K[::step, ::step].contiguous()
-    part = double_centred(part) if intercept and step > 1 else part
+    part = double_centered(part) if intercept and step > 1 else part
     values, V = torch.linalg.eigh(part)
     values = values.clamp(min=0.0) if regularizer == "rkhs" else values.square()
     found = V.square() @ (values[:, None] / (values[:, None] + ridges))
@@ -364,7 +364,7 @@ def left_out_values(
     leverages : tensor of shape (n, k)
         At the effective ridge of each component.
     intercept : bool
-        Whether features are centred.
+        Whether features are centered.
     """
     eps, mean = torch.finfo(U.dtype).eps, 1.0 / len(U) if intercept else 0.0
     T = scores(U, mu, groups)
@@ -399,10 +399,10 @@ def steady_signs(U: Tensor) -> Tensor:
 
 
 def unit_within(U: Tensor, mu: Tensor) -> Tensor:
-    """Return the scales that make the regularised within-class variance of each column 1, the total variance mu."""
-    return (mu / centred(U).square().mean(dim=0)).sqrt()
+    """Return the scales that make the regularized within-class variance of each column 1, the total variance mu."""
+    return (mu / centered(U).square().mean(dim=0)).sqrt()
 
 
 def variance_ratios(U: Tensor, groups: Groups) -> Tensor:
-    """Return the unregularised ratio (10) of total to within-class variance of each column."""
-    return centred(U).square().sum(dim=0) / (U - groups.project(U)).square().sum(dim=0)
+    """Return the unregularized ratio (10) of total to within-class variance of each column."""
+    return centered(U).square().sum(dim=0) / (U - groups.project(U)).square().sum(dim=0)

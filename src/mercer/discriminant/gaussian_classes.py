@@ -46,7 +46,7 @@ def gaussian_classes(
     weights : ndarray of shape (c,)
         What a row of each class counts in the log loss.
     judges : ndarray of shape (j,)
-        The rows whose log loss the temperature minimises.
+        The rows whose log loss the temperature minimizes.
     """
     counts = np.bincount(of_row, minlength=len(priors))
     centroids = np.stack([np.bincount(of_row, column, len(priors)) for column in values.T], axis=1) / counts[:, None]
@@ -84,8 +84,8 @@ def linear_log_joint(
 def squared_class_distances(values: np.ndarray, centroids: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Return (v - centroid)^T covariance^-1 (v - centroid) for each row v and each class, of shape (n, c)."""
     lower = covariance_root(covariance)
-    white, centres = (np.linalg.solve(lower, rows.T).T for rows in (values, centroids))
-    return cdist(white, centres, "sqeuclidean")
+    white, centers = (np.linalg.solve(lower, rows.T).T for rows in (values, centroids))
+    return cdist(white, centers, "sqeuclidean")
 
 
 def log_joint(squares: np.ndarray, priors: np.ndarray, temperature: float) -> np.ndarray:
@@ -97,7 +97,7 @@ def log_joint(squares: np.ndarray, priors: np.ndarray, temperature: float) -> np
 def best_temperature(
     squares: np.ndarray, priors: np.ndarray, of_row: np.ndarray, weights: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """Return the temperature that minimises the log loss of the rows' classes, and that loss.
+    """Return the temperature that minimizes the log loss of the rows' classes, and that loss.
 
     Squared distances are divided by it. Tails that are heavier than Gaussian make a far row look surer than it is; a
     temperature above 1 makes up for that. Rows of classes that are said to be impossible do not count.

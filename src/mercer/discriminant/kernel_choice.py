@@ -21,7 +21,7 @@ from mercer.discriminant.choice import (
     ridge_of_cutoff,
     tuned,
 )
-from mercer.discriminant.directions import Groups, centred, double_centred, smoother_gram
+from mercer.discriminant.directions import Groups, centered, double_centered, smoother_gram
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky
 
@@ -196,13 +196,13 @@ def gradients_metric(
     """Return the kernel under the average gradient outer product of its regression of the class indicators."""
     K = gram_of(kernel, x, center)
     Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
-    alpha = cholesky(smoother_gram(K, regularizer), shift=ridge, warn=False).solve(centred(Y) if center else Y)
+    alpha = cholesky(smoother_gram(K, regularizer), shift=ridge, warn=False).solve(centered(Y) if center else Y)
     alpha = alpha if regularizer == "rkhs" else K @ alpha
-    # A function of centred features is one of the kernel itself with centred coefficients, up to a constant.
-    return kernel.with_metric(next_metric(kernel, x, x, centred(alpha) if center else alpha, metric))
+    # A function of centered features is one of the kernel itself with centered coefficients, up to a constant.
+    return kernel.with_metric(next_metric(kernel, x, x, centered(alpha) if center else alpha, metric))
 
 
 def gram_of(kernel: Kernel | None, x: Tensor, center: bool) -> Tensor:
-    """Return the kernel matrix of rows, or x if it is the matrix itself; double-centred if the features are centred."""
+    """Return the kernel matrix of rows, or x itself if it is the matrix; double-centered if features are centered."""
     K = x if kernel is None else kernel.matrix(x)
-    return double_centred(K) if center else K
+    return double_centered(K) if center else K

@@ -36,7 +36,7 @@ from mercer.discriminant.choice import (
 from mercer.discriminant.directions import (
     Discriminants,
     Groups,
-    double_centred,
+    double_centered,
     exact_discriminants,
     landmark_basis,
     left_out_or_own,
@@ -77,10 +77,10 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         max over alpha of  alpha^T K C K alpha / alpha^T (sum_y K_y^T C K_y + ridge R) alpha
 
     with R the identity or K. All components come from one symmetric eigenproblem. `transform` gives the components'
-    values (11), or (14) if centred; they are uncorrelated over the rows of `fit` and have unit regularised within-class
-    variance. Classes are told apart by Gaussians of one covariance in that space; centroids and covariance come from
+    values (11), or (14) if centered; they are uncorrelated over the rows of `fit` and have a regularized within-class
+    variance of 1. Classes are told apart by Gaussians of one covariance in that space; they come from
     leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small. One
-    temperature makes up for tails that are not Gaussian, so that probabilities are honest: it minimises the log loss
+    temperature makes up for tails that are not Gaussian, so that probabilities are honest: it minimizes the log loss
     of leave-one-out values, of rows that had no part in the choice of bandwidth and ridge where there are enough.
 
     Parameters
@@ -100,10 +100,10 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         The lambda of (13). "auto" chooses by rows left out, in closed form: the smallest squared error of the ridge
         regression behind the discriminants, on at most 1000 rows; with landmarks the smallest log loss, on all rows.
     regularizer : {"identity", "rkhs"}, default="rkhs"
-        R = I penalises the coefficients, R = K the norm of the functional. R = K takes less than half the time.
+        R = I penalizes the coefficients, R = K the norm of the functional. R = K takes less than half the time.
     center : bool, default=True
-        Centre the features: K becomes C K C, in the RKHS regulariser too. With landmarks the kernel values of a row are
-        centred over the landmarks, and R = C_m K_mm C_m.
+        Center the features: K becomes C K C, in the RKHS regularizer too. With landmarks the kernel values of a row are
+        centered over the landmarks, and R = C_m K_mm C_m.
     n_landmarks : int, "auto" or None, default="auto"
         None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2 + n)
         memory and O(n m^2 + m^3) time. "auto" uses every row up to 10 000 of them, and 4000 landmarks beyond.
@@ -138,9 +138,9 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
     bias_ : ndarray of shape (n_components,)
         `transform` is k_x^T coefficients_ + bias_.
     ratios_ : ndarray of shape (n_components,)
-        The regularised ratios that (13) maximises.
+        The regularized ratios that (13) maximizes.
     variance_ratios_ : ndarray of shape (n_components,)
-        The unregularised ratios of total to within-class variance (10) over the rows of `fit`.
+        The unregularized ratios of total to within-class variance (10) over the rows of `fit`.
     centroids_ : ndarray of shape (n_classes, n_components)
     covariance_ : ndarray of shape (n_components, n_components)
         Of the classes in the discriminant space, pooled over leave-one-out values.
@@ -246,7 +246,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         x = as_tensor(X, dtype=torch.float64, device=self.device)
         K = x if kernel is None else kernel.matrix(x, working_memory=self.working_memory)
         column_means = K.mean(dim=0)
-        K = double_centred(K) if self.center else K
+        K = double_centered(K) if self.center else K
         if ridge:
             found = exact_discriminants(K, groups, ridge, self.regularizer, wanted, intercept=self.center)
         else:
@@ -430,7 +430,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
 
     @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
-        """Return the components' values, of shape (n, n_components): (11), or (14) if centred.
+        """Return the components' values, of shape (n, n_components): (11), or (14) if centered.
 
         Parameters
         ----------

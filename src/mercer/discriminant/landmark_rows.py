@@ -12,7 +12,7 @@ from mercer.discriminant.directions import (
     Discriminants,
     Groups,
     LandmarkBasis,
-    double_centred,
+    double_centered,
     effective_ridges,
     landmark_discriminants,
     left_out_values,
@@ -23,7 +23,7 @@ from mercer.rows import map_over_rows, sum_over_rows
 
 
 class LandmarkRows:
-    """The rows seen through m landmarks: k_i = (k(x_i, z_1), ..., k(x_i, z_m)), centred over the landmarks if asked.
+    """The rows seen through m landmarks: k_i = (k(x_i, z_1), ..., k(x_i, z_m)), centered over the landmarks if asked.
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class LandmarkRows:
         return LandmarkRows(X, self.landmarks, self.kernel, self.center, self.working_memory, self.device)
 
     def regularizer(self, name: str) -> Tensor | None:
-        """Return R: None for the identity; K_mm, double-centred if the rows are, for the RKHS norm."""
+        """Return R: None for the identity; K_mm, double-centered if the rows are, for the RKHS norm."""
         if name == "identity":
             return None
         K_mm = self.kernel.matrix(as_tensor(self.landmarks, dtype=torch.float64, device=self.device))
-        return double_centred(K_mm) if self.center else K_mm
+        return double_centered(K_mm) if self.center else K_mm
 
     def sums(self, groups: Groups, labels: Any = None) -> tuple[Tensor, Tensor]:
         """Return sum_i k_i k_i^T of shape (m, m) and the sum of k_i in each class, of shape (c, m).
@@ -117,7 +117,7 @@ class LandmarkRows:
 
 
 def landmark_values(kernel: Kernel, z: Tensor, center: bool) -> Callable[[Tensor], Tensor]:
-    """Return rows -> their k, centred over the landmarks if asked."""
+    """Return rows -> their k, centered over the landmarks if asked."""
     prepared = kernel.prepare(z)
 
     def values(x: Tensor) -> Tensor:

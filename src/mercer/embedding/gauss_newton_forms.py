@@ -51,7 +51,7 @@ def barlow_twins_form(off_diagonal: float = 0.0051, center: bool = True) -> Gaus
     off_diagonal : float, default=0.0051
         λ.
     center : bool, default=True
-        Whether columns are centred over the batch first.
+        Whether columns are centered over the batch first.
     """
     root = check_number("off_diagonal", off_diagonal, at_least=0.0) ** 0.5
 

@@ -17,7 +17,7 @@ from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import ignored, invalid_parameter
 from mercer.losses import barlow_twins, simclr, vicreg
 
-# The ridges a labelled row, 1 / (C n), that cross-validation chooses from, the largest first, for features of mean
+# The ridges a labeled row, 1 / (C n), that cross-validation chooses from, the largest first, for features of mean
 # variance 1; and the one taken where the rows are too few to choose. Relative to n, as one grid of C does not serve
 # both 50 and 6000 rows: C = 0.001 gives 17 % on 50 rows of MNIST where the best gives 39 %, and C = 10 costs 3 % on
 # 6000.
@@ -95,7 +95,7 @@ def linear_probe(
     X_test: Any,
     y_test: Any,
     *,
-    labelled: float = 0.1,
+    labeled: float = 0.1,
     C: float | None = None,
     random_state: Any = 0,
 ) -> ProbeResult:
@@ -103,7 +103,7 @@ def linear_probe(
 
     The embedding has been fitted without labels. A logistic regression is trained on the embedded rows of a share of
     (X, y), in which every class has its share and at least one row, and scored on all of (X_test, y_test).
-    Features are centred and brought to one common scale, on which their mean variance is 1: an embedding says by their
+    Features are centered and brought to one common scale, on which their mean variance is 1: an embedding says by their
     variances which of its features to trust, and with a scale for each that would be lost (MNIST's Nyström features
     with 200 labels: 65 % against 75 %). Only rows that are needed are embedded.
 
@@ -114,19 +114,19 @@ def linear_probe(
     X : array-like of shape (n, d)
         The training rows.
     y : array-like of shape (n,)
-        Their classes, of which those of the labelled rows are used.
+        Their classes, of which those of the labeled rows are used.
     X_test, y_test : array-likes of shapes (n_test, d) and (n_test,)
         What the classifier is scored on, and nothing else.
-    labelled : float or int, default=0.1
+    labeled : float or int, default=0.1
         The share of the training rows that have labels, above 0 and at most 1, or their number. A share too small
         for one row a class is made as large.
     C : float or None, default=None
         The inverse of the ridge of the logistic regression, as scikit-learn has it, on the common scale. None chooses
-        1 / (C n), the ridge a labelled row, from 0.1, 0.01, 0.001, 0.0001 and 0.00001 by the accuracy in three-fold
-        cross-validation on the n labelled rows, the largest where several are as good; 0.001 where most classes have
-        only one labelled row.
+        1 / (C n), the ridge a labeled row, from 0.1, 0.01, 0.001, 0.0001 and 0.00001 by the accuracy in three-fold
+        cross-validation on the n labeled rows, the largest where several are as good; 0.001 where most classes have
+        only one labeled row.
     random_state : int, RandomState instance or None, default=0
-        Draws the labelled rows. A number by default, so that embeddings are compared on the same rows.
+        Draws the labeled rows. A number by default, so that embeddings are compared on the same rows.
 
     Returns
     -------
@@ -153,11 +153,11 @@ def linear_probe(
     _check_transformer("embedding", embedding, "a fitted transformer, or None for rows as they are")
     C = None if C is None else check_number("C", C, above=0)
     y, y_test = _check_labels("y", y, X), _check_labels("y_test", y_test, X_test)
-    _check_labelled(labelled, all_rows=True)
+    _check_labelled(labeled, all_rows=True)
     unknown = sorted(set(y_test.tolist()) - set(y.tolist()), key=str)
     if unknown:
         raise invalid_parameter("y_test", unknown, f"of the classes of y, {np.unique(y).tolist()}")
-    rows = labelled_rows(y, labelled, random_state)
+    rows = labelled_rows(y, labeled, random_state)
     features = _embed(embedding, "X", _take(X, rows))
     classifier = fit_classifier(features, y[rows], C)
     test_features = _embed(embedding, "X_test", X_test)
@@ -173,24 +173,24 @@ def linear_probe(
 
 
 def probe_scorer(
-    labelled: float = 0.1, balanced: bool | Literal["auto"] = False, random_state: Any = 0
+    labeled: float = 0.1, balanced: bool | Literal["auto"] = False, random_state: Any = 0
 ) -> Callable[[Any, Any, Any], float]:
     """Return a scorer of embeddings by their linear probe, for the searches of scikit-learn (krepes, appendix B.3).
 
     A search fits the transformer on the training rows of a split, and the scorer gets those held out: it trains the
-    classifier of `linear_probe` on a labelled share of them, in which every class has its share, and scores it on
+    classifier of `linear_probe` on a labeled share of them, in which every class has its share, and scores it on
     the rest. So no row is used twice; each class needs two rows among those held out.
 
     Parameters
     ----------
-    labelled : float or int, default=0.1
+    labeled : float or int, default=0.1
         The share of the held-out rows that have labels, above 0 and below 1, or their number. Few rows held out
         want a large share, such as 0.5: a classifier of a row a class says little.
     balanced : bool or "auto", default=False
         Whether the score is the mean of the accuracies of the classes. "auto": where the largest class of the rows
         held out has more than twice the rows of the smallest.
     random_state : int, RandomState instance or None, default=0
-        Draws the labelled rows. A number, so that all candidates are scored on the same ones.
+        Draws the labeled rows. A number, so that all candidates are scored on the same ones.
 
     Returns
     -------
@@ -210,16 +210,16 @@ def probe_scorer(
     >>> from mercer.embedding.linear_probe import probe_scorer
     >>> X, y = load_digits(return_X_y=True)
     >>> search = GridSearchCV(
-    ...     Nystrom(n_landmarks=200, random_state=0), {"n_components": [2, 40]}, scoring=probe_scorer(labelled=0.5),
+    ...     Nystrom(n_landmarks=200, random_state=0), {"n_components": [2, 40]}, scoring=probe_scorer(labeled=0.5),
     ...     cv=StratifiedShuffleSplit(1, test_size=0.2, random_state=0),
     ... )
     >>> search.fit(X, y).best_params_
     {'n_components': 40}
     """
-    _check_labelled(labelled, all_rows=False)
+    _check_labelled(labeled, all_rows=False)
     if not isinstance(balanced, bool) and balanced != "auto":
         raise invalid_parameter("balanced", balanced, "True, False or 'auto'")
-    return partial(_held_out_score, labelled=labelled, balanced=balanced, random_state=random_state)
+    return partial(_held_out_score, labeled=labeled, balanced=balanced, random_state=random_state)
 
 
 def search_space(loss: str) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def search_space(loss: str) -> dict[str, Any]:
     return dict(SPACES[check_choice("loss", loss, SPACES)])
 
 
-def labelled_rows(y: np.ndarray, labelled: float, random_state: Any = 0, *, spare: int = 0) -> np.ndarray:
+def labelled_rows(y: np.ndarray, labeled: float, random_state: Any = 0, *, spare: int = 0) -> np.ndarray:
     """Draw rows such that every class has its share of them, at least one row, and keeps `spare` rows that are not.
 
     The numbers are those of the largest remainders, within these bounds. Rows come in random order.
@@ -262,12 +262,10 @@ def labelled_rows(y: np.ndarray, labelled: float, random_state: Any = 0, *, spar
             "These are the rare classes, with their numbers of rows.",
         )
     least, most = len(counts), len(y) - spare * len(counts)
-    if isinstance(labelled, Integral):
-        n = check_count(
-            "labelled", labelled, at_least=least, at_most=most, why="one row a class, and the rows there are"
-        )
+    if isinstance(labeled, Integral):
+        n = check_count("labeled", labeled, at_least=least, at_most=most, why="one row a class, and the rows there are")
     else:
-        n = int(np.clip(round(labelled * len(y)), least, most))
+        n = int(np.clip(round(labeled * len(y)), least, most))
     wanted = _apportion(counts, n, counts - spare)
     order = check_random_state(random_state).permutation(len(y))
     places = np.zeros(len(y), dtype=np.int64)
@@ -334,11 +332,11 @@ def is_unbalanced(y: Any) -> bool:
 
 
 def _held_out_score(
-    estimator: Any, X: Any, y: Any, *, labelled: float, balanced: bool | Literal["auto"], random_state: Any
+    estimator: Any, X: Any, y: Any, *, labeled: float, balanced: bool | Literal["auto"], random_state: Any
 ) -> float:
     _check_transformer("estimator", estimator, "a fitted transformer")
     y = _check_labels("y", y, X)
-    chosen = labelled_rows(y, labelled, random_state, spare=1)
+    chosen = labelled_rows(y, labeled, random_state, spare=1)
     rest = np.setdiff1d(np.arange(len(y)), chosen)
     features = _embed(estimator, "X", X)
     predicted = fit_classifier(features[chosen], y[chosen]).predict(features[rest])
@@ -352,16 +350,16 @@ def _check_transformer(name: str, estimator: Any, allowed: str) -> None:
         raise invalid_parameter(name, estimator, allowed)
 
 
-def _check_labelled(labelled: Any, *, all_rows: bool) -> None:
-    """Raise unless `labelled` is a share, of all rows at most or of less, or a number of rows."""
+def _check_labelled(labeled: Any, *, all_rows: bool) -> None:
+    """Raise unless `labeled` is a share, of all rows at most or of less, or a number of rows."""
     good = False
-    if isinstance(labelled, Integral):
-        good = not isinstance(labelled, bool) and int(labelled) >= 1
-    elif isinstance(labelled, Real):
-        good = 0 < float(labelled) < 1 or (all_rows and float(labelled) == 1)
+    if isinstance(labeled, Integral):
+        good = not isinstance(labeled, bool) and int(labeled) >= 1
+    elif isinstance(labeled, Real):
+        good = 0 < float(labeled) < 1 or (all_rows and float(labeled) == 1)
     if not good:
         end = "at most 1" if all_rows else "below 1"
-        raise invalid_parameter("labelled", labelled, f"a share above 0 and {end}, or a whole number of rows")
+        raise invalid_parameter("labeled", labeled, f"a share above 0 and {end}, or a whole number of rows")
 
 
 def _check_labels(name: str, y: Any, X: Any) -> np.ndarray:

@@ -35,9 +35,9 @@ TRAINED_BY = ("epsilon", "augment", "standardize", "sample_shape_", "backbone")
 
 
 class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    """Learn features from labelled samples in which each class fills a subspace, orthogonal to those of the others.
+    """Learn features from labeled samples in which each class fills a subspace, orthogonal to those of the others.
 
-    A network gives features z of length 1. It is trained to maximise R - R_c, the coding rate of all features less that
+    A network gives features z of length 1. It is trained to maximize R - R_c, the coding rate of all features less that
     of each class's, over Z: all together are to spread out, those of a class to lie in few directions (equation 1 of
     manifold-linearizing-clustering; Yu et al. 2020). Unlike cross-entropy, which may send a class to one point, it
     keeps what differs within a class. A sample is of the class to whose subspace it is nearest.
@@ -72,7 +72,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ----------
     classes_ : ndarray of shape (k,)
     bases_ : list of k ndarrays of shapes (d, r_j)
-        Orthonormal bases of the classes' subspaces, which hold 95 % of the squares of their features, not centred.
+        Orthonormal bases of the classes' subspaces, which hold 95 % of the squares of their features, not centered.
         One with r_j = d is all of the space and takes every sample: more components or more steps would help.
     history_ : list of dict
         Epochs: epoch, loss (R_c - R), criterion, learning_rate.
@@ -246,7 +246,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 def subspace(Z: np.ndarray) -> np.ndarray:
     """Return an orthonormal basis, (d, r), of the fewest directions that hold 95 % of the squares of features (n, d).
 
-    They are not centred: a subspace goes through the origin.
+    They are not centered: a subspace goes through the origin.
     """
     r = numerical_rank(Z, energy=ENERGY)
     return np.linalg.svd(Z, full_matrices=False)[2][:r].T

@@ -72,18 +72,18 @@ class LabelProbe:
 
     Parameters
     ----------
-    labelled : float or int, default=0.1
+    labeled : float or int, default=0.1
     balanced : bool or "auto", default=False
     random_state : int, default=0
     """
 
-    labelled: float = 0.1
+    labeled: float = 0.1
     balanced: bool | Literal["auto"] = False
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        probe_scorer(self.labelled, self.balanced, self.random_state)
+        probe_scorer(self.labeled, self.balanced, self.random_state)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Return the accuracy on the rows that were held out and not labelled."""
-        return probe_scorer(self.labelled, self.balanced, self.random_state)(estimator, X, y)
+        """Return the accuracy on the rows that were held out and not labeled."""
+        return probe_scorer(self.labeled, self.balanced, self.random_state)(estimator, X, y)

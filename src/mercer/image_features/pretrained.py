@@ -29,7 +29,7 @@ def pretrained_features(images: Any, *, size: int = 128, batch_size: int = 64, d
     Parameters
     ----------
     images : array-like of shape (n, height, width) or (n, height, width, 3)
-        With values in [0, 1]; grey ones are taken for coloured ones of three equal channels.
+        With values in [0, 1]; grey ones are taken for colored ones of three equal channels.
     size : int, default=128
         Images are brought to size x size. The network was trained at 224, which takes three times as long.
     batch_size : int, default=64
@@ -69,8 +69,8 @@ def check_photographs(images: Any) -> Tensor:
         raise invalid_parameter(
             "images", f"an array with values from {array.min():g} to {array.max():g}", "finite, with values in [0, 1]"
         )
-    coloured = array if array.ndim == 4 else np.repeat(array[..., None], 3, axis=3)
-    return torch.from_numpy(coloured).permute(0, 3, 1, 2)
+    colored = array if array.ndim == 4 else np.repeat(array[..., None], 3, axis=3)
+    return torch.from_numpy(colored).permute(0, 3, 1, 2)
 
 
 def as_network_input(pixels: Tensor, size: int) -> Tensor:

@@ -25,7 +25,7 @@ def scattering(images: Any, *, n_scales: int = 3, n_angles: int = 8, working_mem
 
         S_0 = x * phi,    S_1 = |x * psi_1| * phi,    S_2 = ||x * psi_1| * psi_2| * phi  where j_2 > j_1,
 
-    each read once in every cell of 2^J by 2^J pixels, at its centre. psi is a Morlet wavelet of mean 0 and frequency
+    each read once in every cell of 2^J by 2^J pixels, at its center. psi is a Morlet wavelet of mean 0 and frequency
     3 pi / 4 / 2^j; the waves of angle l run at pi l / L, left to right for l = 0 and turning towards top to bottom. A
     common factor makes |phi^|^2 plus the sum of |psi^|^2 at most 1 at every frequency, so that no step takes two images
     further apart.
@@ -52,12 +52,12 @@ def scattering(images: Any, *, n_scales: int = 3, n_angles: int = 8, working_mem
     Notes
     -----
     O(n L^2 J N log N) time for N pixels of a mirrored image, all convolutions by FFT: 2 to 3 ms for 28 x 28 pixels on
-    one core. As is usual, waves of scale j are read at the centres of cells of 2^j by 2^j pixels only. On MNIST that
+    one core. As is usual, waves of scale j are read at the centers of cells of 2^j by 2^j pixels only. On MNIST that
     changes the coefficients by 0.6 %.
 
     Some channels are much smaller than others and tell as much, so that distances want all of one size: on MNIST (2000
     images, 3 draws) the accuracy of k-means rises from .42 to .57 if each is divided by its root mean square over
-    images and places, that of spectral clustering with 10 neighbours from .65 to .68.
+    images and places, that of spectral clustering with 10 neighbors from .65 to .68.
 
     Examples
     --------
@@ -112,14 +112,14 @@ def scattering_paths(n_scales: int = 3, n_angles: int = 8) -> list[tuple[tuple[i
 
 
 class _Filters(NamedTuple):
-    """What an image is convolved with. Grid i has the centres of cells of 2^i by 2^i pixels of the mirrored image.
+    """What an image is convolved with. Grid i has the centers of cells of 2^i by 2^i pixels of the mirrored image.
 
     Attributes
     ----------
     psi : dict of (i, j) to a tensor of shape (L, h, w)
         Spectra of the wavelets of scale j that take grid i to grid j: those of scale 0 stay where they are.
     phi : list of pairs of tensors, of shapes (cells, h) and (cells, w)
-        phi[i] averages what is on grid i around the centres of the cells that are kept, down columns and along rows.
+        phi[i] averages what is on grid i around the centers of the cells that are kept, down columns and along rows.
     """
 
     psi: dict[tuple[int, int], Tensor]
@@ -175,7 +175,7 @@ def _wavelets(height: int, width: int, scale: int, L: int) -> Tensor:
     """Return Morlet wavelets of a scale and all L angles, of sum 0 and shape (L, height, width), on a torus.
 
     psi(t) = g(t) (exp(i xi . t) - b), with a Gaussian g of sum 1 and b such that psi has sum 0. A convolution that is
-    read at the first of every 2^scale places shall give the value at their centre: place r has psi at t = r plus
+    read at the first of every 2^scale places shall give the value at their center: place r has psi at t = r plus
     what lies between.
     """
     sigma, xi, slant = WIDTH * 2**scale, FREQUENCY / 2**scale, SLANT / L
@@ -194,13 +194,13 @@ def _wavelets(height: int, width: int, scale: int, L: int) -> Tensor:
 
 
 def _averages(size: int, depth: int) -> Tensor:
-    """Return the weights of averages around the centres of cells of 2^depth places, on a circle.
+    """Return the weights of averages around the centers of cells of 2^depth places, on a circle.
 
     They are Gaussian, of shape (cells, size) without the first and the last cell, and sum to 1 in each row.
     """
     sigma = WIDTH * 2 ** (depth - 1)
-    centres = (torch.arange(1, size // 2**depth - 1, dtype=torch.float64) + 0.5) * 2**depth - 0.5
-    g = torch.exp((_unrolled(size, REACH * sigma) - centres[:, None]).square() / (-2.0 * sigma**2))
+    centers = (torch.arange(1, size // 2**depth - 1, dtype=torch.float64) + 0.5) * 2**depth - 0.5
+    g = torch.exp((_unrolled(size, REACH * sigma) - centers[:, None]).square() / (-2.0 * sigma**2))
     g = g.unflatten(1, (-1, size)).sum(dim=1)
     return g / g.sum(dim=1, keepdim=True)
 

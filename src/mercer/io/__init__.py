@@ -133,7 +133,7 @@ def with_network(objects: Any, network: Any, needed: Mapping[str, Any]) -> Any:
 
 
 def describe(given: Any) -> str:
-    """Return a few words by which the user recognises an object that the file does not hold."""
+    """Return a few words by which the user recognizes an object that the file does not hold."""
     name = getattr(given, "__qualname__", None)
     return f"{type(given).__name__} {name}" if isinstance(name, str) else type(given).__name__
 

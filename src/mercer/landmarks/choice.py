@@ -29,7 +29,7 @@ METHODS = ("uniform", "kmeans++", *KERNEL_METHODS)
 EXACT_ROWS = 1000
 # The bounds of the samples behind estimated scores: two rows a landmark within them.
 SAMPLED_ROWS = 200, 2000
-# Centres proposed at once by k-means++: enough for a fast matrix product, few enough that most are accepted.
+# Centers proposed at once by k-means++: enough for a fast matrix product, few enough that most are accepted.
 PROPOSALS = 64
 
 
@@ -154,20 +154,20 @@ def _by_leverage(
 def _kmeans_plus_plus(
     X: Any, wanted: int, metric: Mahalanobis, random: np.random.RandomState, working_memory: float
 ) -> np.ndarray:
-    """Draw centres by the k-means++ rule exactly, many at a time.
+    """Draw centers by the k-means++ rule exactly, many at a time.
 
-    The rule draws x with chances D(x)^2, the squared distance to the nearest centre so far. Walking through the data
-    after each centre would cost one pass a centre. Instead, a batch is proposed from the distances of the last pass,
-    and each proposal is accepted with probability D_now(x)^2 / D_last(x)^2, where D_now takes the centres accepted
+    The rule draws x with chances D(x)^2, the squared distance to the nearest center so far. Walking through the data
+    after each center would cost one pass a center. Instead, a batch is proposed from the distances of the last pass,
+    and each proposal is accepted with probability D_now(x)^2 / D_last(x)^2, where D_now takes the centers accepted
     meanwhile into account: rejection sampling, so the accepted ones follow the rule to the letter. The pass that
     follows is one matrix product for all of them.
     """
     n = X.shape[0]
     chosen = [int(random.randint(n))]
-    centres = _rows(X, np.array(chosen))
+    centers = _rows(X, np.array(chosen))
     nearest = np.full(n, np.inf)
     while True:
-        _lower_to_nearest(nearest, X, centres, metric, working_memory)
+        _lower_to_nearest(nearest, X, centers, metric, working_memory)
         mass = np.cumsum(nearest)
         if len(chosen) == wanted or not mass[-1] > 0:
             return np.array(chosen, dtype=np.intp)
@@ -182,7 +182,7 @@ def _kmeans_plus_plus(
             if len(chosen) < wanted and random.uniform() * nearest[index] < now:
                 accepted.append(i)
                 chosen.append(int(index))
-        centres = rows[accepted]
+        centers = rows[accepted]
 
 
 def _rows(X: Any, indices: np.ndarray) -> Tensor:
@@ -191,22 +191,22 @@ def _rows(X: Any, indices: np.ndarray) -> Tensor:
     return as_tensor(X[order])[torch.from_numpy(back.reshape(-1))]
 
 
-def _lower_to_nearest(nearest: np.ndarray, X: Any, centres: Tensor, metric: Mahalanobis, working_memory: float) -> None:
-    """Lower each row's squared distance to its nearest centre, in place, by the new centres; 0 for equal rows."""
-    bytes_per_row = (3 * len(centres) + 3 * X.shape[1]) * centres.element_size()
+def _lower_to_nearest(nearest: np.ndarray, X: Any, centers: Tensor, metric: Mahalanobis, working_memory: float) -> None:
+    """Lower each row's squared distance to its nearest center, in place, by the new centers; 0 for equal rows."""
+    bytes_per_row = (3 * len(centers) + 3 * X.shape[1]) * centers.element_size()
     rows_a_block = rows_per_block(X.shape[0], bytes_per_row, working_memory)
     (r2,) = map_over_rows(
         distances_to_nearest,
-        (centres, metric),
+        (centers, metric),
         X,
         rows_a_block=rows_a_block,
-        dtype=centres.dtype,
-        device=centres.device,
+        dtype=centers.dtype,
+        device=centers.device,
     )
     np.minimum(nearest, r2, out=nearest)
 
 
-def distances_to_nearest(centres: Tensor, metric: Mahalanobis) -> Callable[[Tensor], tuple[Tensor]]:
-    """Return rows -> the squared distance of each to the nearest centre."""
-    prepared = metric.prepare(centres)
+def distances_to_nearest(centers: Tensor, metric: Mahalanobis) -> Callable[[Tensor], tuple[Tensor]]:
+    """Return rows -> the squared distance of each to the nearest center."""
+    prepared = metric.prepare(centers)
     return lambda x: (metric.squared_distances(metric.prepare(x, beside=prepared), prepared).amin(dim=1),)

@@ -1,4 +1,4 @@
-"""Factorisations, solvers and distances: plain functions of tensors that know no kernel."""
+"""Factorizations, solvers and distances: plain functions of tensors that know no kernel."""
 
 from mercer.linalg.cholesky import CholeskyFactor, cholesky, inverted, solve_refined
 from mercer.linalg.conjugate_gradients import Solution, conjugate_gradients

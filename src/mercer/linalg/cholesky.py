@@ -53,7 +53,7 @@ class CholeskyFactor(NamedTuple):
 
 
 def cholesky(A: Tensor, *, shift: float = 0.0, warn: bool = True) -> CholeskyFactor:
-    """Factorise a symmetric positive semi-definite A + shift I, with the smallest jitter that makes it definite.
+    """Factorize a symmetric positive semi-definite A + shift I, with the smallest jitter that makes it definite.
 
     The first try adds nothing. Each further one adds ten times more to the diagonal, relative to its mean, from
     the rounding error of the matrix up to 1e-3.
@@ -76,7 +76,7 @@ def cholesky(A: Tensor, *, shift: float = 0.0, warn: bool = True) -> CholeskyFac
     if not failed:
         return CholeskyFactor(lower, 0.0)
     if not torch.isfinite(A).all():
-        raise NumericalError("the matrix to factorise has a NaN or an infinity.")
+        raise NumericalError("the matrix to factorize has a NaN or an infinity.")
     scale = (A.diagonal() + shift).abs().mean().item() or 1.0
     relative = max(torch.finfo(A.dtype).eps * len(A) ** 0.5, torch.finfo(A.dtype).eps * 10)
     jitter = 0.0

@@ -45,7 +45,7 @@ def squared_distances(
 
     Notes
     -----
-    O(nmd) time and one (n, m) array. Rows centred by the caller lose fewer digits.
+    O(nmd) time and one (n, m) array. Rows centered by the caller lose fewer digits.
     """
     x_norms = squared_norms(X) if x_norms is None else x_norms
     z_norms = squared_norms(Z) if z_norms is None else z_norms

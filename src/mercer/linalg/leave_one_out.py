@@ -36,7 +36,7 @@ class RidgeSolution(NamedTuple):
 def ridge_leave_one_out(
     K: Tensor, y: Tensor, ridge: float, weights: Tensor | None = None, *, intercept: bool = False
 ) -> RidgeSolution:
-    """Fit kernel ridge regression and all n leave-one-out fits, with one factorisation.
+    """Fit kernel ridge regression and all n leave-one-out fits, with one factorization.
 
     Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2. With A = K + ridge W^-1 and a = A^-1 y, the fit
     without row i misses y_i by a_i / (A^-1)_ii, so n fits cost one inverse: O(n^3) in all.
@@ -49,7 +49,7 @@ def ridge_leave_one_out(
     weights : tensor of shape (n,), optional
         Sample weights, all positive.
     intercept : bool, default=False
-        Say that K is double-centred, as for a model with an intercept; y is centred here. A centred row is the negative
+        Say that K is double-centered, as for a model with an intercept; y is centered here. A centered row is minus the
         sum of the others, so that leaving it out alone would leave nothing out: (A^-1)_ii less 1 / (n ridge) takes the
         place of (A^-1)_ii. Not with weights, and not with ridge 0.
     """
@@ -93,7 +93,7 @@ def ridge_path(
 
 def _check_intercept(y: Tensor, weights: Tensor | None, intercept: bool) -> Tensor:
     if intercept and weights is not None:
-        raise ValueError("intercept=True cannot be combined with weights: centre by the weighted means instead.")
+        raise ValueError("intercept=True cannot be combined with weights: center by the weighted means instead.")
     return y - y.mean(dim=0) if intercept else y
 
 

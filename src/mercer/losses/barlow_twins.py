@@ -26,7 +26,7 @@ def barlow_twins(*views: Tensor, off_diagonal: float = 0.0051, center: bool = Tr
     off_diagonal : float, default=0.0051
         λ. That of the authors' code; their paper rounds it to 5e-3, and krepes searches [1e-5, 100].
     center : bool, default=True
-        Whether columns are centred over the batch first, as the authors have it. krepes prints C without, and a column
+        Whether columns are centered over the batch first, as the authors have it. krepes prints C without, and a column
         that is constant, and says nothing, then agrees with itself perfectly.
 
     Notes

@@ -54,7 +54,7 @@ def target_rate(step: int, total_steps: int, start: float = 0.996) -> float:
 class BYOL(Objective):
     """The objective of BYOL: a predictor of its own, and a target that is the moving average of the model.
 
-    The predictor is the authors': linear, batch normalisation, rectifier, linear without bias. The target starts as
+    The predictor is the authors': linear, batch normalization, rectifier, linear without bias. The target starts as
     the model itself, and after each step it becomes tau target + (1 - tau) model, tau from `target_rate`.
 
     Parameters

@@ -72,12 +72,12 @@ class KernelAutoencoder(Objective):
 
     Notes
     -----
-    krepes prints no formula and refers to Esser et al. (2024), where all samples are centres. It leaves open the
+    krepes prints no formula and refers to Esser et al. (2024), where all samples are centers. It leaves open the
     decoder's kernel and its landmarks, whether |f(x_i)| = 1 is kept, and what the 'covariance coefficient' is that its
     appendix B.3 tunes for this loss: κ is the likely reading. It searches all weights in [1e-5, 100] and gives none as
     a default.
 
-    With rows the decoder is at its optimum: kernel matrices are ill-conditioned, and steps of the optimiser on B are
+    With rows the decoder is at its optimum: kernel matrices are ill-conditioned, and steps of the optimizer on B are
     slow there. A lower loss need not make better embeddings.
 
     Several views count as further samples, each of which is to be had back. Beside the embeddings of n samples a batch
@@ -163,10 +163,10 @@ class KernelAutoencoder(Objective):
         features, L = self._features(embed, embed(inputs))
         features, x = features.to(torch.float64), inputs.to(torch.float64)
         penalty = torch.eye(len(self.B), dtype=x.dtype, device=x.device) if L is None else L.to(x)
-        centred = features - features.mean(dim=0)
-        gram = centred.T @ centred / len(x) + self.ridge * (penalty + penalty.T) / 2
+        centered = features - features.mean(dim=0)
+        gram = centered.T @ centered / len(x) + self.ridge * (penalty + penalty.T) / 2
         # A pseudo-inverse, for landmarks may have equal embeddings.
-        B = torch.linalg.pinv(gram, hermitian=True) @ (centred.T @ (x - x.mean(dim=0)) / len(x))
+        B = torch.linalg.pinv(gram, hermitian=True) @ (centered.T @ (x - x.mean(dim=0)) / len(x))
         self.B.copy_(B)
         self.c.copy_(x.mean(dim=0) - features.mean(dim=0) @ B)
 

@@ -7,9 +7,9 @@ from mercer.losses.directions import unit
 
 
 def mcr2(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
-    """Return R_c - R, the coding rate of the features class by class less that of all: to be minimised.
+    """Return R_c - R, the coding rate of the features class by class less that of all: to be minimized.
 
-    The authors maximise R - R_c, which is not negative. Its maximum has the features of each class spread evenly over
+    The authors maximize R - R_c, which is not negative. Its maximum has the features of each class spread evenly over
     a subspace, and the subspaces of classes orthogonal.
 
     Parameters
@@ -20,7 +20,7 @@ def mcr2(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
     membership : tensor of shape (n,) of whole numbers, or (n, k)
         The class of each sample, or the share of each class in each sample; see `class_coding_rate`.
     epsilon : float
-        ε. The authors take ε^2 = 0.5 for labelled images.
+        ε. The authors take ε^2 = 0.5 for labeled images.
 
     Returns
     -------

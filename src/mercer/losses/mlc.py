@@ -7,13 +7,13 @@ from mercer.checks import check_choice, check_number
 from mercer.losses.coding_rate import coding_rate, pairwise_coding_rate
 from mercer.losses.directions import unit
 
-REGULARISERS = ("squared", "entropy")
+REGULARIZERS = ("squared", "entropy")
 
 
-def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, regulariser: str = "squared") -> Tensor:
-    """Which points belong together, and to which subspace? Return R_c - R + γ r(Π), to be minimised over Z and Π.
+def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, regularizer: str = "squared") -> Tensor:
+    """Which points belong together, and to which subspace? Return R_c - R + γ r(Π), to be minimized over Z and Π.
 
-    The authors maximise R - R_c - γ r(Π). R is the coding rate of all features and R_c that of each point with its
+    The authors maximize R - R_c - γ r(Π). R is the coding rate of all features and R_c that of each point with its
     like (`pairwise_coding_rate`). Without r, which is least for Π = 1 1^T / n, the optimal Π is a permutation: every
     point a cluster.
 
@@ -28,7 +28,7 @@ def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, r
         ε. The authors take ε^2 = 0.1.
     gamma : float, default=0.05
         γ, the authors' for r = |Π|^2 / 2.
-    regulariser : {"squared", "entropy"}, default="squared"
+    regularizer : {"squared", "entropy"}, default="squared"
         r(Π): |Π|^2 / 2, or the negative entropy sum_ij Π_ij log Π_ij, the authors' footnote 8.
 
     Returns
@@ -41,7 +41,7 @@ def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, r
     not: |Π|^2 is 1 for the even Π and n for a permutation.
     """
     gamma = check_number("gamma", gamma, at_least=0.0)
-    penalty = _squared if check_choice("regulariser", regulariser, REGULARISERS) == "squared" else _negative_entropy
+    penalty = _squared if check_choice("regularizer", regularizer, REGULARIZERS) == "squared" else _negative_entropy
     Z = unit(Z, dim=1)
     loss = pairwise_coding_rate(Z, membership, epsilon=epsilon) - coding_rate(Z, epsilon=epsilon)
     return loss if gamma == 0.0 else loss + gamma * penalty(membership)

@@ -13,7 +13,7 @@ from mercer.losses.view_coding_rate import mean_cosine_size
 
 
 def nmce(views: Sequence[Tensor], memberships: Sequence[Tensor], *, epsilon: float, agreement: float = 200.0) -> Tensor:
-    """Return R_c - R of the mean view and membership, less λ E |z^T z'|: to be minimised over both.
+    """Return R_c - R of the mean view and membership, less λ E |z^T z'|: to be minimized over both.
 
     It is `mcr2` with a membership that is learned too (equation 2 of the paper of MLC, which compares itself with it),
     and views of a sample asked to agree. The mean of the views is scaled to rows of length 1.

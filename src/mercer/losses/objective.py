@@ -22,7 +22,7 @@ NEGATIVES = ("all", "drawn")
 class Objective(torch.nn.Module, ABC):
     """A loss that may have parameters and a memory of its own.
 
-    A trainer calls `begin` once, hands `parameters()` to the optimiser beside those of the model, calls the objective
+    A trainer calls `begin` once, hands `parameters()` to the optimizer beside those of the model, calls the objective
     with each batch, and calls `after_step` after each step. `state_dict()` holds all that a checkpoint needs. To
     resume, call `begin` first, which makes room for it, and load the state then.
 
@@ -75,7 +75,7 @@ class Objective(torch.nn.Module, ABC):
         """Return the loss of a batch that was checked; arguments as in `forward`."""
 
     def after_step(self, model: torch.nn.Module, step: int, total_steps: int) -> None:
-        """Follow the model after a step of the optimiser; nothing, for most.
+        """Follow the model after a step of the optimizer; nothing, for most.
 
         Parameters
         ----------

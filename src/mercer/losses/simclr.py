@@ -1,4 +1,4 @@
-"""The normalised, temperature-scaled cross entropy of SimCLR (Chen et al. 2020, equation 1)."""
+"""The normalized, temperature-scaled cross entropy of SimCLR (Chen et al. 2020, equation 1)."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Variance, invariance and covariance regularisation, VICReg (Bardes et al. 2022)."""
+"""Variance, invariance and covariance regularization, VICReg (Bardes et al. 2022)."""
 
 import torch
 from torch import Tensor
@@ -61,6 +61,6 @@ def squared_covariances(Z: Tensor) -> Tensor:
     Z : tensor of shape (p, n, h)
     """
     p, n, h = Z.shape
-    centred = Z - Z.mean(dim=1, keepdim=True)  # before the product: float32 would lose what is left otherwise
-    C = centred.mT @ centred / (n - 1)
+    centered = Z - Z.mean(dim=1, keepdim=True)  # before the product: float32 would lose what is left otherwise
+    C = centered.mT @ centered / (n - 1)
     return (C - torch.diag_embed(C.diagonal(dim1=1, dim2=2))).square().sum() / (h * p)

@@ -13,10 +13,10 @@ from mercer.losses.pairs import check_views
 
 
 def view_coding_rate(*views: Tensor, epsilon: float, agreement: float = 200.0) -> Tensor:
-    """Return -R(mean of the views) - λ E |z^T z'|, to be minimised: samples spread out, views of a sample agree.
+    """Return -R(mean of the views) - λ E |z^T z'|, to be minimized: samples spread out, views of a sample agree.
 
     R is `coding_rate`, z and z' are two views of a sample, of length 1. The sign before λ is that of the paper, which
-    maximises both terms. For p > 2 views the mean is over all views, and E over pairs of views as well.
+    maximizes both terms. For p > 2 views the mean is over all views, and E over pairs of views as well.
 
     Parameters
     ----------

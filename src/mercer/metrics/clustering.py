@@ -71,7 +71,7 @@ def subspace_preserving_error(coefficients: Any, labels: Any) -> float:
 def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
     """Does each class hang together, so that it will not be cut in two? Return the connectivity of the worst class.
 
-    That of a class is the second smallest eigenvalue of I - D^-1/2 W D^-1/2, its normalised Laplacian, for W the
+    That of a class is the second smallest eigenvalue of I - D^-1/2 W D^-1/2, its normalized Laplacian, for W the
     affinities within the class and D = diag(W 1) (You, Robinson and Vidal, 2016). It is 0 if and only if W falls apart,
     and n / (n - 1) if all n points are alike. A class of one point has no edge and counts as 0. The diagonal of the
     affinity is left out, as scikit-learn's spectral clustering does.
@@ -152,7 +152,7 @@ def _without_diagonal(M: Any) -> Any:
 
 
 def _algebraic_connectivity(W: Any) -> float:
-    """Return the second smallest eigenvalue of the normalised Laplacian of a graph."""
+    """Return the second smallest eigenvalue of the normalized Laplacian of a graph."""
     n = W.shape[0]
     if n == 1 or connected_components(W, directed=False, return_labels=False) > 1:
         return 0.0

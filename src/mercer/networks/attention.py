@@ -11,7 +11,7 @@ from mercer.training.randomness import global_chance_from
 
 
 class AttentionBlock(nn.Module):
-    """Self-attention and a perceptron of each token, both of normalised tokens and added to what came in."""
+    """Self-attention and a perceptron of each token, both of normalized tokens and added to what came in."""
 
     def __init__(self, width: int, n_heads: int) -> None:
         super().__init__()

@@ -33,18 +33,18 @@ class Entrance(NamedTuple):
 
     @classmethod
     def learned(cls, X: np.ndarray, shape: tuple[int, ...], by_column: bool, backbone: Any) -> "Entrance":
-        """Return the entrance for rows of samples of that shape; see `standardisation`.
+        """Return the entrance for rows of samples of that shape; see `standardization`.
 
         A user's network and those of images want samples as they are; others see few rows of many columns in
         coordinates of their span, in which nothing of the rows is lost. Of other rows, the part in the span is seen.
         """
-        center, scale = standardisation(X, shape, by_column)
+        center, scale = standardization(X, shape, by_column)
         n, d = X.shape
         if not (n < d and d > MOST_COLUMNS and (backbone is None or backbone == "mlp")):
             return cls(center, scale)
         # The mean of rows is in their span, so that centered rows are.
         _, V = in_row_span(as_tensor(X / scale))
-        # The entries have a mean square of 1, as those of standardised columns do: what initial weights are made for.
+        # The entries have a mean square of 1, as those of standardized columns do: what initial weights are made for.
         return cls(center, scale, (V * (V.shape[1] / d) ** 0.5).numpy().astype(X.dtype))
 
     @classmethod
@@ -58,12 +58,12 @@ class Entrance(NamedTuple):
 
 
 class FeatureNetwork(nn.Module):
-    """Rows -> features z on the unit sphere of R^d: rows are standardised, go through a backbone, and through a head.
+    """Rows -> features z on the unit sphere of R^d: rows are standardized, go through a backbone, and through a head.
 
     Parameters
     ----------
     backbone : nn.Module
-        Standardised flat rows -> (n, p).
+        Standardized flat rows -> (n, p).
     width : int
         p.
     n_components : int
@@ -118,8 +118,8 @@ class FeatureNetwork(nn.Module):
         return unit(self.feature_head(self.represent(x)), dim=1)
 
 
-def standardisation(X: np.ndarray, shape: tuple[int, ...], by_column: bool = True) -> tuple[np.ndarray, np.ndarray]:
-    """Return what rows are centred and scaled by, each of shape (D,).
+def standardization(X: np.ndarray, shape: tuple[int, ...], by_column: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """Return what rows are centered and scaled by, each of shape (D,).
 
     Parameters
     ----------

@@ -97,5 +97,5 @@ class ResNet(nn.Sequential):
 
 
 def convolution(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
-    """Return a convolution that keeps the size of the image but for its stride, and normalises over the batch."""
+    """Return a convolution that keeps the size of the image but for its stride, and normalizes over the batch."""
     return nn.Sequential(nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out))

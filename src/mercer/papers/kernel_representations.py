@@ -137,15 +137,15 @@ def krepes_search(
     line of the paper                                                 our parameter
     ================================================================  ==================================================
     B.3: random search, 3 or 4 draws                                  `n_draws=4`
-    B.3: a labelled validation set, 2 % of images, 10 % of tables     `images`
+    B.3: a labeled validation set, 2 % of images, 10 % of tables     `images`
     B.3: learn on the other rows, with early stopping                 `krepes`: patience 10
-    B.3: a linear classifier with only the small labelled subset      `probe_scorer(labelled=0.5)`
+    B.3: a linear classifier with only the small labeled subset      `probe_scorer(labeled=0.5)`
     B.3: best by its accuracy, balanced for imbalanced sets           `balanced="auto"`
     B.3: learning rate from [1e-4, 1e-1], log-uniform; decay          `DrawnSteps`
     B.3: λ from [1e-5, 100]; τ of SimCLR from [1e-3, 100]             `mercer.embedding.linear_probe.SPACES`
     ================================================================  ==================================================
 
-    Half of the labelled rows train the classifier and the other half judge it: the paper does not say on which rows the
+    Half of the labeled rows train the classifier and the other half judge it: the paper does not say on which rows the
     accuracy is. The range of the decay is ours, [1e-6, 1e-2]. BYOL has no coefficient, the simple contrastive loss a
     constraint in the place of λ, and the kernel autoencoder a solver without a rate.
 
@@ -154,7 +154,7 @@ def krepes_search(
     loss : str, default="barlow_twins"
         As in `krepes`.
     images : bool
-        Whether rows are images: 2 % of them are labelled then, and 10 % of the rows of a table.
+        Whether rows are images: 2 % of them are labeled then, and 10 % of the rows of a table.
     n_draws : int, default=4
     random_state : int, RandomState instance or None, default=None
         Splits the rows, draws the candidates, and is that of the embedding.
@@ -177,7 +177,7 @@ def krepes_search(
         model,
         space,
         n_iter=n_draws,
-        scoring=probe_scorer(labelled=0.5, balanced="auto"),
+        scoring=probe_scorer(labeled=0.5, balanced="auto"),
         cv=StratifiedShuffleSplit(1, test_size=0.02 if images else 0.1, random_state=random_state),
         random_state=random_state,
     )

@@ -5,7 +5,7 @@ from typing import Any
 from mercer.clustering.manifold.manifold_clustering import ManifoldClustering
 from mercer.clustering.manifold.nmce import NMCE
 from mercer.training import Recipe
-from mercer.views import Blur, Chain, Colour, Crop, Flip, Gray
+from mercer.views import Blur, Chain, Color, Crop, Flip, Gray
 
 # Augmentation 1 of the appendix. The strengths of the color jitter are torchvision's names for the same four changes.
 AUGMENTATION = Chain(
@@ -13,7 +13,7 @@ AUGMENTATION = Chain(
         Crop(smallest=0.04),
         Flip(probability=0.5),
         Gray(probability=0.2),
-        Colour(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, probability=0.8),
+        Color(brightness=0.4, contrast=0.4, saturation=0.4, hue=0.1, probability=0.8),
         Blur(probability=0.1),
     ]
 )
@@ -60,7 +60,7 @@ def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
     | A = 2 augmentations (3.1), those of Augmentation 1 | `n_views=2`, `augment=AUGMENTATION` |
     | line 1, (5): ε² = 0.2, LARS at 0.3, 1000 epochs of batches of 1024 (D.2) | `epsilon_start`, `start_recipe` |
     | line 2: the cluster head is a copy of the feature head | always |
-    | (4): ε² = 0.1, γ = 0.05, γ/2 times the squared norm of Π (D.2) | `epsilon`, `gamma`, `regulariser="squared"` |
+    | (4): ε² = 0.1, γ = 0.05, γ/2 times the squared norm of Π (D.2) | `epsilon`, `gamma`, `regularizer="squared"` |
     | Π = P_η(CᵀC), η = 0.175, by Sinkhorn's scaling (2.3, D.2) | `affinity="inner"`, `projection="entropy"`, `eta` |
     | the backbone is fixed (D.2) | `freeze=True` |
     | a batch updates each head once, by SGD at 0.01 with momentum 0.9 and decay 5e-4 (D.2) | `recipe` |
@@ -98,7 +98,7 @@ def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
         "eta": 0.175,
         "epsilon": 0.1**0.5,
         "gamma": 0.05,
-        "regulariser": "squared",
+        "regularizer": "squared",
         "recipe": SECOND,
         "assign_labels": "spectral",
         "result": "final",

@@ -13,7 +13,7 @@ from mercer.plots.style import DIVERGING, SEQUENTIAL, axes_or_new
 
 # With more blocks than this, lines between them would hide what is in them.
 MOST_LINES = 100
-# Of the cells inside the blocks, those beyond this percentile share one colour: a few strong pairs of points would
+# Of the cells inside the blocks, those beyond this percentile share one color: a few strong pairs of points would
 # leave the rest dark.
 BRIGHTEST = 95
 NAME_SIZES = (9, 8, 7, 6)
@@ -33,9 +33,9 @@ class Blocks(NamedTuple):
 class AffinityDisplay:
     """An image of a matrix between n points, sorted by label: good affinities are bright in the blocks alone.
 
-    The title has the share of the mass inside the blocks, `mercer.metrics.block_mass`. Colours begin at zero, or are
+    The title has the share of the mass inside the blocks, `mercer.metrics.block_mass`. Colors begin at zero, or are
     diverging about it where there are negative entries, and end at the 95th percentile inside the blocks. Beyond
-    `most_points` points neighbours in the order share a cell, which shows the mean of the sizes of its entries with
+    `most_points` points neighbors in the order share a cell, which shows the mean of the sizes of its entries with
     the sign of their mean. The cost is that of reading the entries: a sparse matrix is never made dense.
 
     Parameters
@@ -136,8 +136,8 @@ def block_image(matrix: Any, blocks: Blocks, most_points: int) -> np.ndarray:
 
 def draw_blocks(ax: Any, image: np.ndarray, blocks: Blocks) -> Any:
     """Draw what `block_image` returned with lines between the blocks, in coordinates of points; return the image."""
-    n, limit = len(blocks.order), _colour_limit(image, blocks)
-    # Less than a colour below zero is rounding.
+    n, limit = len(blocks.order), _color_limit(image, blocks)
+    # Less than a color below zero is rounding.
     signed = image.min() < -limit / 256
     drawn = ax.imshow(
         image, cmap=DIVERGING if signed else SEQUENTIAL, vmin=-limit if signed else 0.0, vmax=limit, extent=(0, n, n, 0)
@@ -168,8 +168,8 @@ def _dense(matrix: Any) -> np.ndarray:
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix)
 
 
-def _colour_limit(image: np.ndarray, blocks: Blocks) -> float:
-    """Return where colours end: by the pairs inside the blocks, which may be few among all.
+def _color_limit(image: np.ndarray, blocks: Blocks) -> float:
+    """Return where colors end: by the pairs inside the blocks, which may be few among all.
 
     A point with itself says nothing of its block, and in kernel matrices stands out from all else.
     """
@@ -186,7 +186,7 @@ def _colour_limit(image: np.ndarray, blocks: Blocks) -> float:
 
 
 def _beyond(drawn: Any) -> str:
-    """Return at which ends of the colours there are entries beyond, as a colour bar wants to know it."""
+    """Return at which ends of the colors there are entries beyond, as a color bar wants to know it."""
     image, (low, high) = drawn.get_array(), drawn.get_clim()
     below, above = image.min() < low, image.max() > high
     return "both" if below and above else "min" if below else "max" if above else "neither"

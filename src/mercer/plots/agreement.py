@@ -24,7 +24,7 @@ class Correlation(NamedTuple):
 def correlate(a: np.ndarray, b: np.ndarray) -> Correlation:
     """Return the correlations of two vectors, neither of them zero throughout, and of their ranks.
 
-    Both, because one large weight decides the first: it says whether the models share their favourite, the second
+    Both, because one large weight decides the first: it says whether the models share their favorite, the second
     whether they agree on all else.
     """
     # Not to zero: what rounding left of an identity has an order too, and it means nothing.

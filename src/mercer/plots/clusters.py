@@ -1,4 +1,4 @@
-"""What figures of clusters share: features and labels of a fitted model, a colour a cluster, and their names below."""
+"""What figures of clusters share: features and labels of a fitted model, a color a cluster, and their names below."""
 
 import math
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ def features_and_labels(model: Any, X: Any, labels: Any = None) -> tuple[np.ndar
     return features, model.labels_ if labels is None else labels
 
 
-def cluster_colour(k: int) -> str:
-    """Return the colour of the k-th cluster."""
+def cluster_color(k: int) -> str:
+    """Return the color of the k-th cluster."""
     return CATEGORIES[k % len(CATEGORIES)]
 
 
@@ -38,17 +38,17 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 
 
 def legend_lines(names: Sequence[str], width: float) -> int:
-    """Return how many lines a legend of these names takes; none where colours would repeat, as it would say nothing."""
+    """Return how many lines a legend of these names takes; none where colors would repeat, as it would say nothing."""
     return math.ceil(len(names) / legend_columns(names, width)) if len(names) <= len(CATEGORIES) else 0
 
 
 def add_cluster_legend(figure: Any, names: Sequence[str]) -> None:
-    """Write which colour is which cluster at the bottom of a figure, if colours are enough."""
+    """Write which color is which cluster at the bottom of a figure, if colors are enough."""
     from matplotlib.patches import Patch
 
     width = figure.get_figwidth()
     if legend_lines(names, width):
-        handles = [Patch(color=cluster_colour(k), label=name) for k, name in enumerate(names)]
+        handles = [Patch(color=cluster_color(k), label=name) for k, name in enumerate(names)]
         figure.legend(
             handles=handles, loc="outside lower center", ncols=legend_columns(names, width), fontsize=8, frameon=False
         )

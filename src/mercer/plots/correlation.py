@@ -87,7 +87,7 @@ class CorrelationDisplay:
         for k, pair in enumerate(pairs):
             rows = [(i, of_pairs[pair]) for i, of_pairs in enumerate(tables) if len(of_pairs.get(pair, ()))]
             heights = [i + (k - (len(pairs) - 1) / 2) * width for i, _ in rows]
-            colour = CATEGORIES[k % len(CATEGORIES)]
+            color = CATEGORIES[k % len(CATEGORIES)]
             ax.boxplot(
                 [values for _, values in rows],
                 positions=heights,
@@ -97,7 +97,7 @@ class CorrelationDisplay:
                 showfliers=False,
                 manage_ticks=False,
                 label=_pair_name(pair),
-                boxprops={"facecolor": colour, "alpha": 0.55, "linewidth": 0.8},
+                boxprops={"facecolor": color, "alpha": 0.55, "linewidth": 0.8},
                 medianprops={"color": "black"},
                 whiskerprops={"linewidth": 0.8},
                 capprops={"linewidth": 0.8},
@@ -107,7 +107,7 @@ class CorrelationDisplay:
                     values,
                     np.full(len(values), at),
                     "o",
-                    color=colour,
+                    color=color,
                     markeredgecolor="0.2",
                     markeredgewidth=0.4,
                     markersize=2.8,

@@ -41,7 +41,7 @@ class DiscriminantDisplay:
     def from_estimator(
         cls, model: KernelDiscriminant, X: Any, y: Any = None, *, n_components: int = 2
     ) -> "DiscriminantDisplay":
-        """Draw the rows X, coloured by y, in the first two or three components of a fitted model."""
+        """Draw the rows X, colored by y, in the first two or three components of a fitted model."""
         labels = None if y is None else np.asarray(y)
         return cls(np.asarray(model.transform(X)), labels, model).plot(n_components=n_components)
 
@@ -62,7 +62,7 @@ class DiscriminantDisplay:
         self._draw_ratios(self.axes_[-1])
         return self
 
-    def _colours(self) -> list[str]:
+    def _colors(self) -> list[str]:
         return [CATEGORIES[i % len(CATEGORIES)] for i in range(len(self.model.classes_))]
 
     def _draw_pair(self, ax: Any, i: int, j: int) -> None:
@@ -75,35 +75,35 @@ class DiscriminantDisplay:
             plane, self.model.centroids_[:, [i, j]], self.model.covariance_[np.ix_([i, j], [i, j])]
         )
         region = log_joint(squares, self.model.priors_, self.model.temperature_).argmax(axis=1)
-        colours = self._colours()
-        palette = pyplot().matplotlib.colors.ListedColormap(colours)
+        colors = self._colors()
+        palette = pyplot().matplotlib.colors.ListedColormap(colors)
         ax.pcolormesh(
             *grids,
             region.reshape(GRID, GRID),
             cmap=palette,
             vmin=-0.5,
-            vmax=len(colours) - 0.5,
+            vmax=len(colors) - 0.5,
             alpha=0.16,
             shading="nearest",
             rasterized=True,
             linewidth=0,
         )
         size = float(np.clip(12000 / max(1, len(points)), 2.0, 24.0))
-        for c, colour in enumerate(colours):
+        for c, color in enumerate(colors):
             inside = slice(None) if self.labels is None else self.labels == self.model.classes_[c]
-            shade = "0.3" if self.labels is None else colour
+            shade = "0.3" if self.labels is None else color
             ax.scatter(*points[inside].T, s=size, color=shade, linewidths=0, alpha=0.8)
             if self.labels is None:
                 break
-        for c, centre in enumerate(self.model.centroids_[:, [i, j]]):
+        for c, center in enumerate(self.model.centroids_[:, [i, j]]):
             ax.annotate(
                 str(self.model.classes_[c]),
-                centre,
+                center,
                 ha="center",
                 va="center",
                 fontsize=9,
                 fontweight="bold",
-                bbox={"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colours[c], "linewidth": 1.5},
+                bbox={"boxstyle": "circle,pad=0.2", "facecolor": "white", "edgecolor": colors[c], "linewidth": 1.5},
             )
         ax.set_xlim(grids[0][0], grids[0][-1])
         ax.set_ylim(grids[1][0], grids[1][-1])
@@ -113,12 +113,12 @@ class DiscriminantDisplay:
 
     def _draw_line(self, ax: Any) -> None:
         """One component alone: a histogram a class."""
-        for c, colour in enumerate(self._colours()):
+        for c, color in enumerate(self._colors()):
             if self.labels is None:
                 ax.hist(self.values[:, 0], bins=30, color="0.5")
                 break
             inside = self.labels == self.model.classes_[c]
-            ax.hist(self.values[inside, 0], bins=30, color=colour, alpha=0.6, label=str(self.model.classes_[c]))
+            ax.hist(self.values[inside, 0], bins=30, color=color, alpha=0.6, label=str(self.model.classes_[c]))
         if self.labels is not None:
             ax.legend(title="class", frameon=False)
         ax.set_xlabel("component 1")

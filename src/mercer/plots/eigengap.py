@@ -13,7 +13,7 @@ INSIDE, BEYOND, GAP = CATEGORIES[0], CATEGORIES[9], CATEGORIES[1]
 
 
 class EigengapDisplay:
-    """The smallest eigenvalues of the normalised Laplacian I - D^-1/2 W D^-1/2, with the gap after the k-th marked.
+    """The smallest eigenvalues of the normalized Laplacian I - D^-1/2 W D^-1/2, with the gap after the k-th marked.
 
     An affinity W of k separate blocks has k eigenvalues of zero, one of k blocks that hardly touch has k near zero and
     then a gap (von Luxburg, A tutorial on spectral clustering, 2007, section 8.3). The title says so where the largest
@@ -73,8 +73,8 @@ class EigengapDisplay:
         ax.axhspan(values[k - 1], values[k], color=GAP, alpha=0.25, linewidth=0)
         ax.axvline(k + 0.5, color=GAP, linewidth=1.2, linestyle="--")
         size = float(np.clip(160 / m, 2.0, 6.0))
-        for part, colour in ((slice(k), INSIDE), (slice(k, None), BEYOND)):
-            ax.plot(place[part], values[part], "o", color=colour, markersize=size, clip_on=False)
+        for part, color in ((slice(k), INSIDE), (slice(k, None), BEYOND)):
+            ax.plot(place[part], values[part], "o", color=color, markersize=size, clip_on=False)
         ax.set_xlim(0.5, m + 0.5)
         # From zero on, so that a small gap looks small.
         low, high = min(0.0, values[0]), max(values[-1], 0.0)

@@ -1,4 +1,4 @@
-"""An embedding in two dimensions, coloured by class where there is one."""
+"""An embedding in two dimensions, colored by class where there is one."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ import numpy as np
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import block_mass, check_matrix
 from mercer.plots.affinity import Blocks, block_image, check_pairs, draw_blocks, sort_by_label
-from mercer.plots.clusters import add_cluster_legend, cluster_colour, legend_lines
+from mercer.plots.clusters import add_cluster_legend, cluster_color, legend_lines
 from mercer.plots.labels import shorten
 from mercer.plots.style import pyplot
 
@@ -20,7 +20,7 @@ PANEL, MOST_POINTS = 1.55, 400
 class EvolutionDisplay:
     """A grid with a column an iterate: the data on top, then the kernel matrix, then the affinity, by label.
 
-    Both axes of a panel of data have one scale, so that angles are right. Each matrix has colours of its own, as those
+    Both axes of a panel of data have one scale, so that angles are right. Each matrix has colors of its own, as those
     of `AffinityDisplay`, and below it the share of its mass inside the blocks, `mercer.metrics.block_mass`.
 
     Parameters
@@ -105,7 +105,7 @@ class EvolutionDisplay:
                 draw_blocks(ax, image, self.blocks)
                 ax.set_xlabel(f"{share:.1%} in blocks", fontsize=8)
             axes[0].set_ylabel(row, fontsize=9, labelpad=8)
-            _draw_colours(axes[0], self.blocks)
+            _draw_colors(axes[0], self.blocks)
         add_cluster_legend(self.figure_, names)
         return self
 
@@ -114,25 +114,25 @@ def _draw_points(ax: Any, points: np.ndarray, blocks: Blocks) -> None:
     """Draw a panel of data on one scale for both axes."""
     size = float(np.clip(1500 / len(points), 1.0, 10.0))
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
-        ax.scatter(*points[blocks.order[start:stop]].T, color=cluster_colour(k), s=size, alpha=0.75, linewidths=0)
+        ax.scatter(*points[blocks.order[start:stop]].T, color=cluster_color(k), s=size, alpha=0.75, linewidths=0)
     low, high = points.min(axis=0), points.max(axis=0)
     half = 0.55 * (high - low).max() or 1.0
-    for limits, centre in zip((ax.set_xlim, ax.set_ylim), (low + high) / 2, strict=True):
-        limits(centre - half, centre + half)
+    for limits, center in zip((ax.set_xlim, ax.set_ylim), (low + high) / 2, strict=True):
+        limits(center - half, center + half)
     ax.set_box_aspect(1)
     ax.locator_params(nbins=4)
     ax.tick_params(labelsize=6, length=2, pad=1.5)
 
 
-def _draw_colours(ax: Any, blocks: Blocks) -> None:
-    """Draw the colour of each block on the left of it."""
+def _draw_colors(ax: Any, blocks: Blocks) -> None:
+    """Draw the color of each block on the left of it."""
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
         ax.plot(
             [-0.04, -0.04],
             [start, stop],
             transform=ax.get_yaxis_transform(),
             clip_on=False,
-            color=cluster_colour(k),
+            color=cluster_color(k),
             linewidth=4,
             solid_capstyle="butt",
         )

@@ -92,14 +92,14 @@ class ImportancesDisplay:
         order = np.argsort(-self.importances, kind="stable")
         shares = self.importances[order[:max_features]]
         names = [shorten(self.feature_names[i]) for i in order[:max_features]]
-        colours = [CATEGORIES[0]] * len(shares)
+        colors = [CATEGORIES[0]] * len(shares)
         if len(order) > max_features:
             shares = np.append(shares, self.importances[order[max_features:]].sum())
             names.append(f"the other {len(order) - max_features} together")
-            colours.append("0.6")
+            colors.append("0.6")
         self.ax_ = ax = axes_or_new(ax, figsize=(5.2, 1.1 + 0.26 * len(shares)))
         self.figure_ = ax.figure
-        bars = ax.barh(range(len(shares)), shares, color=colours, height=0.75)
+        bars = ax.barh(range(len(shares)), shares, color=colors, height=0.75)
         ax.bar_label(bars, [f"{share:.1%}" for share in shares], padding=3, fontsize=8)
         ax.set_yticks(range(len(shares)), names, fontsize=9)
         ax.set_ylim(len(shares) - 0.4, -0.6)

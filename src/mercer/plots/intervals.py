@@ -26,7 +26,7 @@ class Curve(NamedTuple):
 
 
 class IntervalDisplay:
-    """Gaussian predictions with their central intervals, and the targets that fall outside in another colour.
+    """Gaussian predictions with their central intervals, and the targets that fall outside in another color.
 
     With one input: the mean as a curve, bands of 50 % and `level` about it, and the targets as points. With many: the
     prediction of a row against its target, with a vertical bar for the interval, which crosses the diagonal if it
@@ -192,14 +192,14 @@ class IntervalDisplay:
         lower, upper = self.ends(level).T
         # The mean of a skewed distribution may lie outside.
         reach = np.maximum([self.mean - lower, upper - self.mean], 0.0)
-        for marked, colour, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
+        for marked, color, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
             kept = rows[outside[rows] == marked]
             ax.errorbar(
                 self.y_true[kept],
                 self.mean[kept],
                 yerr=reach[:, kept],
                 fmt=marker,
-                color=colour,
+                color=color,
                 markersize=3,
                 elinewidth=0.8,
                 alpha=0.75,

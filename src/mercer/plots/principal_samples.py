@@ -22,7 +22,7 @@ OTHER_SIDE = CATEGORIES[5]
 IMAGE, ROW, AROUND = 0.3, 0.12, 0.55
 # Inches that panels may take side by side.
 WIDEST = 12.0
-# Standard deviations at which the colours of tables end.
+# Standard deviations at which the colors of tables end.
 FARTHEST = 3.0
 
 
@@ -45,7 +45,7 @@ class PrincipalSamplesDisplay:
     n_samples : int, optional
         The most samples a direction; 8 images or 3 lines of a table where not given.
     image_shape : tuple of int, optional
-        (height, width), or (height, width, 3) for colours, of images that come as flat rows.
+        (height, width), or (height, width, 3) for colors, of images that come as flat rows.
     feature_names : sequence of str, optional
         Of tables; x0, x1, ... where not given.
 
@@ -155,9 +155,9 @@ class PrincipalSamplesDisplay:
         self._explain(shown, "")
 
     def _plot_tables(self, shown: list[Any], max_features: int) -> None:
-        centre, spread = self.samples.mean(axis=0), self.samples.std(axis=0)
+        center, spread = self.samples.mean(axis=0), self.samples.std(axis=0)
         # What rounding leaves of a constant is no spread.
-        z = (self.samples - centre) / np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
+        z = (self.samples - center) / np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         drawn = np.concatenate([self.found[name].rows.ravel() for name in shown])
         far = np.abs(z[drawn]).mean(axis=0) if len(drawn) else spread
         inputs = np.sort(np.argsort(-far, kind="stable")[:max_features])
@@ -193,7 +193,7 @@ class PrincipalSamplesDisplay:
             bar.ax.tick_params(labelsize=7)
         d = self.samples.shape[1]
         chosen = f"; {len(inputs)} of {d} inputs" if len(inputs) < d else ""
-        self._explain(shown, f"; colours: standard deviations from the mean{chosen}")
+        self._explain(shown, f"; colors: standard deviations from the mean{chosen}")
 
     def _new_figure(self, shown: list[Any], width: float, height: float, layout: str, below: float = 0.0) -> None:
         """Make axes for the clusters, each of so many inches, and some for what is around it and `below` the lowest."""
@@ -235,7 +235,7 @@ def gaps(height: int, width: int) -> tuple[int, int]:
 
 
 def mosaic(images: np.ndarray) -> np.ndarray:
-    """Return a grid of images of shape (r, s, height, width[, 3]), from 0 to 1, as one in colours, white in between."""
+    """Return a grid of images of shape (r, s, height, width[, 3]), from 0 to 1, as one in colors, white in between."""
     if images.ndim == 4:
         images = np.repeat(images[..., None], 3, axis=-1)
     r, s, height, width, _ = images.shape

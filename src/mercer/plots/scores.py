@@ -45,7 +45,7 @@ def _check_scores(method: str, data_set: str, values: Any) -> np.ndarray:
 
 
 class ScoresDisplay:
-    """A violin a method over its normalised scores on all data sets and seeds, with a box inside, the best at the top.
+    """A violin a method over its normalized scores on all data sets and seeds, with a box inside, the best at the top.
 
     A box spans the quartiles with a line at the median, by which methods are sorted; whiskers reach 1.5 times as far
     at most.
@@ -53,7 +53,7 @@ class ScoresDisplay:
     Parameters
     ----------
     scores : dict from method to dict from data set to array-like of shape (n_seeds,)
-        All methods on the same data sets, as they came: they are normalised here.
+        All methods on the same data sets, as they came: they are normalized here.
     score_name : str, default="score"
         What the scores are, such as "RMSE".
     lower_is_better : bool, default=True
@@ -85,7 +85,7 @@ class ScoresDisplay:
         lower_is_better: bool = True,
         ax: Any = None,
     ) -> "ScoresDisplay":
-        """Normalise and draw scores."""
+        """Normalize and draw scores."""
         return cls(scores, score_name=score_name, lower_is_better=lower_is_better).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> "ScoresDisplay":
@@ -117,7 +117,7 @@ class ScoresDisplay:
         ax.set_ylim(len(methods) - 0.4, -0.6)
         ax.set_xlim(-0.02, 1.02)
         better = "lower" if self.lower_is_better else "higher"
-        ax.set_xlabel(fill(f"{shorten(self.score_name)}, normalised ({better} is better)", 40))
+        ax.set_xlabel(fill(f"{shorten(self.score_name)}, normalized ({better} is better)", 40))
         data_sets = len(next(iter(self.normalized.values())))
         sizes = sorted({len(of_method) for of_method in values})
         count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"

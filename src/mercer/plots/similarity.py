@@ -39,7 +39,7 @@ class SimilarityDisplay:
     blocks : Blocks
         The order of these, and the blocks in it.
     image : ndarray
-        What is drawn; neighbours share a cell where there are more than 500.
+        What is drawn; neighbors share a cell where there are more than 500.
     share : float
         The share of the mass that is inside the blocks.
     ax_ : matplotlib Axes

@@ -10,7 +10,7 @@ from mercer.checks import check_count, check_number
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import check_matrix
 from mercer.plots.affinity import sort_by_label
-from mercer.plots.clusters import add_cluster_legend, cluster_colour, features_and_labels, legend_lines
+from mercer.plots.clusters import add_cluster_legend, cluster_color, features_and_labels, legend_lines
 from mercer.plots.labels import shorten
 from mercer.plots.style import pyplot
 
@@ -19,7 +19,7 @@ PANEL = 2.5
 
 
 class SphereDisplay:
-    """Unit features of three dimensions seen from outside the sphere, coloured by cluster, a panel each.
+    """Unit features of three dimensions seen from outside the sphere, colored by cluster, a panel each.
 
     A subspace of two dimensions is a great circle there, one of one dimension two opposite points. Points on the far
     side are pale. Points off the sphere, such as data with noise, are drawn where they are, and all panels have one
@@ -66,12 +66,12 @@ class SphereDisplay:
     def from_estimators(cls, models: Mapping[str, Any], X: Any, labels: Any = None) -> "SphereDisplay":
         """Draw the features that fitted models with `transform` have for samples X, by the title of their panel.
 
-        Data of three columns come first. Without `labels` the colours are `labels_` of the last model.
+        Data of three columns come first. Without `labels` the colors are `labels_` of the last model.
         """
         if not isinstance(models, Mapping) or not models:
             raise invalid_parameter("models", models, "a dict from title to fitted model, not empty")
         features = {}
-        # The last model first: its clusters are the colours of all.
+        # The last model first: its clusters are the colors of all.
         for title in list(models)[::-1]:
             features[title], labels = features_and_labels(models[title], X, labels)
         panels: dict[str, Any] = {"data": X} if np.shape(X)[1:] == (3,) else {}
@@ -87,13 +87,13 @@ class SphereDisplay:
         self.figure_, self.axes_ = pyplot().subplots(
             down, across, figsize=(width, height), layout="compressed", squeeze=False
         )
-        colours = np.empty(len(self.blocks.order), dtype=object)
+        colors = np.empty(len(self.blocks.order), dtype=object)
         for k in range(len(names)):
-            colours[self.blocks.order[self.blocks.edges[k] : self.blocks.edges[k + 1]]] = cluster_colour(k)
+            colors[self.blocks.order[self.blocks.edges[k] : self.blocks.edges[k + 1]]] = cluster_color(k)
         farthest = max(float(np.abs(seen[:, :2]).max()) for seen in self.positions.values())
         for ax, (title, seen) in zip(self.axes_.flat, self.positions.items(), strict=False):
             _draw_sphere(ax, self.view)
-            _draw_points(ax, seen, colours)
+            _draw_points(ax, seen, colors)
             ax.set_title(shorten(title, 28), fontsize=9)
         half = 1.06 * max(1.0, farthest)
         for ax in self.axes_.flat:
@@ -123,10 +123,10 @@ def _draw_sphere(ax: Any, view: np.ndarray) -> None:
             ax.plot(np.where(side, right, np.nan), np.where(side, up, np.nan), linewidth=0.7, zorder=1, **style)
 
 
-def _draw_points(ax: Any, seen: np.ndarray, colours: np.ndarray) -> None:
+def _draw_points(ax: Any, seen: np.ndarray, colors: np.ndarray) -> None:
     """Draw points from the farthest on, so that near ones hide far ones, those on the far side pale."""
     size = float(np.clip(3000 / len(seen), 2.0, 16.0))
     order = np.argsort(seen[:, 2], kind="stable")
     far = int(np.sum(seen[:, 2] < 0))
     for part, alpha in ((order[:far], 0.25), (order[far:], 0.85)):
-        ax.scatter(seen[part, 0], seen[part, 1], c=list(colours[part]), s=size, alpha=alpha, linewidths=0, zorder=2)
+        ax.scatter(seen[part, 0], seen[part, 1], c=list(colors[part]), s=size, alpha=alpha, linewidths=0, zorder=2)

@@ -1,9 +1,9 @@
-"""What all figures share: the import of matplotlib with a clear error, and colours that everybody can tell apart."""
+"""What all figures share: the import of matplotlib with a clear error, and colors that everybody can tell apart."""
 
 import math
 from typing import Any
 
-# Okabe and Ito's palette, safe for colour-blind readers; repeated beyond its length.
+# Okabe and Ito's palette, safe for color-blind readers; repeated beyond its length.
 CATEGORIES = (
     "#0072B2",
     "#E69F00",
@@ -41,13 +41,13 @@ def tidy(ax: Any) -> None:
 
 
 def series_style(i: int) -> dict[str, str]:
-    """Colour, line and marker of the i-th curve: where colours repeat, lines and markers differ."""
+    """Color, line and marker of the i-th curve: where colors repeat, lines and markers differ."""
     # Yellow serves areas; a thin line of it is lost on white.
-    colours = [colour for colour in CATEGORIES if colour != "#F0E442"]
+    colors = [color for color in CATEGORIES if color != "#F0E442"]
     lines, markers = ("-", "--", ":"), ("o", "s", "^", "D", "v", "P", "X")
     return {
-        "color": colours[i % len(colours)],
-        "linestyle": lines[i // len(colours) % len(lines)],
+        "color": colors[i % len(colors)],
+        "linestyle": lines[i // len(colors) % len(lines)],
         "marker": markers[i % len(markers)],
     }
 

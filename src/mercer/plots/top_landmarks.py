@@ -26,7 +26,7 @@ class TopLandmarksDisplay:
     As images, if `image_shape` is given: a column a sample, the sample on top. Else as tables: a row of panels a
     sample, the sample on the left, and in each panel a bar an input. A bar is the input's distance from the mean of
     all landmarks in their standard deviations, with the value itself on the right; the black tick at a landmark's bar
-    is where the sample is. Classes of landmarks other than the sample's are written in another colour.
+    is where the sample is. Classes of landmarks other than the sample's are written in another color.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class TopLandmarksDisplay:
     landmark_labels : array-like of shape (m,), optional
         The class of each landmark.
     image_shape : tuple of int, optional
-        (height, width), or (height, width, 3) for colours.
+        (height, width), or (height, width, 3) for colors.
     feature_names : sequence of str, optional
         Of tables; x0, x1, ... where not given.
 
@@ -149,12 +149,12 @@ class TopLandmarksDisplay:
                 text = _as_text(self.influence[i, landmark], zeros=True)
                 if self.landmark_labels is not None:
                     text = f"{shorten(self.landmark_labels[landmark], LONGEST)}{break_or_colon}{text}"
-                ax.set_xlabel(text, fontsize=9, color=self._colour(i, landmark))
+                ax.set_xlabel(text, fontsize=9, color=self._color(i, landmark))
         rows = ["sample", *(f"top {k}" for k in range(1, n_top + 1))]
         for ax, name in zip(self.axes_[:, 0], rows, strict=True):
             ax.set_ylabel(name, fontsize=9, rotation=0, ha="right", va="center")
         known = "class and " if self.landmark_labels is not None else ""
-        self._explain(f"below a landmark: its {known}influence{self._colour_note()}")
+        self._explain(f"below a landmark: its {known}influence{self._color_note()}")
 
     def _plot_tables(self, n_top: int, max_features: int) -> None:
         n, d = self.samples.shape
@@ -168,16 +168,16 @@ class TopLandmarksDisplay:
             sharex=True,
             sharey="row",
         )
-        centre, spread = self.landmarks.mean(axis=0), self.landmarks.std(axis=0)
+        center, spread = self.landmarks.mean(axis=0), self.landmarks.std(axis=0)
         # What rounding leaves of a constant is no spread.
-        spread = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
+        spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         largest = 0.0
         for i, panels in enumerate(self.axes_):
-            z = (self.samples[i] - centre) / spread
+            z = (self.samples[i] - center) / spread
             inputs = np.sort(np.argsort(-np.abs(z), kind="stable")[:shown])
             top = self.order[i, :n_top]
             for ax, row in zip(panels, (self.samples[i], *self.landmarks[top]), strict=True):
-                bars = ((row - centre) / spread)[inputs]
+                bars = ((row - center) / spread)[inputs]
                 largest = max(largest, float(np.abs(bars).max()))
                 ax.barh(range(shown), bars, height=0.7, color=SAMPLE if ax is panels[0] else LANDMARK)
                 ax.axvline(0.0, color="0.4", linewidth=0.8)
@@ -204,24 +204,24 @@ class TopLandmarksDisplay:
             for ax, landmark in zip(panels[1:], top, strict=True):
                 known = "" if self.landmark_labels is None else f"{shorten(self.landmark_labels[landmark], 16)}, "
                 text = f"landmark {landmark}\n{known}influence {_as_text(self.influence[i, landmark], zeros=True)}"
-                ax.set_title(text, fontsize=8, color=self._colour(i, landmark))
+                ax.set_title(text, fontsize=8, color=self._color(i, landmark))
         largest = largest or 1.0
         # As much again for the numbers on the right.
         self.axes_[0, 0].set_xlim(-1.1 * largest, 2.2 * largest)
         step = float(f"{0.8 * largest:.1g}")
         self.axes_[0, 0].set_xticks([-step, 0, step], [f"{-step:g}", "0", f"{step:g}"])
-        known = self._colour_note().replace("in orange", "titles in orange")
+        known = self._color_note().replace("in orange", "titles in orange")
         self._explain(f"standard deviations from the mean of the landmarks; black: the sample{known}")
 
     def _explain(self, text: str) -> None:
         # Some 15 characters of this size go on an inch.
         self.figure_.supxlabel(fill(text, int(15 * self.figure_.get_figwidth())), fontsize=8)
 
-    def _colour_note(self) -> str:
+    def _color_note(self) -> str:
         both = self.labels is not None and self.landmark_labels is not None
         return "; in orange: of another class than the sample" if both else ""
 
-    def _colour(self, sample: int, landmark: int) -> str:
+    def _color(self, sample: int, landmark: int) -> str:
         if self.labels is None or self.landmark_labels is None:
             return "black"
         return "black" if self.labels[sample] == self.landmark_labels[landmark] else OTHER_CLASS
@@ -254,7 +254,7 @@ def _check_labels(name: str, labels: Any, n: int) -> np.ndarray | None:
 
 
 def check_image_shape(image_shape: Any, d: int) -> tuple[int, ...]:
-    """Return the shape of images of d numbers, gray or in three colours."""
+    """Return the shape of images of d numbers, gray or in three colors."""
     try:
         shape = tuple(int(size) for size in image_shape)
     except (TypeError, ValueError):

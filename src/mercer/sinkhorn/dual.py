@@ -1,7 +1,7 @@
 """What both projections share: Newton steps on the dual, the derivative of its solution, the check of the matrix.
 
 A projection onto the symmetric doubly stochastic matrices has the form P = phi'(T) with T = A + f 1^T + 1 f^T, entry by
-entry, where f minimises sum_ij phi(T_ij) / 2 - sum_i f_i. The gradient of that dual is P 1 - 1, its Hessian
+entry, where f minimizes sum_ij phi(T_ij) / 2 - sum_i f_i. The gradient of that dual is P 1 - 1, its Hessian
 diag(W 1) + W with W = phi''(T): a signless Laplacian, positive semi-definite, and singular if the graph of W has a
 bipartite component.
 """

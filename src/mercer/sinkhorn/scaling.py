@@ -34,12 +34,12 @@ def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) ->
     -----
     ConvergenceWarning
         If a row sum is not 1, with the worst. D exists if and only if A has total support. A star has none: its leaves
-        can give their mass to the one centre only, which takes that of one. A positive diagonal is enough.
+        can give their mass to the one center only, which takes that of one. A positive diagonal is enough.
 
     Notes
     -----
     Rows and columns are divided by the square roots of the row sums until these are 1 (Ruiz, 2001), the damped step of
-    `doubly_stochastic`. The graphs of 3, 5 and 10 neighbours of 1797 digits, with weights, take 868, 333 and 183
+    `doubly_stochastic`. The graphs of 3, 5 and 10 neighbors of 1797 digits, with weights, take 868, 333 and 183
     scalings, and 18 or 19 with the identity added.
 
     Examples
@@ -103,6 +103,6 @@ def _warn_if_not_balanced(sums: np.ndarray, errors: np.ndarray, tolerance: float
     else:
         return
     warn_user(
-        f"{what}; more neighbours, or a multiple of the identity added to it, give it total support.",
+        f"{what}; more neighbors, or a multiple of the identity added to it, give it total support.",
         ConvergenceWarning,
     )

@@ -52,7 +52,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     n_components : int, default=30
         How many numbers a text becomes, at most.
     scale : bool, default=True
-        Centre and scale, so that the variances of what a column becomes sum to 1; text keeps its shape. Categories and
+        Center and scale, so that the variances of what a column becomes sum to 1; text keeps its shape. Categories and
         marks of missing values stay 0 and 1: two rows that differ are then sqrt(2) apart. False leaves numbers in their
         units, for estimators that scale themselves.
 

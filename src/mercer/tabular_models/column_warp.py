@@ -32,8 +32,8 @@ def log_parameters(x: np.ndarray) -> tuple[float, float, float]:
     The long tail is drawn in, whichever side it is on: a column with its tail on the left is mirrored. The scale is the
     median distance from the end that stays, so that the warp does not depend on the units of the column.
     """
-    centred = x - x.mean()
-    sign = 1.0 if (centred**3).sum() >= 0 else -1.0
+    centered = x - x.mean()
+    sign = 1.0 if (centered**3).sum() >= 0 else -1.0
     origin = float((sign * x).min())
     distances = sign * x - origin
     return sign, origin, float(np.median(distances[distances > 0]))
@@ -133,7 +133,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @finite_answers
     def transform(self, X: Any) -> np.ndarray:
-        """Return the warped and standardised columns, in the precision of X."""
+        """Return the warped and standardized columns, in the precision of X."""
         check_is_fitted(self)
         X = validated(self, X, dtype=(np.float64, np.float32), reset=False)
         with np.errstate(over="ignore"):

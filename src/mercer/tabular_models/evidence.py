@@ -15,7 +15,7 @@ from mercer.kernels.coordinatewise import ColumnTerms
 from mercer.linalg import inverted, threads_for
 from mercer.mahalanobis import Mahalanobis
 
-# Bounds on the logarithms of the length scales, relative to the spread of a standardised column.
+# Bounds on the logarithms of the length scales, relative to the spread of a standardized column.
 LOG_SCALE_BOUNDS = (-6.0, 9.0)
 # A noise this many times the output scale leaves nothing to learn.
 MOST_NOISE = 30.0
@@ -137,7 +137,7 @@ def negative_log_evidence(
     Z : tensor of shape (n, r)
         Rows after any metric that is to stay fixed.
     y : tensor of shape (n, c)
-        Centred; each output has its own s.
+        Centered; each output has its own s.
     log_scales : ndarray of shape (r,) or (1,)
     log_noise : float
         Of the noise variance relative to s.
@@ -235,7 +235,7 @@ def maximize_evidence(
             best = Maximum(theta[:-1].copy(), float(theta[-1]), found.value, count)
         if out_of_time():
             raise StopIteration
-        # The line search needs a number to step back from where the matrix cannot be factorised.
+        # The line search needs a number to step back from where the matrix cannot be factorized.
         value = found.value if math.isfinite(found.value) else best.value + 1e3 if count > 1 else 1e10
         return value, np.append(found.by_scales, found.by_noise)
 

@@ -34,7 +34,7 @@ def recursive_features(
     kernel : Kernel
         Its metric is M_0.
     X : tensor of shape (n, d)
-        The centres of every fit, and the rows over which gradients are averaged.
+        The centers of every fit, and the rows over which gradients are averaged.
     fit : callable
         Kernel -> the evaluated Candidate: which ridge, and which bandwidth, is its own affair.
     metric : {"identity", "diagonal", "full"}, default="full"

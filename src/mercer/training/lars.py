@@ -12,7 +12,7 @@ class LARS(torch.optim.Optimizer):
 
     For a weight w with gradient g, u = g + weight_decay w, and the momentum is that of `trust` |w| / |u| u: with a
     learning rate of 1, a step changes each weight by a thousandth of its length, however long its gradient is. Where
-    one of the lengths is 0, the factor is 1. Biases and the scales of normalisations, which have one dimension or none,
+    one of the lengths is 0, the factor is 1. Biases and the scales of normalizations, which have one dimension or none,
     are neither scaled nor decayed, as in SimCLR and Barlow Twins.
 
     The paper divides by |g| + weight_decay |w| and has the learning rate inside the momentum; this is the form that

@@ -11,7 +11,7 @@ import torch
 def seed_of(seed: int, purpose: str, number: int = 0) -> int:
     """Return a seed for one purpose (an order of rows, the views of a step) at one epoch or step.
 
-    Hashed, since generators with neighbouring seeds are not independent. torch's generator on the CPU takes 32 bits of
+    Hashed, since generators with neighboring seeds are not independent. torch's generator on the CPU takes 32 bits of
     it, so that among 100 000 steps one pair or so shares its numbers, on other rows.
     """
     digest = hashlib.sha256(f"{seed}/{purpose}/{number}".encode()).digest()

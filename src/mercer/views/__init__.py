@@ -5,7 +5,7 @@ from mercer.views.base import Augmentation, ImageView, View
 from mercer.views.blur import Blur
 from mercer.views.chain import Chain, Identity, Reshaped
 from mercer.views.choice import check_view
-from mercer.views.colour import Colour, Gray
+from mercer.views.color import Color, Gray
 from mercer.views.crop import Crop
 from mercer.views.elastic import Elastic
 from mercer.views.flip import Flip
@@ -17,7 +17,7 @@ __all__ = [
     "Augmentation",
     "Blur",
     "Chain",
-    "Colour",
+    "Color",
     "Crop",
     "Elastic",
     "FeatureDropping",

@@ -11,7 +11,7 @@ from mercer.views.warp import EDGE, affine_places, check_fill, warp
 def affine_images(
     images: Tensor, angles: Tensor, scales: Tensor, shears: Tensor, shifts: Tensor, fill: float | None = None
 ) -> Tensor:
-    """Return images sheared, scaled and turned about their centre, then shifted: p -> s R K p + t, in pixels.
+    """Return images sheared, scaled and turned about their center, then shifted: p -> s R K p + t, in pixels.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def affine_images(
     scales : tensor of shape (n,)
         s; above 1 enlarges.
     shears : tensor of shape (n,)
-        In degrees: K moves a pixel to the right by tan(shear) of its height below the centre.
+        In degrees: K moves a pixel to the right by tan(shear) of its height below the center.
     shifts : tensor of shape (n, 2)
         t, to the right and down, as shares of the width and the height.
     fill : float or None
@@ -56,7 +56,7 @@ class Affine(ImageView):
         Slanted by an angle from [-shear, shear], in degrees.
     fill : float or "edge", default="edge"
         What comes in from outside. "edge" repeats the outermost pixels, which is right for whatever value the
-        background has after standardising.
+        background has after standardizing.
     """
 
     def __init__(

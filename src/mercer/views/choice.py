@@ -9,13 +9,13 @@ from mercer.views.affine import Affine
 from mercer.views.base import Augmentation, View, check_augmentation
 from mercer.views.blur import Blur
 from mercer.views.chain import Chain, Identity
-from mercer.views.colour import Colour
+from mercer.views.color import Color
 from mercer.views.crop import Crop
 from mercer.views.elastic import Elastic
 from mercer.views.flip import Flip
 from mercer.views.table import FeatureDropping, FeatureSwapping, GaussianNoise
 
-# Pixels on the shorter side from which on colour images are blurred too: SimCLR blurs ImageNet and not CIFAR-10.
+# Pixels on the shorter side from which on color images are blurred too: SimCLR blurs ImageNet and not CIFAR-10.
 BLURRED_FROM = 64
 
 
@@ -25,7 +25,7 @@ def view_of_tables(shape: tuple[int, ...]) -> View:
 
 
 def view_of_images(shape: tuple[int, ...]) -> View:
-    """Return gentle maps for gray images, which may be letters or digits, and crops and colours for others."""
+    """Return gentle maps for gray images, which may be letters or digits, and crops and colors for others."""
     if len(shape) == 1:
         raise ValueError(
             f"augment='images' is for images, and a sample has shape {shape}: it must be (height, width) or "
@@ -33,9 +33,9 @@ def view_of_images(shape: tuple[int, ...]) -> View:
         )
     if len(shape) == 2 or shape[2] == 1:
         return Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])
-    colour = Colour() if shape[2] == 3 else Colour(saturation=0.0, hue=0.0)
+    color = Color() if shape[2] == 3 else Color(saturation=0.0, hue=0.0)
     blurred: list[View] = [Blur()] if min(shape[:2]) >= BLURRED_FROM else []
-    return Chain([Crop(), Flip(), colour, *blurred])
+    return Chain([Crop(), Flip(), color, *blurred])
 
 
 def view_by_shape(shape: tuple[int, ...]) -> View:
@@ -62,10 +62,10 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
         None is `Identity()`, the samples as they are. A view or a callable is returned as it is. The strings:
 
         - "auto" goes by the shape of one sample: "tables" for (d,), "images" for the others;
-        - "tables" is `Chain([GaussianNoise(0.3), FeatureDropping()])`, for standardised columns;
+        - "tables" is `Chain([GaussianNoise(0.3), FeatureDropping()])`, for standardized columns;
         - "images" is `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])`
-          for gray images, of shape (h, w) or (h, w, 1), standardised as a whole: they are moved and bent a little, and
-          not flipped, as letters and digits must not be. It is `Chain([Crop(), Flip(), Colour()])` for (h, w, 3), with
+          for gray images, of shape (h, w) or (h, w, 1), standardized as a whole: they are moved and bent a little, and
+          not flipped, as letters and digits must not be. It is `Chain([Crop(), Flip(), Color()])` for (h, w, 3), with
           `Blur()` after these where both sides have 64 pixels or more; the same for other numbers of channels, but with
           no saturation and hue;
         - "noise" is `GaussianNoise()`, "swapping" is `FeatureSwapping()`, for any shape;

@@ -1,4 +1,4 @@
-"""Elastic deformations: every pixel moves a little, its neighbours nearly alike."""
+"""Elastic deformations: every pixel moves a little, its neighbors nearly alike."""
 
 import torch
 from torch import Tensor

@@ -83,9 +83,9 @@ def powers(center: Tensor, power: int, of_columns: bool) -> Callable[[Tensor], t
 class Augmented(NamedTuple):
     """Views of flat rows: in the shape of a sample, and in units of the standard deviation where the view is ours.
 
-    A shorthand such as "auto" must do for columns and pixels of any size: a table is standardised before the view is
-    drawn, gray images are by the mean and the deviation of all pixels, and the views are scaled back. Views of colour
-    images go by the colours as they are, as do views that the user made.
+    A shorthand such as "auto" must do for columns and pixels of any size: a table is standardized before the view is
+    drawn, gray images are by the mean and the deviation of all pixels, and the views are scaled back. Views of color
+    images go by the colors as they are, as do views that the user made.
 
     Attributes
     ----------
@@ -113,8 +113,8 @@ class Augmented(NamedTuple):
     def fitted(cls, augment: Any, shape: tuple[int, ...], X: np.ndarray) -> "Augmented":
         """Return the views for rows like those of X."""
         check_view(augment, shape)
-        is_colour = len(shape) == 3 and shape[2] > 1
-        if is_colour or not isinstance(augment, str):
+        is_color = len(shape) == 3 and shape[2] > 1
+        if is_color or not isinstance(augment, str):
             return cls(augment, shape)
         is_table = len(shape) == 1
         moments = means_and_deviations(X, is_table)

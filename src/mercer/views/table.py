@@ -13,7 +13,7 @@ class GaussianNoise(View):
     Parameters
     ----------
     scale : float, default=0.1
-        In the units of the values: standardise the columns of a table first.
+        In the units of the values: standardize the columns of a table first.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class FeatureDropping(View):
     ----------
     probability : float, default=0.1
     fill : float, default=0.0
-        The mean, in columns that were standardised.
+        The mean, in columns that were standardized.
     """
 
     def __init__(self, probability: float = 0.1, fill: float = 0.0) -> None:

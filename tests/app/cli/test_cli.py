@@ -143,7 +143,7 @@ def test_completion_offers_names_by_their_beginning(monkeypatch):
 
 def test_completed_data_sets_are_those_that_there_are():
     from mercer.app.cli.data import GROUPS
-    from mercer.datasets.catalogue import ALL_SOURCES
+    from mercer.datasets.catalog import ALL_SOURCES
 
     assert set(SET_NAMES) == {*ALL_SOURCES, *GROUPS}
 

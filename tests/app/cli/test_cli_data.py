@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from mercer import datasets
 from mercer.app.cli.app import app
-from mercer.datasets.catalogue import ABOUT, ALL_SOURCES
+from mercer.datasets.catalog import ABOUT, ALL_SOURCES
 
 
 @pytest.fixture(autouse=True)
@@ -112,13 +112,13 @@ def test_get_into_another_folder(tmp_path, cache, home):
 
 
 def test_files_that_were_given_are_compared_with_those_of_the_results(tmp_path, monkeypatch):
-    from mercer.datasets import catalogue, sources
+    from mercer.datasets import catalog, sources
 
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
     arrays = {"X": np.zeros((2, 32, 32)), "y": np.array([0, 1])}
     np.savez(tmp_path / "coil20_32x32.npz", **arrays)
     assert "(other arrays than those of the published results)" in done("get", "coil20")
-    monkeypatch.setitem(catalogue.MEASURED_ON, "coil20_32x32.npz", sources.digest(arrays))
+    monkeypatch.setitem(catalog.MEASURED_ON, "coil20_32x32.npz", sources.digest(arrays))
     assert "(the arrays of the published results)" in done("get", "coil20")
 
 

@@ -240,9 +240,9 @@ def test_concepts_that_cannot_be_are_refused(numbers, digits):
     with pytest.raises(ValueError, match="name="):
         digits.concept(0, " ", list(range(20)), target)
     X, y = rows()
-    labelled = Exploration(numbers.subjects[0].model, X, np.where(y > 0, "up", "down"))
+    labeled = Exploration(numbers.subjects[0].model, X, np.where(y > 0, "up", "down"))
     with pytest.raises(ValueError, match="an embedding on landmarks"):
-        labelled.concept(0, "zeros", list(range(20)), column(labelled, "target"))
+        labeled.concept(0, "zeros", list(range(20)), column(labeled, "target"))
 
 
 @pytest.mark.parametrize("wrong", [[60], [-1], ["1"], "all", [True], None])

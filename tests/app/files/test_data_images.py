@@ -16,7 +16,7 @@ def shades(height=6, width=5):
     return RANDOM.integers(0, 256, size=(height, width), dtype=np.uint8)
 
 
-def colours(height=6, width=5):
+def colors(height=6, width=5):
     return RANDOM.integers(0, 256, size=(height, width, 3), dtype=np.uint8)
 
 
@@ -32,7 +32,7 @@ def test_grey_images_of_one_size_stay_as_they_are(tmp_path):
     arrays = {name: shades() for name in ("b.png", "a.bmp", "sub/deep/c.TIF", "B.png", "a.tiff", "d.webp")}
     for name, pixels in arrays.items():
         put(tmp_path, name, pixels, **({"lossless": True} if name.endswith("webp") else {}))
-    # WebP has no grey: with it all images have three colours.
+    # WebP has no grey: with it all images have three colors.
     found = read_images(tmp_path)
     assert found.names == ("B.png", "a.bmp", "a.tiff", "b.png", "d.webp", "sub/deep/c.TIF")
     assert found.shape == (6, 5, 3)
@@ -45,18 +45,18 @@ def test_grey_images_of_one_size_stay_as_they_are(tmp_path):
         np.testing.assert_allclose(x, arrays[name] / 255.0, atol=1e-7)
 
 
-def test_one_colour_image_makes_all_coloured(tmp_path):
-    grey, colour = shades(), colours()
+def test_one_color_image_makes_all_colored(tmp_path):
+    grey, color = shades(), colors()
     put(tmp_path, "grey.png", grey)
-    put(tmp_path, "colour.png", colour)
+    put(tmp_path, "color.png", color)
     X, names, shape = read_images(tmp_path)
-    assert names == ("colour.png", "grey.png")
+    assert names == ("color.png", "grey.png")
     assert shape == (6, 5, 3)
-    np.testing.assert_allclose(X[0], colour / 255.0, atol=1e-7)
+    np.testing.assert_allclose(X[0], color / 255.0, atol=1e-7)
     np.testing.assert_allclose(X[1], np.repeat(grey[:, :, None], 3, axis=2) / 255.0, atol=1e-7)
 
 
-def test_kinds_of_pixels_without_colour(tmp_path):
+def test_kinds_of_pixels_without_color(tmp_path):
     deep = RANDOM.integers(0, 65536, size=(6, 5), dtype=np.uint16)
     bits = shades() > 127
     alpha = np.stack([shades(), np.full((6, 5), 128, np.uint8)], axis=2)
@@ -84,8 +84,8 @@ def test_kinds_of_pixels_without_colour(tmp_path):
         np.testing.assert_allclose(x, expected[name], atol=1e-6 if name[0] != "a" else 1 / 255, err_msg=name)
 
 
-def test_kinds_of_pixels_with_colour(tmp_path):
-    rgba = np.dstack([colours(), np.full((6, 5), 255, np.uint8)])
+def test_kinds_of_pixels_with_color(tmp_path):
+    rgba = np.dstack([colors(), np.full((6, 5), 255, np.uint8)])
     rgba[0, :, 3] = 0
     indexed = Image.fromarray(shades() // 128).convert("P")
     indexed.putpalette([255, 0, 0, 0, 0, 255])
@@ -150,7 +150,7 @@ def test_large_images_are_made_smaller_and_keep_their_proportions(tmp_path):
 
 @pytest.mark.parametrize("shape", [(6, 5), (3, 9), (6, 5, 3), [200, 100, 3]])
 def test_the_shape_of_a_fit_wins(tmp_path, shape):
-    put(tmp_path, "a.png", colours())
+    put(tmp_path, "a.png", colors())
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         X, _, found = read_images(tmp_path, shape)

@@ -536,7 +536,7 @@ def test_the_map_of_images_has_their_pictures(image_models):
     data = found.data
     assert data["names"] == list(folder.names)
     assert data["columns"] == []
-    assert data["colour"] is None
+    assert data["color"] is None
     columns, width, height = (data["sprite"][key] for key in ("columns", "width", "height"))
     assert (width, height) == (8, 8)
     n_landmarks = len(data["landmarks"]["names"])
@@ -615,8 +615,8 @@ def test_many_groups_have_no_legend():
 
 
 def test_large_images_are_made_small():
-    colour = np.random.default_rng(0).random((5, 64, 48, 3))
-    found = sheet(colour)
+    color = np.random.default_rng(0).random((5, 64, 48, 3))
+    found = sheet(color)
     assert (found["height"], found["width"], found["columns"]) == (SIDE, 24, 3)
     assert found["src"].startswith("data:image/jpeg")
     grey = sheet(np.stack([np.zeros((4, 6)), np.ones((4, 6))]))
@@ -654,7 +654,7 @@ def test_clusters_of_a_table(people_models):
             assert f" {row} " in found.sections["apart"]
     assert [column["name"] for column in found.data["columns"]][:2] == ["group", "confidence"]
     assert found.data["columns"][0]["codes"] == model.labels_.tolist()
-    assert found.data["colour"] == 0
+    assert found.data["color"] == 0
     assert found.data["landmarks"] is None
 
 

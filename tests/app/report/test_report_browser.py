@@ -169,7 +169,7 @@ def test_keys_of_the_browser_are_left_to_it(pages, tmp_path):
     assert found["alone"]
 
 
-def test_a_table_of_texts_colours_nothing_and_long_ones_stay_in_their_box(tmp_path):
+def test_a_table_of_texts_colors_nothing_and_long_ones_stay_in_their_box(tmp_path):
     words = [f"a comment, number {i}, that goes on for a while and says little" for i in range(40)]
     table = pd.DataFrame({"comment": words, "reply": words[::-1]})
     page = build_report(DataEmbedding(3, random_state=0).fit(table), table)
@@ -220,7 +220,7 @@ def test_the_pointer_shows_and_chooses(pages, tmp_path):
           drawn: painted(canvas), select: getComputedStyle(document.querySelector(".controls")).display });
         """,
     )
-    # Nothing to colour by, so no choice is offered.
+    # Nothing to color by, so no choice is offered.
     assert found["select"] == "none"
     assert found["over"] == {"hidden": False, "text": found["name"]}
     assert found["picture"]
@@ -237,9 +237,9 @@ def test_the_pointer_shows_and_chooses(pages, tmp_path):
         np.testing.assert_allclose(pixels, expected, atol=0.51)
 
 
-def test_colours_follow_the_choice_and_dark_screens(pages, tmp_path):
+def test_colors_follow_the_choice_and_dark_screens(pages, tmp_path):
     script = """
-        const legends = [], select = byId("map-colour");
+        const legends = [], select = byId("map-color");
         for (const option of select.options) {
           select.value = option.value;
           select.dispatchEvent(new Event("change"));
@@ -261,8 +261,8 @@ def test_colours_follow_the_choice_and_dark_screens(pages, tmp_path):
     assert brightness(found["ground"]) < 50 < 200 < brightness(found["text"])
 
 
-def brightness(colour):
-    return pd.Series(re.findall(r"\d+", colour)[:3]).astype(int).mean()
+def brightness(color):
+    return pd.Series(re.findall(r"\d+", color)[:3]).astype(int).mean()
 
 
 @pytest.mark.parametrize("name", ["rows", "images", "prediction", "nasty"])
@@ -326,8 +326,8 @@ def test_text_stands_out_from_its_ground(pages, tmp_path, dark):
         for (const one of document.querySelectorAll("details")) one.open = true;
         const ground = (node) => {
           for (; node; node = node.parentElement) {
-            const colour = getComputedStyle(node).backgroundColor;
-            if (colour !== "rgba(0, 0, 0, 0)") return colour;
+            const color = getComputedStyle(node).backgroundColor;
+            if (color !== "rgba(0, 0, 0, 0)") return color;
           }
         };
         const texts = [...document.querySelectorAll("p, h1, h2, h3, td, th, dt, dd, a, li, figcaption, summary")];
@@ -337,12 +337,12 @@ def test_text_stands_out_from_its_ground(pages, tmp_path, dark):
     )
     assert len(found["pairs"]) >= 3
     for pair in found["pairs"]:
-        light, deep = sorted((luminance(colour) for colour in pair.split("|")), reverse=True)
+        light, deep = sorted((luminance(color) for color in pair.split("|")), reverse=True)
         assert (light + 0.05) / (deep + 0.05) >= 4.5, pair
 
 
-def luminance(colour):
-    shares = np.array([int(part) for part in re.findall(r"\d+", colour)[:3]]) / 255
+def luminance(color):
+    shares = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255
     linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 

@@ -372,7 +372,7 @@ def test_clean_low_rank_expression_is_the_shape_interaction_matrix():
 
 
 @pytest.mark.parametrize("noise", [0.05, 0.3, 0.8])
-def test_noisy_low_rank_expression_minimises_its_objective(noise):
+def test_noisy_low_rank_expression_minimizes_its_objective(noise):
     X = subspaces(18, d=6)
     X /= np.linalg.norm(X, 2)
     tau = 1.0 / noise**2

@@ -26,7 +26,7 @@ from mercer.exceptions import ConvergenceWarning, InvalidParameterError, ModelFi
 from mercer.losses import coding_rate, mlc, pairwise_coding_rate, view_coding_rate
 from mercer.metrics import clustering_accuracy, numerical_rank
 from mercer.networks.backbones import check_backbone
-from mercer.networks.heads import Entrance, standardisation
+from mercer.networks.heads import Entrance, standardization
 from mercer.training import Recipe, Training
 from mercer.views import GaussianNoise
 from mercer.views.sources import Augmented, DrawnViews, GivenViews
@@ -171,7 +171,7 @@ def test_eigenvectors_of_many_points_are_those_of_the_whole_decomposition(projec
 def network_of(rows=X, backbone=None, n_components=3, hidden=8, seed=0, shape=None):
     shape = (rows.shape[1],) if shape is None else shape
     module, width = check_backbone(backbone, shape, seed=seed)
-    entrance = Entrance(*standardisation(rows, shape))
+    entrance = Entrance(*standardization(rows, shape))
     return ManifoldNetwork(module, width, n_components, hidden, entrance, seed).to(torch.from_numpy(entrance.center))
 
 
@@ -219,11 +219,11 @@ def test_a_network_has_its_own_center_and_scale():
     assert (scale == 1.0).all()
 
 
-def test_tables_are_standardised_by_column_and_images_by_channel():
+def test_tables_are_standardized_by_column_and_images_by_channel():
     rows = numbers(40, 12) * np.arange(1.0, 13.0) + 5.0
     for shape, axes in {(12,): (0,), (3, 4): (0, 1, 2), (3, 4, 1): (0, 1, 2), (2, 2, 3): (0, 1, 2)}.items():
         images = rows.reshape(40, *shape)
-        center, scale = standardisation(rows, shape)
+        center, scale = standardization(rows, shape)
         np.testing.assert_allclose(center, np.broadcast_to(images.mean(axes), shape).ravel())
         np.testing.assert_allclose(scale, np.broadcast_to(images.std(axes), shape).ravel())
 
@@ -231,7 +231,7 @@ def test_tables_are_standardised_by_column_and_images_by_channel():
 def test_without_columns_of_their_own_all_are_scaled_alike():
     rows = numbers(40, 6) * np.arange(1.0, 7.0)
     rows[:, 2] = 3.0
-    center, scale = standardisation(rows, (6,), by_column=False)
+    center, scale = standardization(rows, (6,), by_column=False)
     np.testing.assert_allclose(center, rows.mean(axis=0))
     np.testing.assert_allclose(scale, np.full(6, np.sqrt(rows.var(axis=0).mean())))
 
@@ -242,11 +242,11 @@ def test_constant_columns_are_not_blown_up(dtype):
     rows[:, 1] = 0.0
     rows[:, 2] = 0.1  # whose mean is not quite 0.1
     for by_column in (True, False):
-        center, scale = standardisation(rows, (4,), by_column)
+        center, scale = standardization(rows, (4,), by_column)
         assert center.dtype == scale.dtype == dtype
         assert np.abs((rows - center) / scale)[:, 1:3].max() < 1e-5
-    assert (standardisation(rows, (4,))[1][1:3] == 1.0).all()
-    assert (standardisation(np.ones((5, 2), dtype), (2,), False)[1] == 1.0).all()
+    assert (standardization(rows, (4,))[1][1:3] == 1.0).all()
+    assert (standardization(np.ones((5, 2), dtype), (2,), False)[1] == 1.0).all()
 
 
 # ---- training -------------------------------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ WHOLE = Recipe(n_epochs=4, batch_size=200, optimizer="sgd", learning_rate=0.1, w
 SECOND = {
     "epsilon": 0.3,
     "gamma": 0.05,
-    "regulariser": "squared",
+    "regularizer": "squared",
     "memberships": Memberships(0.175),
     "freeze": True,
     "seed": 0,
@@ -325,7 +325,7 @@ def test_the_first_losses_are_those_of_the_objectives():
         Z = [network.features(view) for view in views]
         P = sum(Memberships(0.175).of(C) for C in Z) / 2
         start = float(view_coding_rate(*Z, epsilon=0.4, agreement=5.0))
-        second = float(mlc((Z[0] + Z[1]) / 2, P, epsilon=0.3, gamma=0.05, regulariser="squared"))
+        second = float(mlc((Z[0] + Z[1]) / 2, P, epsilon=0.3, gamma=0.05, regularizer="squared"))
     assert START(copy.deepcopy(network), source).history[0]["loss"] == pytest.approx(start, rel=1e-6)
     training = linearize(network, source, WHOLE, **SECOND)
     assert training.history[0]["loss"] == pytest.approx(second, rel=1e-6)
@@ -739,7 +739,7 @@ def test_precision_is_that_of_the_rows(dtype):
     model = fitted(X.astype(dtype))
     assert model.transform(X.astype(dtype)).dtype == dtype
     assert model.membership(X.astype(dtype)).dtype == dtype
-    # Weights are float32, and rows are standardised as they are.
+    # Weights are float32, and rows are standardized as they are.
     assert model.codes_.dtype == model.weights_["feature_head.0.weight"].dtype == np.float32
     assert model.weights_["center"].dtype == dtype
     assert np.isfinite(model.membership(X.astype(dtype))).all()
@@ -975,7 +975,7 @@ BAD = {
     "epsilon": [-0.1, "auto"],
     "agreement": [-1.0, "all", None],
     "gamma": [-0.1, None],
-    "regulariser": ["l1"],
+    "regularizer": ["l1"],
     "augment": [None, "no_such_view"],
     "n_views": [1, 2.5],
     "image_shape": [(2, 2), "square"],

@@ -27,7 +27,7 @@ def test_the_top_of_one_hill_is_found_from_everywhere(start):
     assert highest(found).ridge == best_of(found).ridge == 3.0
 
 
-def test_only_the_neighbourhood_of_the_way_is_judged():
+def test_only_the_neighborhood_of_the_way_is_judged():
     judged, _ = walk([0.1, 0.2, 0.3, 0.9, 0.3, 0.2, 0.1], 3)
     assert sorted(judged) == [2, 3, 4]
 

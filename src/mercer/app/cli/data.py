@@ -5,7 +5,7 @@ from pathlib import Path
 from rich import box
 
 from mercer.app.cli.output import new_table, notes, out_console, print_json, waiting
-from mercer.datasets.catalogue import ALL_SOURCES, PLACES, Got, entries, get
+from mercer.datasets.catalog import ALL_SOURCES, PLACES, Got, entries, get
 from mercer.datasets.sources import data_folder
 from mercer.datasets.uci import UCI_NAMES
 from mercer.exceptions import invalid_parameter

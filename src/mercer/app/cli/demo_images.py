@@ -34,7 +34,7 @@ FEW_COMPONENTS = 64
 STEPS = Steps(epochs=40, optimizer=Adam(0.02))
 NO_STEPS = Steps(epochs=1, optimizer=Adam(1e-12))
 # The share of the images to learn from that have labels.
-LABELLED = 0.1
+LABELED = 0.1
 DPI = 120
 
 
@@ -54,7 +54,7 @@ def split_digits(seed: int) -> Digits:
     X, y = load_digits(return_X_y=True)
     X, y = X[:N_IMAGES] / 16.0, y[:N_IMAGES]
     train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
-    few, _, y_few, _ = train_test_split(train, y_train, train_size=LABELLED, random_state=seed, stratify=y_train)
+    few, _, y_few, _ = train_test_split(train, y_train, train_size=LABELED, random_state=seed, stratify=y_train)
     return Digits(train, y_train, few, y_few, test, y_test)
 
 

@@ -9,7 +9,7 @@ from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import indented, notes, number, out_console, print_json, waiting
 from mercer.app.files.tables import check_model_output, check_writable, write_table
 from mercer.app.projects.embedding import DataEmbedding
-from mercer.app.projects.unlabelled import UnlabelledData, read_data
+from mercer.app.projects.unlabeled import UnlabelledData, read_data
 from mercer.io import save as save_model
 
 

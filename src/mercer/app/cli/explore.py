@@ -9,7 +9,7 @@ from mercer.app.cli.output import notes, out_console, print_json, waiting
 from mercer.app.cli.predict import read
 from mercer.app.explore import Exploration, Server
 from mercer.app.files.tables import check_output
-from mercer.app.projects.unlabelled import read_data
+from mercer.app.projects.unlabeled import read_data
 from mercer.io import load
 
 

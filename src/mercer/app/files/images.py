@@ -17,7 +17,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 # Pixels a side, at most, unless a shape is asked for. Kernels compare pixel by pixel: finer detail rarely agrees
 # between two images, and costs as much as what does.
 MAX_SIDE = 64
-# Pillow's names of pixels without colour: bits, bytes, bytes with alpha, whole numbers and fractions.
+# Pillow's names of pixels without color: bits, bytes, bytes with alpha, whole numbers and fractions.
 GREY_MODES = ("1", "L", "LA", "La", "I", "F")
 # The EXIF orientations of images that lie on a side.
 ORIENTATION, ON_A_SIDE = 0x0112, (5, 6, 7, 8)
@@ -45,7 +45,7 @@ class ImageFolder(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """What the beginning of a file says: its size as it is looked at, and whether it has colours."""
+    """What the beginning of a file says: its size as it is looked at, and whether it has colors."""
 
     height: int
     width: int
@@ -58,7 +58,7 @@ def read_images(
     """Return the images of a folder and of the folders in it, brought to one size.
 
     PNG, JPEG, BMP, TIFF, WebP and the first frame of GIF are read, by their endings. All images are grey if each of
-    them is, and have three colours else. What is transparent shows white, and photographs are turned as their camera
+    them is, and have three colors else. What is transparent shows white, and photographs are turned as their camera
     says. Files that are no images, or are broken, are passed over with a warning that names them; hidden ones in
     silence.
 
@@ -155,13 +155,13 @@ def _header(pillow: Any, path: Path) -> _Header:
 
 def _is_grey(image: Any) -> bool:
     if image.mode in ("P", "PA"):
-        colours = np.reshape(image.getpalette("RGB") or [], (-1, 3))
-        return bool((colours == colours[:, :1]).all())
+        colors = np.reshape(image.getpalette("RGB") or [], (-1, 3))
+        return bool((colors == colors[:, :1]).all())
     return image.mode in GREY_MODES or image.mode.startswith("I;")
 
 
 def _common_shape(headers: Iterable[_Header], max_side: int) -> tuple[int, ...]:
-    """Return the median size, made smaller if need be, and a third dimension if some image has colours."""
+    """Return the median size, made smaller if need be, and a third dimension if some image has colors."""
     several = list(headers)
     height, width = (float(np.median([header[side] for header in several])) for side in (0, 1))
     factor = min(1.0, max_side / max(height, width))
@@ -195,7 +195,7 @@ def _grey(pillow: Any, image: Any) -> Any:
 
 
 def _rgb(pillow: Any, image: Any) -> Any:
-    """Return an image in three colours of 8 bits each."""
+    """Return an image in three colors of 8 bits each."""
     if image.mode == "F" or image.mode.startswith("I"):
         image = pillow.fromarray(np.round(255.0 * _fractions(image)).astype(np.uint8))
     return _over_white(pillow, image).convert("RGB")
@@ -252,4 +252,4 @@ def _warn(shape: tuple[int, ...], headers: list[_Header], refused: dict[str, str
             f"images {several} pixels, height and width, were resized to {shape[:2]}.", DataWarning, stacklevel=3
         )
     if len(shape) == 2 and not all(header.is_grey for header in headers):
-        warnings.warn("images in colour were made grey, as those of the fit are.", DataWarning, stacklevel=3)
+        warnings.warn("images in color were made grey, as those of the fit are.", DataWarning, stacklevel=3)

@@ -12,7 +12,7 @@ MINUS = str.maketrans({"−": "-", "–": "-"})
 MONEY = "$€£¥₹₽₩₪฿₫₴₺¢"
 CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|BRL|US\\$|R\\$|kr"
 UNIT = rf"[%‰°µμ{MONEY}a-zA-ZΩÅ](?:[%‰°µμ/²³·^. {MONEY}-]|[^\W\d_]){{0,14}}[23]?"
-# Beyond these digits neighbours have one float: the text is an identifier.
+# Beyond these digits neighbors have one float: the text is an identifier.
 MOST_DIGITS = 15
 PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 

@@ -18,8 +18,8 @@ from mercer.kernels import Kernel
 
 MOST_CLUSTERS = 20
 # Of graphs, as clusters are made of in the end, and of k-means.
-NEIGHBOURS, RIDGE, N_INIT = 10, 0.3, 3
-# Times that rows are split in halves, and neighbours by which rows of one half take on the clusters of the other.
+NEIGHBORS, RIDGE, N_INIT = 10, 0.3, 3
+# Times that rows are split in halves, and neighbors by which rows of one half take on the clusters of the other.
 N_SPLITS, VOTERS = 3, 5
 # Fewer rows are not split.
 FEWEST_ROWS = 8
@@ -82,8 +82,8 @@ def stabilities(X: np.ndarray, kernel: Kernel, numbers: Sequence[int], seed: int
         halves = np.array_split(random.permutation(len(X)), 2)
         found = [_clusterings(_graph(X[half], kernel), numbers, seed) for half in halves]
         for own, other in ((0, 1), (1, 0)):
-            neighbours = NearestNeighbors(n_neighbors=min(VOTERS, len(halves[other])), algorithm="brute")
-            nearest = neighbours.fit(X[halves[other]]).kneighbors(X[halves[own]], return_distance=False)
+            neighbors = NearestNeighbors(n_neighbors=min(VOTERS, len(halves[other])), algorithm="brute")
+            nearest = neighbors.fit(X[halves[other]]).kneighbors(X[halves[own]], return_distance=False)
             for i, labels in enumerate(found[other]):
                 carried = indicator(labels)[nearest].sum(axis=1).argmax(axis=1)
                 scores[i] += adjusted_rand_score(found[own][i], carried) / (2 * N_SPLITS)
@@ -104,7 +104,7 @@ def separation(X: np.ndarray, labels: np.ndarray) -> float:
 
 def _graph(X: np.ndarray, kernel: Kernel) -> Graph:
     expression = RidgeExpression(ridge=RIDGE, relative=True)
-    return joined_by(expressed(expression, kernel.matrix(as_tensor(X)), NEIGHBOURS), ScaledAffinity())
+    return joined_by(expressed(expression, kernel.matrix(as_tensor(X)), NEIGHBORS), ScaledAffinity())
 
 
 def _clusterings(graph: Graph, numbers: Sequence[int], seed: int) -> list[np.ndarray]:

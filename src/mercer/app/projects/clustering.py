@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
-from mercer.app.projects.unlabelled import NOUNS, UnlabelledData
+from mercer.app.projects.unlabeled import NOUNS, UnlabelledData
 from mercer.blocks import as_tensor
 from mercer.checks import check_count, finite_answers
 from mercer.clustering.affinity import indicator
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # Past so many rows all is learned on as many landmarks: the work grows with their cube.
 MOST_ROWS = 2000
-# Neighbours that a row is expressed by.
-NEIGHBOURS = 10
+# Neighbors that a row is expressed by.
+NEIGHBORS = 10
 # Agreement of halves below which groups are in doubt: those of pure noise have 0.2, of overlapping classes 0.6.
 STABLE = 0.5
 # Typical rows, doubtful rows and telling columns that are kept of each cluster.
@@ -66,7 +66,7 @@ class DataClustering(UnlabelledData):
     modularity_ : float
         Of the groups in their graph.
     settings_ : dict
-        What was chosen: kernel, bandwidth, ridge, neighbours, landmarks.
+        What was chosen: kernel, bandwidth, ridge, neighbors, landmarks.
     clustering_ : SubspaceClustering
     order_ : ndarray of shape (n_clusters_,)
         Which of its clusters each group is.
@@ -79,21 +79,21 @@ class DataClustering(UnlabelledData):
 
     Which pipeline? On scikit-learn's iris, wine, breast cancer, digits as a table and digits as images, with the true
     number of groups, the accuracies are .81 .96 .94 .74 .87. A linear kernel and learned features have .46 .76 .56 .72
-    on the tables, k-means .83 .97 .91 .59 .79, spectral clustering of 10 nearest neighbours .85 .96 .94 .78 .81, and
+    on the tables, k-means .83 .97 .91 .59 .79, spectral clustering of 10 nearest neighbors .85 .96 .94 .78 .81, and
     .71 .95 .93 .76 on `KernelEmbedding`. `ManifoldClustering` has .84 .94 .93 on three tables and .84 on 800 images,
-    and takes one minute or two for each. Of 800 images, with 6 neighbours, pixels have .90, an embedding .88 and
+    and takes one minute or two for each. Of 800 images, with 6 neighbors, pixels have .90, an embedding .88 and
     scattering .85. Features learned by self-expression were never kept with a Gaussian kernel, so that none are
     learned; unit rows gain little and lose tables of one or two columns. "auto" finds 2, 3, 2, 10 and 11 groups. The
-    number of neighbours and the rule for the number of groups were chosen with these sets in view.
+    number of neighbors and the rule for the number of groups were chosen with these sets in view.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from mercer.app.projects.clustering import DataClustering
-    >>> table = pd.DataFrame({"size": [1.0, 1.1, 1.2, 1.3, 9.0, 9.1, 9.2], "colour": list("rrrrggg")})
+    >>> table = pd.DataFrame({"size": [1.0, 1.1, 1.2, 1.3, 9.0, 9.1, 9.2], "color": list("rrrrggg")})
     >>> model = DataClustering(random_state=0).fit(table)
     >>> model.labels_.tolist(), model.profiles_[1][0]["what"]
-    ([0, 0, 0, 0, 1, 1, 1], 'colour=g')
+    ([0, 0, 0, 0, 1, 1, 1], 'color=g')
     """
 
     def __init__(self, n_clusters: int | str = "auto", *, ignore: Sequence[str] = (), random_state: Any = None) -> None:
@@ -133,7 +133,7 @@ class DataClustering(UnlabelledData):
                 kernel=kernel,
                 feature_learning="none",
                 normalize=False,
-                truncate=NEIGHBOURS,
+                truncate=NEIGHBORS,
                 n_landmarks=MOST_ROWS,
                 random_state=seed,
             ).fit(X)
@@ -186,7 +186,7 @@ class DataClustering(UnlabelledData):
             "kernel": "Gaussian",
             "bandwidth": float(found.kernel_.scale()),
             "ridge": float(found.ridge_),
-            "neighbours": NEIGHBOURS,
+            "neighbors": NEIGHBORS,
             "landmarks": len(found.landmark_indices_),
         }
 

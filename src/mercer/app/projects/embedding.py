@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.app.projects.unlabelled import UnlabelledData
+from mercer.app.projects.unlabeled import UnlabelledData
 from mercer.blocks import row_slices
 from mercer.checks import check_count, finite_answers
 from mercer.embedding.choices import bandwidth_of
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 # The map is made of so many rows at most; the others are placed on it.
 MAP_ROWS = 2000
-# A row is placed among so many neighbours. Of 3, 5 and 10, 3 kept most classes of digits together.
-MAP_NEIGHBOURS = 3
-# Neighbours that t-SNE keeps together, as its authors have it, and the fewest rows that have neighbourhoods.
+# A row is placed among so many neighbors. Of 3, 5 and 10, 3 kept most classes of digits together.
+MAP_NEIGHBORS = 3
+# Neighbors that t-SNE keeps together, as its authors have it, and the fewest rows that have neighborhoods.
 PERPLEXITY, FEWEST_ROWS = 30.0, 8
-# Rows whose neighbours are sought at a time.
+# Rows whose neighbors are sought at a time.
 ROWS_A_BLOCK = 10_000
 
 
@@ -38,8 +38,8 @@ def principal_map(E: np.ndarray) -> np.ndarray:
     return np.hstack([components, np.zeros((len(E), 2 - components.shape[1]))])
 
 
-def neighbour_map(E: np.ndarray, seed: int) -> np.ndarray:
-    """Return a map of rows, of shape (n, 2), on which neighbours are neighbours: t-SNE from the principal components.
+def neighbor_map(E: np.ndarray, seed: int) -> np.ndarray:
+    """Return a map of rows, of shape (n, 2), on which neighbors are neighbors: t-SNE from the principal components.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def neighbour_map(E: np.ndarray, seed: int) -> np.ndarray:
 
     Notes
     -----
-    O(n log n) for each of a thousand steps. A few rows have no neighbourhoods, and keep their principal components.
+    O(n log n) for each of a thousand steps. A few rows have no neighborhoods, and keep their principal components.
     """
     start = principal_map(E)
     if len(E) < FEWEST_ROWS:
@@ -61,7 +61,7 @@ def neighbour_map(E: np.ndarray, seed: int) -> np.ndarray:
 
 
 def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return where rows belong on a map: the mean of their nearest neighbours' positions, weighted by 1 / distance^2.
+    """Return where rows belong on a map: the mean of their nearest neighbors' positions, weighted by 1 / distance^2.
 
     A row that is on the map is placed where it is.
 
@@ -72,12 +72,12 @@ def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarra
         The rows on the map.
     positions : ndarray of shape (m, 2)
     """
-    neighbours = NearestNeighbors(n_neighbors=min(MAP_NEIGHBOURS, len(among)), algorithm="brute").fit(among)
+    neighbors = NearestNeighbors(n_neighbors=min(MAP_NEIGHBORS, len(among)), algorithm="brute").fit(among)
     # Distances below the rounding of the coordinates are none.
     none = 1e-6 * float(np.abs(among).max() or 1.0)
     result = np.empty((len(E), 2))
     for block in row_slices(len(E), ROWS_A_BLOCK):
-        distances, nearest = neighbours.kneighbors(E[block])
+        distances, nearest = neighbors.kneighbors(E[block])
         weights = np.square(none / np.maximum(distances, none))
         weights = weights / weights.sum(axis=1, keepdims=True)
         result[block] = np.einsum("ij,ijk->ik", weights, positions[nearest])
@@ -88,10 +88,10 @@ class DataEmbedding(UnlabelledData):
     """Learn coordinates of the rows of a table, or of images, in which like ones are near, and a map to look at.
 
     The coordinates are those of `KernelEmbedding` with its default loss: rows are changed a little, by noise in the
-    columns of a table, by small turns and shifts of an image, by crops and colours where it has colours, and the
+    columns of a table, by small turns and shifts of an image, by crops and colors where it has colors, and the
     coordinates are those that change least. Kernel, bandwidth and ridge are chosen without labels.
 
-    The map shows which rows are neighbours in these coordinates. It is t-SNE's, of 2000 rows at most; all others, and
+    The map shows which rows are neighbors in these coordinates. It is t-SNE's, of 2000 rows at most; all others, and
     new ones, are placed among their three nearest of these. So the map stays as it is when new rows come, and a row
     has one place, whatever comes with it. The first two coordinates would be simpler, and show less: of half of
     scikit-learn's digits that were not in the fit 51 % have a majority of their class among their five nearest in
@@ -160,7 +160,7 @@ class DataEmbedding(UnlabelledData):
         E = self.embedding_.transform(X)
         self.map_rows_ = np.sort(random.permutation(len(E))[:MAP_ROWS])
         self.map_coordinates_ = E[self.map_rows_]
-        self.map_positions_ = neighbour_map(self.map_coordinates_, int(random.randint(2**31 - 1)))
+        self.map_positions_ = neighbor_map(self.map_coordinates_, int(random.randint(2**31 - 1)))
         self.map_ = self._placed(E)
         self.n_components_ = E.shape[1]
         self.effective_rank_ = effective_rank(self.map_coordinates_ - self.map_coordinates_.mean(axis=0))

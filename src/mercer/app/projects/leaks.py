@@ -54,7 +54,7 @@ def _explained(column: Any, kind: str, Y: np.ndarray) -> float:
     """Return how much of the target one column predicts: R^2, or the mean recall of the classes."""
     codes, _ = optional("pandas", "a table").factorize(column, use_na_sentinel=False)
     known = column.notna().to_numpy()
-    # Whether it is missing may say all: a day of cancellation is known of those who have cancelled.
+    # Whether it is missing may say all: a day of cancellation is known of those who have canceled.
     shares = [_explained_by_value(np.asarray(codes), Y), _explained_by_value(known.astype(int), Y)]
     if kind in ("number", "date") and column.dtype.kind in "iufM" and known.mean() >= 0.5:
         shares.append(_explained_by_order(times_of(column), Y))

@@ -19,7 +19,7 @@ LEAST_CORRELATION, LEAST_ERRORS, FEWEST_ROWS = 0.3, 5.0, 50
 # Levels of a category that are looked at, and classes for which trees are grown.
 MOST_LEVELS, MOST_CLASSES = 10, 3
 N_TREES = 50
-# Rows, the first ones, of which neighbours are compared.
+# Rows, the first ones, of which neighbors are compared.
 MOST_ROWS = 10_000
 
 
@@ -65,7 +65,7 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
     # A linear model is quick; what it leaves may be due to its stiffness, and then trees explain it.
     for model in (_linear, _trees):
         predicted = model(X, Y)
-        correlation = _correlation_of_neighbours(Y[:, : predicted.shape[1]] - predicted)
+        correlation = _correlation_of_neighbors(Y[:, : predicted.shape[1]] - predicted)
         if correlation < max(LEAST_CORRELATION, LEAST_ERRORS / np.sqrt(len(Y))):
             return None
     reason = f"rows that follow each other are alike beyond their inputs (correlation {correlation:.2f})"
@@ -131,7 +131,7 @@ def _trees(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.stack([cross_val_predict(trees, X, y, cv=folds) for y in Y.T[:MOST_CLASSES]], axis=1)
 
 
-def _correlation_of_neighbours(residuals: np.ndarray) -> float:
+def _correlation_of_neighbors(residuals: np.ndarray) -> float:
     centered = residuals - residuals.mean(axis=0)
     total = (centered**2).sum()
     return float((centered[1:] * centered[:-1]).sum() / total) if total > 0 else 0.0

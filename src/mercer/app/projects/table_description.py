@@ -46,7 +46,7 @@ def describe_settings(model: TabularModel, n_rows: int) -> dict[str, Any]:
 def describe_combinations(model: TabularModel) -> list[dict[str, Any]]:
     """Return the leading directions of a full metric: the share of each, and its terms as (encoded column, weight).
 
-    Weights are for columns of one scale, as the estimator standardises them. There are none where the metric is
+    Weights are for columns of one scale, as the estimator standardizes them. There are none where the metric is
     diagonal or no metric was learned.
     """
     metric = getattr(model.estimator_, "metric_", None)

@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from mercer.app.projects import DataClustering
 from mercer.app.projects.cluster_profiles import border_rows, typical_rows
-from mercer.app.projects.embedding import neighbour_map, placed
+from mercer.app.projects.embedding import neighbor_map, placed
 from mercer.app.report.embedding import encoded
 from mercer.app.report.maps import (
     NOUN,
@@ -84,7 +84,7 @@ def report_clustering(workflow: DataClustering, data: Any, data_name: str, rando
         f"examples are of {drawn.words()}.",
     ]
     on_map = [
-        paragraph("Neighbours on the map are neighbours in the data. Distances between far groups mean little."),
+        paragraph("Neighbors on the map are neighbors in the data. Distances between far groups mean little."),
         *map_parts(drawn, places, groups.labels, f"A chosen {noun} is shown with what it holds."),
     ]
     sections = [
@@ -128,7 +128,7 @@ def assigned(workflow: DataClustering, drawn: Drawn, data: Any) -> Groups:
 def places_of(X: np.ndarray, random: np.random.RandomState) -> np.ndarray:
     """Return where rows of shape (n, d) lie on a map, of shape (n, 2)."""
     among = X[np.sort(random.permutation(len(X))[:MAP_ROWS])]
-    positions = neighbour_map(among, int(random.randint(2**31 - 1)))
+    positions = neighbor_map(among, int(random.randint(2**31 - 1)))
     return positions if len(among) == len(X) else placed(X, among, positions)
 
 
@@ -186,7 +186,7 @@ def _how_many(workflow: DataClustering, groups: Groups) -> list[Html]:
     parts += [
         table(headings, rows, label="Sizes of the groups, and how sure their members are"),
         paragraph(
-            "Confidence is the share of a group in what expresses a member by its neighbours: 100% for one among its "
+            "Confidence is the share of a group in what expresses a member by its neighbors: 100% for one among its "
             f"own. The modularity of the groups in their graph is {workflow.modularity_:.2f}."
         ),
     ]

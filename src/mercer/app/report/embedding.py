@@ -52,7 +52,7 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
     shown = f"A chosen {noun} is shown with the landmarks that it is most like."
     about = [
         paragraph(
-            f"Neighbours on the map are neighbours in the {workflow.n_components_} coordinates. Distances between far "
+            f"Neighbors on the map are neighbors in the {workflow.n_components_} coordinates. Distances between far "
             "groups, and the directions of the map, mean little."
         ),
         *map_parts(drawn, places, None, shown),

@@ -79,22 +79,22 @@ def _has_many_points(artist: Any) -> bool:
 
 
 def _turn_dark(drawn: Any) -> None:
-    """Turn the greys of lines, texts and areas around; colours, and what a colour map has drawn, stay."""
+    """Turn the greys of lines, texts and areas around; colors, and what a color map has drawn, stay."""
     for artist in drawn.findobj():
         if getattr(artist, "get_array", lambda: None)() is not None:
             continue
         for part in ("color", "edgecolor", "facecolor"):
             if hasattr(artist, f"get_{part}") and hasattr(artist, f"set_{part}"):
-                colours = _turned(getattr(artist, f"get_{part}")())
-                if colours is not None:
-                    getattr(artist, f"set_{part}")(colours)
+                colors = _turned(getattr(artist, f"get_{part}")())
+                if colors is not None:
+                    getattr(artist, f"set_{part}")(colors)
 
 
-def _turned(colours: Any) -> Any:
-    """Return colours with greys turned around; None if there is nothing to change."""
+def _turned(colors: Any) -> Any:
+    """Return colors with greys turned around; None if there is nothing to change."""
     from matplotlib.colors import to_rgba_array
 
-    rgba = to_rgba_array(colours)
+    rgba = to_rgba_array(colors)
     grey = (np.ptp(rgba[:, :3], axis=1) < 1e-6) & (rgba[:, 3] > 0) if len(rgba) else np.zeros(0, dtype=bool)
     if not grey.any():
         return None

@@ -17,7 +17,7 @@ from mercer.tables.frames import as_frame, column_names
 
 # Samples on a map, at most: images bring their pixels along.
 MOST_POINTS = {"table": 5000, "images": 2000}
-# Columns that come with the samples, and values of a column past which it is text and colours nothing.
+# Columns that come with the samples, and values of a column past which it is text and colors nothing.
 MOST_COLUMNS, MOST_LEVELS = 20, 30
 MOST_IN_LEGEND = 20
 NOUN = {"table": "row", "images": "image"}
@@ -113,14 +113,14 @@ def map_data(drawn: Drawn, places: np.ndarray, first: Sequence[str] = (), extra:
     # The same scale along both sides: distances mean something.
     low, spread = places.min(axis=0), float(np.ptp(places, axis=0).max()) or 1.0
     scaled = (places - low) / spread
-    coloured = [i for i, column in enumerate(columns) if column["kind"] != "text"]
+    colored = [i for i, column in enumerate(columns) if column["kind"] != "text"]
     return {
         "noun": NOUN[drawn.reads],
         "x": np.round(scaled[:, 0], 4).tolist(),
         "y": np.round(scaled[:, 1], 4).tolist(),
         "names": [str(name) for name in drawn.names],
         "columns": columns,
-        "colour": coloured[0] if coloured else None,
+        "color": colored[0] if colored else None,
         "palette": list(CATEGORIES),
         "sprite": None,
         "landmarks": None,
@@ -175,17 +175,17 @@ def map_parts(drawn: Drawn, places: np.ndarray, labels: np.ndarray | None, help_
     drawn : Drawn
     places : ndarray of shape (n, 2)
     labels : ndarray of shape (n,) or None
-        Groups, which colour the figure.
+        Groups, which color the figure.
     help_ : str
         What choosing a sample shows.
     """
     noun = NOUN[drawn.reads]
     still = figure(lambda: _still(places, labels), f"A map of {drawn.words()}.", class_="figure still")
     keys = (
-        f"Point at {ONE[drawn.reads]}, or tap it. With the keyboard: arrows go to a neighbour, Page Up and Page Down "
+        f"Point at {ONE[drawn.reads]}, or tap it. With the keyboard: arrows go to a neighbor, Page Up and Page Down "
         f"through the {noun}s in order, Enter chooses, Escape lets go. {help_}"
     )
-    controls = tag("p", tag("label", "Colour by ", tag("select", id="map-colour")), class_="controls")
+    controls = tag("p", tag("label", "Color by ", tag("select", id="map-color")), class_="controls")
     canvas = tag(
         "canvas",
         id="map-canvas",

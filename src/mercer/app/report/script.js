@@ -4,11 +4,11 @@
   const data = JSON.parse(document.getElementById("map-data").textContent);
   const byId = (id) => document.getElementById(id);
   const canvas = byId("map-canvas"), tip = byId("map-tip"), said = byId("map-said");
-  const select = byId("map-colour"), legend = byId("map-legend"), panel = byId("map-chosen");
+  const select = byId("map-color"), legend = byId("map-legend"), panel = byId("map-chosen");
   const n = data.x.length;
   const RAMP = ["#443983", "#31688e", "#21918c", "#35b779", "#90d743", "#f0dc30"];
   const MISSING = "rgb(140 146 153 / .45)", REACH = 24, MARGIN = 18, IN_TIP = 8;
-  let under = null, chosen = null, places = [], colours = [];
+  let under = null, chosen = null, places = [], colors = [];
 
   // ---- what there is to say about a sample
 
@@ -46,15 +46,15 @@
     return table;
   }
 
-  // Where all columns are texts there is none to colour by.
-  const colouring = () => (select.value === "" ? undefined : data.columns[Number(select.value)]);
+  // Where all columns are texts there is none to color by.
+  const coloring = () => (select.value === "" ? undefined : data.columns[Number(select.value)]);
 
   function describe(i) {
-    const column = colouring();
+    const column = coloring();
     return data.names[i] + (column ? `, ${column.name}: ${valueOf(column, i)}` : "");
   }
 
-  // ---- colours
+  // ---- colors
 
   function mix(a, b, t) {
     const part = (hex, k) => parseInt(hex.slice(1 + 2 * k, 3 + 2 * k), 16);
@@ -66,19 +66,19 @@
     return mix(RAMP[k], RAMP[k + 1], place - k);
   }
 
-  function entry(colour, text) {
+  function entry(color, text) {
     const made = element("span", undefined), dot = element("i");
-    dot.style.background = colour === "#000000" ? "currentColor" : colour;
+    dot.style.background = color === "#000000" ? "currentColor" : color;
     made.append(dot, text);
     return made;
   }
 
-  function colourByNumber(column) {
+  function colorByNumber(column) {
     const known = column.values.filter((value) => value !== null).sort((a, b) => a - b);
-    // A few far values must not take all colours: the ends are the 2nd and the 98th of a hundred.
+    // A few far values must not take all colors: the ends are the 2nd and the 98th of a hundred.
     const at = (share) => known[Math.round(share * (known.length - 1))];
     const low = at(0.02), spread = (at(0.98) - low) || 1;
-    colours = column.values.map((value) => value === null ? MISSING : ramp((value - low) / spread));
+    colors = column.values.map((value) => value === null ? MISSING : ramp((value - low) / spread));
     const made = element("span", String(low ?? "–")), bar = element("i", undefined, { class: "ramp" });
     bar.style.background = `linear-gradient(90deg, ${RAMP.join(", ")})`;
     made.append(bar, String(at(0.98) ?? "–"));
@@ -86,22 +86,22 @@
     return column.values.includes(null);
   }
 
-  function colourByLevel(column) {
-    // Colours that repeat would say that two are the same; past them all are one.
+  function colorByLevel(column) {
+    // Colors that repeat would say that two are the same; past them all are one.
     const own = column.levels.length > data.palette.length ? data.palette.length - 1 : column.levels.length;
     const grey = data.palette[data.palette.length - 1];
-    const colourOf = (code) => code === null ? MISSING : code < own ? data.palette[code] : grey;
-    colours = column.codes.map(colourOf);
-    column.levels.slice(0, own).forEach((level, code) => legend.append(entry(colourOf(code), level)));
+    const colorOf = (code) => code === null ? MISSING : code < own ? data.palette[code] : grey;
+    colors = column.codes.map(colorOf);
+    column.levels.slice(0, own).forEach((level, code) => legend.append(entry(colorOf(code), level)));
     if (own < column.levels.length) legend.append(entry(grey, `${column.levels.length - own} others`));
     return column.codes.includes(null);
   }
 
-  function colour() {
+  function color() {
     legend.replaceChildren();
-    const column = colouring();
-    if (!column) colours = new Array(n).fill(data.palette[0]);
-    else if ((column.kind === "number" ? colourByNumber : colourByLevel)(column)) legend.append(entry(MISSING, "missing"));
+    const column = coloring();
+    if (!column) colors = new Array(n).fill(data.palette[0]);
+    else if ((column.kind === "number" ? colorByNumber : colorByLevel)(column)) legend.append(entry(MISSING, "missing"));
     draw();
   }
 
@@ -131,13 +131,13 @@
   function draw() {
     const context = canvas.getContext("2d"), sharp = window.devicePixelRatio || 1;
     const radius = Math.min(Math.max(70 / Math.sqrt(n), 2), 5);
-    // The palette's black is the colour of text: white on dark screens.
+    // The palette's black is the color of text: white on dark screens.
     const text = getComputedStyle(canvas).color;
     context.setTransform(sharp, 0, 0, sharp, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     for (let i = 0; i < n; i++) {
       context.globalAlpha = 0.85;
-      context.fillStyle = colours[i] === "#000000" ? text : colours[i];
+      context.fillStyle = colors[i] === "#000000" ? text : colors[i];
       context.beginPath();
       context.arc(...places[i], radius, 0, 2 * Math.PI);
       context.fill();
@@ -219,7 +219,7 @@
   }
 
   // The next sample in a direction: near, and not far to the side.
-  function neighbour(i, dx, dy) {
+  function neighbor(i, dx, dy) {
     let best = i, least = Infinity;
     places.forEach(([x, y], j) => {
       const along = (x - places[i][0]) * dx + (y - places[i][1]) * dy;
@@ -231,8 +231,8 @@
   }
 
   const MOVES = {
-    ArrowRight: (i) => neighbour(i, 1, 0), ArrowLeft: (i) => neighbour(i, -1, 0),
-    ArrowDown: (i) => neighbour(i, 0, 1), ArrowUp: (i) => neighbour(i, 0, -1),
+    ArrowRight: (i) => neighbor(i, 1, 0), ArrowLeft: (i) => neighbor(i, -1, 0),
+    ArrowDown: (i) => neighbor(i, 0, 1), ArrowUp: (i) => neighbor(i, 0, -1),
     PageDown: (i) => (i + 1) % n, PageUp: (i) => (i + n - 1) % n, Home: () => 0, End: () => n - 1,
   };
 
@@ -260,14 +260,14 @@
   data.columns.forEach((column, j) => {
     if (column.kind !== "text") select.append(element("option", column.name, { value: j }));
   });
-  if (data.colour === null) byId("map").querySelector(".controls").hidden = true;
-  else select.value = data.colour;
-  select.addEventListener("change", colour);
+  if (data.color === null) byId("map").querySelector(".controls").hidden = true;
+  else select.value = data.color;
+  select.addEventListener("change", color);
   document.querySelector(".still").hidden = true;
   byId("map").hidden = false;
-  colours = new Array(n).fill(data.palette[0]);
+  colors = new Array(n).fill(data.palette[0]);
   new ResizeObserver(layOut).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   layOut();
-  colour();
+  color();
 })();

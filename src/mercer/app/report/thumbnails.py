@@ -31,7 +31,7 @@ def thumbnail(image: np.ndarray, name: str) -> Html:
 def sheet(images: np.ndarray) -> dict[str, Any]:
     """Return all images side by side in one picture, and how to find one: by rows of `columns`, each width x height.
 
-    Grey ones are kept as they are; those with colours as JPEG, a fifth of the size.
+    Grey ones are kept as they are; those with colors as JPEG, a fifth of the size.
 
     Parameters
     ----------

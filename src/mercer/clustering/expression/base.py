@@ -17,7 +17,7 @@ Solver = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 class SelfExpression(BaseEstimator, ABC):
     """How points are written as combinations of the points of a dictionary.
 
-    For a target x and a dictionary Z of m points, c minimises 1/2 |phi(x) - phi(Z) c|^2 plus a penalty, with c_i = 0
+    For a target x and a dictionary Z of m points, c minimizes 1/2 |phi(x) - phi(Z) c|^2 plus a penalty, with c_i = 0
     for a target that is itself the i-th point of the dictionary. All of it is in inner products, so that any kernel
     will do. It is a value: its methods never change it.
     """

@@ -23,7 +23,7 @@ def _checked_solver(K: Tensor, strength: float, l1_ratio: float, tolerance: floa
 
 
 class ElasticNetExpression(SelfExpression):
-    """c minimises l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z (EnSC).
+    """c minimizes l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z (EnSC).
 
     Elastic net subspace clustering, You, Li, Robinson and Vidal (2016). The l1 term joins a point to few others, mostly
     of its own subspace, and alone may break a subspace apart; the l2 term joins more.
@@ -58,7 +58,7 @@ class ElasticNetExpression(SelfExpression):
 
 
 class LassoExpression(SelfExpression):
-    """c minimises |c|_1 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z: the lasso form of sparse subspace clustering.
+    """c minimizes |c|_1 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z: the lasso form of sparse subspace clustering.
 
     Elhamifar and Vidal (2013) set gamma = alpha / mu for all points, mu the least over points x of
     max_i |phi(z_i)^T phi(x)|. Here mu is each point's own maximum, as in the code of You et al. (2016): a point's

@@ -12,8 +12,8 @@ from mercer.linalg import top_eigenpairs
 def low_rank_map(K: Tensor, noise: float | None = None) -> Tensor:
     """Return the matrix B with C = B K the low-rank coefficients of a dictionary Z in itself.
 
-    For clean data C minimises the nuclear norm |C|_* subject to Z = Z C: it is the shape interaction matrix V V^T of
-    the singular value decomposition Z = U S V^T. With noise it minimises |C|_* + tau/2 |Z - Z C|^2, which is
+    For clean data C minimizes the nuclear norm |C|_* subject to Z = Z C: it is the shape interaction matrix V V^T of
+    the singular value decomposition Z = U S V^T. With noise it minimizes |C|_* + tau/2 |Z - Z C|^2, which is
     V (I - S^-2 / tau) V^T over the singular values above 1 / sqrt(tau) (Favaro, Vidal and Ravichandran, 2011). As
     K = Z^T Z = V S^2 V^T, both are B K with B = V F S^-2 V^T, where F = I or I - S^-2 / tau.
 
@@ -44,7 +44,7 @@ def low_rank_map(K: Tensor, noise: float | None = None) -> Tensor:
 
 
 class LowRankExpression(SelfExpression):
-    """C minimises |C|_* + tau/2 |phi(Z) - phi(Z) C|^2 for the whole dictionary at once: low-rank representation (LRR).
+    """C minimizes |C|_* + tau/2 |phi(Z) - phi(Z) C|^2 for the whole dictionary at once: low-rank representation (LRR).
 
     Liu, Lin and Yu (2010); the closed form with noise is that of Favaro, Vidal and Ravichandran (2011). Every target,
     in the dictionary or not, gets its coefficients by the linear map that gives the dictionary its own. The diagonal is

@@ -29,7 +29,7 @@ def largest_eigenvalue(K: Tensor) -> float:
 def left_out_coefficients(Q: Tensor) -> Tensor:
     """Return the coefficients by which ridge regression expresses each point of a dictionary in all others.
 
-    Column i minimises |phi(x_i) - sum_{j != i} c_j phi(x_j)|^2 + ridge |c|^2 (equation 3 of KTRR). With
+    Column i minimizes |phi(x_i) - sum_{j != i} c_j phi(x_j)|^2 + ridge |c|^2 (equation 3 of KTRR). With
     Q = (K + ridge I)^-1 the n problems are -Q diag(Q)^-1 off the diagonal: one inverse for all.
 
     Parameters
@@ -42,7 +42,7 @@ def left_out_coefficients(Q: Tensor) -> Tensor:
 
 
 class RidgeExpression(SelfExpression):
-    """c minimises |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself left out of Z (KTRR, equation 3, before truncation).
+    """c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself left out of Z (KTRR, equation 3, before truncation).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class RidgeExpression(SelfExpression):
         self.relative = relative
 
     def solver(self, K: Tensor) -> Solver:
-        Q = regularised_inverse(K, absolute_ridge(K, self.ridge, relative=self.relative))
+        Q = regularized_inverse(K, absolute_ridge(K, self.ridge, relative=self.relative))
 
         def coefficients(k: Tensor, norms: Tensor, own: Tensor | None) -> Tensor:
             C = Q @ k
@@ -72,11 +72,11 @@ class RidgeExpression(SelfExpression):
 
     def within(self, K: Tensor) -> Tensor:
         ridge = absolute_ridge(K, self.ridge, relative=self.relative)
-        return left_out_coefficients(regularised_inverse(K, ridge))
+        return left_out_coefficients(regularized_inverse(K, ridge))
 
 
 class LeastSquaresExpression(RidgeExpression):
-    """c minimises |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself allowed in Z (LSR, Lu et al. 2012, its second form).
+    """c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself allowed in Z (LSR, Lu et al. 2012, its second form).
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class LeastSquaresExpression(RidgeExpression):
         return self.solver(K)(K, K.diagonal(), None)
 
 
-def regularised_inverse(K: Tensor, ridge: float) -> Tensor:
+def regularized_inverse(K: Tensor, ridge: float) -> Tensor:
     """Return (K + ridge I)^-1."""
     A = K.clone()
     A.diagonal().add_(ridge)

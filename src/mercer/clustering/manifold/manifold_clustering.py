@@ -45,7 +45,7 @@ class ManifoldClustering(_ManifoldEstimator):
     """Cluster samples that lie near manifolds, and learn features in which each manifold is a subspace (MLC).
 
     A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:
-    views of a sample agree, samples spread out (5). Then both heads are trained to maximise R - R_c: the features of
+    views of a sample agree, samples spread out (5). Then both heads are trained to maximize R - R_c: the features of
     all samples are to fill the space, those of each sample with its like, weighted by the doubly stochastic
     membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give clusters
     (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas), in which samples then move to where
@@ -84,7 +84,7 @@ class ManifoldClustering(_ManifoldEstimator):
         can be, d log(1 + 1 / ε^2), so that both terms weigh alike in any dimension: 57 for d = 32.
     gamma : float, default=0.05
         γ: how much memberships are spread.
-    regulariser : {"squared", "entropy"}, default="squared"
+    regularizer : {"squared", "entropy"}, default="squared"
         By which norm; see `mercer.losses.mlc`.
     augment : str, None, View or callable of (batch, generator), default="auto"
         How views are drawn, as in `KernelEmbedding`.
@@ -181,7 +181,7 @@ class ManifoldClustering(_ManifoldEstimator):
         epsilon: float = 0.1**0.5,
         agreement: float | str = "auto",
         gamma: float = 0.05,
-        regulariser: str = "squared",
+        regularizer: str = "squared",
         augment: Any = "auto",
         n_views: int = 2,
         image_shape: Any = None,
@@ -207,7 +207,7 @@ class ManifoldClustering(_ManifoldEstimator):
         self.epsilon = epsilon
         self.agreement = agreement
         self.gamma = gamma
-        self.regulariser = regulariser
+        self.regularizer = regularizer
         self.augment = augment
         self.n_views = n_views
         self.image_shape = image_shape
@@ -260,7 +260,7 @@ class ManifoldClustering(_ManifoldEstimator):
                     self._memberships(eta),
                     epsilon=self.epsilon,
                     gamma=self.gamma,
-                    regulariser=self.regulariser,
+                    regularizer=self.regularizer,
                     freeze=self.freeze,
                     seed=self.seed_,
                     progress=looks.also(progress),

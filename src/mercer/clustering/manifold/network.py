@@ -17,7 +17,7 @@ class ManifoldNetwork(FeatureNetwork):
     Parameters
     ----------
     backbone : nn.Module
-        Standardised flat rows -> (n, p).
+        Standardized flat rows -> (n, p).
     width : int
         p.
     n_components : int
@@ -43,7 +43,7 @@ class ManifoldNetwork(FeatureNetwork):
         self.cluster_head: nn.Module = copy.deepcopy(self.feature_head)
 
     def represent(self, x: Tensor) -> Tensor:
-        """Return what the heads see, of shape (n, p); rows are standardised in their own precision."""
+        """Return what the heads see, of shape (n, p); rows are standardized in their own precision."""
         rows = ((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype)
         return self.backbone(self._in_span(rows))
 

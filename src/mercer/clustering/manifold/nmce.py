@@ -111,7 +111,7 @@ class NMCE(_ManifoldEstimator):
     """Cluster samples near manifolds by memberships of points to clusters: neural manifold clustering and embedding.
 
     Features are learned from views alone, as in `ManifoldClustering`. Then a membership of each sample to each cluster,
-    a softmax of a linear map of its features, begins at random and is trained with the features to maximise R - R_c
+    a softmax of a linear map of its features, begins at random and is trained with the features to maximize R - R_c
     (Li, Chen, LeCun and Sommer, 2022; equation 2 of manifold-linearizing-clustering). `ManifoldClustering` has
     memberships of points to points in its place, which need no random beginning.
 

@@ -14,7 +14,7 @@ from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.clustering.manifold.projections import PROJECTIONS
 from mercer.clustering.manifold.training import MIN_BATCH
 from mercer.exceptions import invalid_parameter
-from mercer.losses.mlc import REGULARISERS
+from mercer.losses.mlc import REGULARIZERS
 from mercer.networks.backbones import weights_of
 from mercer.training import Recipe, check_recipe, data_digest, settings_of
 from mercer.views.sources import ViewSource, given_arrays
@@ -37,7 +37,7 @@ OF_START = (
     "backbone",
     "start_recipe",
 )
-OF_FINAL = (*OF_START, "epsilon", "gamma", "regulariser", "affinity", "projection", "freeze")
+OF_FINAL = (*OF_START, "epsilon", "gamma", "regularizer", "affinity", "projection", "freeze")
 
 
 def check_shared(model: Any, X: np.ndarray) -> None:
@@ -62,7 +62,7 @@ def check_memberships(model: Any) -> None:
         raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
     check_choice("affinity", model.affinity, AFFINITIES)
     check_choice("projection", model.projection, tuple(PROJECTIONS))
-    check_choice("regulariser", model.regulariser, REGULARISERS)
+    check_choice("regularizer", model.regularizer, REGULARIZERS)
     check_choice("assign_labels", model.assign_labels, tuple(CLUSTERINGS))
     check_choice("result", model.result, RESULTS)
     if model.eta != "auto":

@@ -55,11 +55,11 @@ def principal_samples(
 
     Notes
     -----
-    The paper says principal component analysis, and not whether features are centred. Here they are not: clusters are
+    The paper says principal component analysis, and not whether features are centered. Here they are not: clusters are
     subspaces through the origin, as in their numerical ranks, and what is common to a cluster is its first direction.
     Without the mean that direction is lost, and nothing is near to those that are left: on the digits of scikit-learn,
     by class, the 8 nearest have a mean |cosine| of 0.97 to the first direction, and of 0.43 to the first one of
-    centred features. One singular value decomposition a cluster of n_k samples: O(n_k d min(n_k, d)).
+    centered features. One singular value decomposition a cluster of n_k samples: O(n_k d min(n_k, d)).
 
     Examples
     --------

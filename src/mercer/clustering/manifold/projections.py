@@ -9,7 +9,7 @@ from mercer.sinkhorn import doubly_stochastic, sparse_doubly_stochastic
 
 
 class Projection(Protocol):
-    """Π of a symmetric matrix of similarities S: what regularises <S, Π>, η times, and the η that are tried.
+    """Π of a symmetric matrix of similarities S: what regularizes <S, Π>, η times, and the η that are tried.
 
     Attributes
     ----------

@@ -60,7 +60,7 @@ def linearize(
     *,
     epsilon: float,
     gamma: float,
-    regulariser: str,
+    regularizer: str,
     freeze: bool,
     seed: int,
     **options: Any,
@@ -78,7 +78,7 @@ def linearize(
     recipe : Recipe
     memberships : Memberships
         How codes become Π.
-    epsilon, gamma, regulariser
+    epsilon, gamma, regularizer
         As in `mercer.losses.mlc`.
     freeze : bool
         Whether the backbone stays as it is, as in the paper.
@@ -94,7 +94,7 @@ def linearize(
         def loss() -> Tensor:
             Z = torch.stack(features).mean(dim=0)
             P = torch.stack([memberships.of(C) for C in codes]).mean(dim=0)
-            return mlc(Z, P, epsilon=epsilon, gamma=gamma, regulariser=regulariser)
+            return mlc(Z, P, epsilon=epsilon, gamma=gamma, regularizer=regularizer)
 
         return guarded([*features, *codes], loss)
 

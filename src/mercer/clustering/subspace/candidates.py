@@ -63,7 +63,7 @@ def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[C
     """Return the candidates on the way to the largest modularity over a grid of ridges, one judged after the other.
 
     Modularity rises to one ridge and falls after it, but for small waves: from the start it is followed upwards to
-    where both neighbours are lower, and then on to larger ridges as long as it is equal. On 198 grids of eight ridges
+    where both neighbors are lower, and then on to larger ridges as long as it is equal. On 198 grids of eight ridges
     (faces, objects and digits, three iterates) the way has 4 of them, and ends .0001 below the largest in the mean.
 
     Parameters

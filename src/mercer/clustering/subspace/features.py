@@ -25,7 +25,7 @@ def unit_rows(X: Tensor) -> Tensor:
 class Features(NamedTuple):
     """Rows as they are now, and the projections that led there: unit rows of X times all factors.
 
-    Normalising rows in between changes lengths only, so that the product of the factors alone carries over to new rows.
+    Normalizing rows in between changes lengths only, so that the product of the factors alone carries over to new rows.
     It is formed for the features that are kept, and not for every candidate.
 
     Attributes

@@ -26,7 +26,7 @@ ASSIGN_LABELS = ("auto", *ASSIGNMENTS)
 def expressed(expression: SelfExpression, K: Tensor, truncate: int | None) -> Matrix:
     """Return the coefficients of points in each other, of shape (n, n), those of a point in itself set to zero.
 
-    Least squares and low rank allow a point in its own expression, where it says nothing of its neighbours.
+    Least squares and low rank allow a point in its own expression, where it says nothing of its neighbors.
 
     Parameters
     ----------

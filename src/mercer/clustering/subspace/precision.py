@@ -5,7 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mercer.clustering.expression.ridge import regularised_inverse
+from mercer.clustering.expression.ridge import regularized_inverse
 from mercer.clustering.subspace.jacobians import jacobians
 from mercer.kernels import Kernel, Linear
 
@@ -43,7 +43,7 @@ def latent_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | No
     -----
     O(n^3 + n^2 d + n d^2) for kernels with one pair of gradient weights; O(n^3 d) for others.
     """
-    Q = regularised_inverse(kernel.matrix(X) if K is None else K, ridge)
+    Q = regularized_inverse(kernel.matrix(X) if K is None else K, ridge)
     if isinstance(kernel, Linear) and kernel.metric is None:
         return _linear_latent_covariance(X, Q, ridge)
     G = jacobians(kernel, X)
@@ -81,7 +81,7 @@ def data_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | None
     kernel, X, ridge, K
         As in `latent_covariance`.
     """
-    Q = regularised_inverse(kernel.matrix(X) if K is None else K, ridge)
+    Q = regularized_inverse(kernel.matrix(X) if K is None else K, ridge)
     alpha = (Q - ridge * (Q @ Q)) @ X  # Q K Q = Q - ridge Q^2
     return jacobians(kernel, X).outer_products(alpha @ alpha.T) / len(X)
 

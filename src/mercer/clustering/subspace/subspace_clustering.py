@@ -60,7 +60,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     Nothing is chosen by labels. Every iterate t = 0 ... n_iter is a candidate, the points as they came included, each
     with the ridges on the way to its best, and the one whose clusters have the largest modularity is kept: how much
     more of the affinity lies inside clusters than chance would put there. All candidates have graphs with as many
-    neighbours a point, which makes them comparable. `mercer.papers` has the paper's own settings.
+    neighbors a point, which makes them comparable. `mercer.papers` has the paper's own settings.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def read_data(paths: Paths, options: ReadOptions = DEFAULTS) -> Any:
 
 
 class UnlabelledData(BaseEstimator):
-    """What models of unlabelled data share: how a data frame or an ImageFolder becomes rows of numbers, fitted once.
+    """What models of unlabeled data share: how a data frame or an ImageFolder becomes rows of numbers, fitted once.
 
     A table goes through a `TableEncoder`, without the columns in `ignore`. Images are their pixels, one row each.
 
@@ -70,8 +70,8 @@ class UnlabelledData(BaseEstimator):
             kinds = Counter(self.encoder_.kinds_.values())
             counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
             return f"{self.n_rows_} rows and {len(self.columns_)} columns ({counted})"
-        height, width, *colours = self.image_shape_
-        return f"{self.n_rows_} {'colour' if colours else 'grey'} images of {height} x {width} pixels"
+        height, width, *colors = self.image_shape_
+        return f"{self.n_rows_} {'color' if colors else 'grey'} images of {height} x {width} pixels"
 
     def names_of(self, rows: Iterable[int]) -> list[str] | list[int]:
         """Return the names of images of the fit, or the numbers of rows as they are.

@@ -1,4 +1,4 @@
-"""Brightness, contrast, saturation and hue of images, and colours taken away."""
+"""Brightness, contrast, saturation and hue of images, and colors taken away."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch import Tensor
 from mercer.checks import check_number
 from mercer.views.base import ImageView, happens, uniform
 
-# Rows: luminance and the two axes of colour, from red, green and blue; that of the NTSC (ITU-R BT.601).
+# Rows: luminance and the two axes of color, from red, green and blue; that of the NTSC (ITU-R BT.601).
 YIQ = ((0.299, 0.587, 0.114), (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 
@@ -17,16 +17,16 @@ def luminance(images: Tensor) -> Tensor:
     return (images * images.new_tensor(YIQ[0])[:, None, None]).sum(dim=1, keepdim=True)
 
 
-def colour_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
-    """Return the matrices on (red, green, blue) that scale the colours and turn them round the gray axis.
+def color_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
+    """Return the matrices on (red, green, blue) that scale the colors and turn them round the gray axis.
 
-    With Y for luminance, I and Q for the axes of colour: T^-1 diag(1, s R) T, R the rotation in the plane of I
+    With Y for luminance, I and Q for the axes of color: T^-1 diag(1, s R) T, R the rotation in the plane of I
     and Q. Gray is left as it is.
 
     Parameters
     ----------
     saturations : tensor of shape (n,)
-        s: 0 is gray, 1 leaves the colours, above 1 they are stronger.
+        s: 0 is gray, 1 leaves the colors, above 1 they are stronger.
     turns : tensor of shape (n,)
         Angles of R, as shares of the circle.
 
@@ -39,15 +39,15 @@ def colour_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
     quarter = torch.linalg.inv(T) @ torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]).to(T) @ T
     angles = 2.0 * torch.pi * turns
     along, across = saturations * angles.cos(), saturations * angles.sin()
-    # R = cos 1 + sin (quarter turn), and the plane of colour is what gray leaves.
+    # R = cos 1 + sin (quarter turn), and the plane of color is what gray leaves.
     plane = torch.eye(3, dtype=T.dtype) - gray
     return gray.to(along) + along[:, None, None] * plane.to(along) + across[:, None, None] * quarter.to(along)
 
 
-def colour_images(
+def color_images(
     images: Tensor, brightness: Tensor, contrast: Tensor, saturations: Tensor | None = None, turns: Tensor | None = None
 ) -> Tensor:
-    """Return images with their values scaled, then their distance from the mean gray, then their colours changed.
+    """Return images with their values scaled, then their distance from the mean gray, then their colors changed.
 
     Parameters
     ----------
@@ -55,23 +55,23 @@ def colour_images(
     brightness, contrast : tensors of shape (n,)
         Factors; contrast 0 is a plain gray.
     saturations, turns : tensors of shape (n,), optional
-        As in `colour_matrices`, for three channels.
+        As in `color_matrices`, for three channels.
     """
     mean = luminance(images).mean(dim=(1, 2, 3))
     factors, offsets = brightness * contrast, brightness * (1.0 - contrast) * mean
     factors, offsets = factors[:, None, None], offsets[:, None, None]
     if saturations is None or turns is None:
         return torch.addcmul(offsets[:, None], images, factors[:, None])
-    # Colours turn about the gray axis, on which the offset lies: one matrix and one offset do all four.
-    matrices = factors * colour_matrices(saturations, turns)
+    # Colors turn about the gray axis, on which the offset lies: one matrix and one offset do all four.
+    matrices = factors * color_matrices(saturations, turns)
     return torch.baddbmm(offsets, matrices, images.flatten(2)).reshape(images.shape)
 
 
-class Colour(ImageView):
+class Color(ImageView):
     """Brightness, contrast, saturation and hue changed, by amounts drawn uniformly.
 
     Nothing is clipped, as the range of the values is not known: values above white may come. Brightness is a factor of
-    the values, so black should be 0; in standardised images it acts as a contrast. Hue turns the colours at equal
+    the values, so black should be 0; in standardized images it acts as a contrast. Hue turns the colors at equal
     luminance (in YIQ); torchvision turns them in HSV, where the luminance changes with the hue.
 
     Parameters
@@ -83,14 +83,14 @@ class Colour(ImageView):
     saturation : float, default=0.4
         Distances of each pixel from its own gray times a factor from [1 - saturation, 1 + saturation].
     hue : float, default=0.1
-        Colours turned by up to this share of the colour circle.
+        Colors turned by up to this share of the color circle.
     probability : float, default=0.8
         That an image is changed at all.
 
     Notes
     -----
     Images with one channel have brightness and contrast only. With channels other than 1 or 3, which have no known
-    colours, saturation and hue must be 0.
+    colors, saturation and hue must be 0.
     """
 
     def __init__(
@@ -117,18 +117,18 @@ class Colour(ImageView):
         if channels not in (1, 3) and (saturation or hue):
             raise ValueError(
                 f"batch has {channels} channels: with saturation={saturation:g} and hue={hue:g} it must have 1 or 3. "
-                "Colour(saturation=0, hue=0) takes any."
+                "Color(saturation=0, hue=0) takes any."
             )
         drawn = uniform(images, (4, len(images)), generator, -1.0, 1.0)
         drawn *= happens(images, (len(images),), generator, probability)
         scaled = 1.0 + brightness * drawn[0], 1.0 + contrast * drawn[1]
         if channels != 3:
-            return colour_images(images, *scaled)
-        return colour_images(images, *scaled, 1.0 + saturation * drawn[2], hue * drawn[3])
+            return color_images(images, *scaled)
+        return color_images(images, *scaled, 1.0 + saturation * drawn[2], hue * drawn[3])
 
 
 class Gray(ImageView):
-    """Images without their colours, with a probability: all three channels become the luminance.
+    """Images without their colors, with a probability: all three channels become the luminance.
 
     Parameters
     ----------

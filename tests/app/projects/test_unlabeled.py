@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from mercer.app.projects.unlabeled import read_data
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
@@ -14,8 +15,7 @@ from mercer.app.projects import cluster_counts, clustering, embedding
 from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
 from mercer.app.projects.clustering import DataClustering
-from mercer.app.projects.embedding import DataEmbedding, neighbour_map, placed, principal_map
-from mercer.app.projects.unlabelled import read_data
+from mercer.app.projects.embedding import DataEmbedding, neighbor_map, placed, principal_map
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from mercer.metrics import clustering_accuracy
@@ -65,9 +65,9 @@ def naive_place(e, among, positions, count):
     return weights @ positions[nearest] / weights.sum()
 
 
-def test_rows_are_placed_among_their_neighbours():
+def test_rows_are_placed_among_their_neighbors():
     among, positions, E = RANDOM.normal(size=(30, 4)), RANDOM.normal(size=(30, 2)), RANDOM.normal(size=(7, 4))
-    expected = [naive_place(e, among, positions, embedding.MAP_NEIGHBOURS) for e in E]
+    expected = [naive_place(e, among, positions, embedding.MAP_NEIGHBORS) for e in E]
     np.testing.assert_allclose(placed(E, among, positions), expected, rtol=1e-9)
     np.testing.assert_allclose(placed(among, among, positions), positions, atol=1e-12)
     np.testing.assert_allclose(placed(E, among[:1], positions[:1]), np.repeat(positions[:1], 7, axis=0))
@@ -100,8 +100,8 @@ def test_principal_map_is_that_of_scikit_learn():
 
 def test_few_rows_keep_their_principal_components():
     E = RANDOM.normal(size=(6, 3))
-    np.testing.assert_array_equal(neighbour_map(E, 0), principal_map(E))
-    assert np.isfinite(neighbour_map(RANDOM.normal(size=(8, 1)), 0)).all()
+    np.testing.assert_array_equal(neighbor_map(E, 0), principal_map(E))
+    assert np.isfinite(neighbor_map(RANDOM.normal(size=(8, 1)), 0)).all()
 
 
 # ---- coordinates -----------------------------------------------------------------------------------------------
@@ -139,8 +139,8 @@ def test_beyond_the_rows_of_the_map_others_are_placed(monkeypatch):
     assert len(model.map_rows_) == len(model.map_coordinates_) == 60
     assert len(np.unique(model.map_rows_)) == 60
     assert model.map_.shape == (150, 2)
-    centres = np.array([model.map_[y == k].mean(axis=0) for k in range(3)])
-    assert (np.linalg.norm(model.map_[:, None] - centres, axis=2).argmin(axis=1) == y).all()
+    centers = np.array([model.map_[y == k].mean(axis=0) for k in range(3)])
+    assert (np.linalg.norm(model.map_[:, None] - centers, axis=2).argmin(axis=1) == y).all()
 
 
 # ---- groups ----------------------------------------------------------------------------------------------------

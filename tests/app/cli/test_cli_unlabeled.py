@@ -122,7 +122,7 @@ def test_images_are_embedded_and_new_ones_are_placed(images, tmp_path):
         Image.open(images / name).resize((16, 16)).convert("RGB").save(tmp_path / "large" / name)
     result = done("predict", model, tmp_path / "large", "--out", tmp_path / "large.csv")
     assert "note: images of (16, 16) pixels" in result.stderr
-    assert "note: images in colour were made grey" in result.stderr
+    assert "note: images in color were made grey" in result.stderr
     nearby = pd.read_csv(tmp_path / "large.csv").filter(like="component") - table.filter(like="component")[:4]
     assert np.abs(nearby.to_numpy()).mean() < 0.3 * np.abs(table.filter(like="component").to_numpy()).mean()
 
