@@ -45,6 +45,7 @@ KERNELS = {
     "quadratic": Polynomial(degree=2, offset=0.5),
     "cubic": Polynomial(degree=3, offset=1.5, scale=0.7),
     "linear": Linear(),
+    "affine": Linear(offset=0.7),
     "sum": Gaussian(0.7) + Linear(),
     "product": Laplace(2.0) * Polynomial(degree=2, offset=1.0),
     "scaled": 2.5 * Matern52(1.1),

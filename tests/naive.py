@@ -93,7 +93,7 @@ FORMULAS = {
     ProductLaplace: lambda k, x, z, M: torch.prod(torch.exp(-columns(k, x, z))),
     ProductMatern32: product_matern32,
     Polynomial: lambda k, x, z, M: (k.scale * (x @ M @ z) + k.offset) ** k.degree,
-    Linear: lambda k, x, z, M: x @ M @ z,
+    Linear: lambda k, x, z, M: x @ M @ z + k.offset,
     Sum: lambda k, x, z, M: value(k.left, x, z) + value(k.right, x, z),
     Product: lambda k, x, z, M: value(k.left, x, z) * value(k.right, x, z),
     Scaled: lambda k, x, z, M: k.scale * value(k.kernel, x, z),

@@ -248,9 +248,15 @@ def test_making_a_new_kernel_never_changes_the_first(kernel):
     kernel.with_metric(np.array([1.0, 2.0, 3.0]))
     assert kernel == before == kernel.rescaled(1.0)
     for name, old in before.get_params().items():
-        if isinstance(old, (int, float, np.ndarray)):
+        if isinstance(old, (int, float, np.ndarray)) and np.any(old):
             assert kernel.with_params(**{name: 2 * old}) == clone(before).set_params(**{name: 2 * old}) != before
             assert kernel == before, f"with_params({name}=...) changed its kernel"
+
+
+def test_the_offset_of_a_linear_kernel_is_the_mean_of_its_diagonal():
+    X, metric = numbers(7, 3), Mahalanobis([0.5, 2.0, 1.0])
+    assert Linear(metric, "mean").resolved(X) == Linear(metric, float(np.mean(np.diag(Linear(metric)(X)))))
+    assert_allclose(Linear(offset=0.7)(X, X[:2]), X @ X[:2].T + 0.7)
 
 
 def test_rescaled_multiplies_every_bandwidth():
@@ -286,7 +292,8 @@ def test_median_of_lists_and_of_a_sample_of_many_rows():
 @over_kernels
 def test_copies_are_equal_kernels(kernel, metric):
     kernel = kernel.with_metric(metric(3))
-    plain = {name: old for name, old in kernel.get_params().items() if isinstance(old, (int, float))}
+    # Twice 0 is no change.
+    plain = {name: old for name, old in kernel.get_params().items() if isinstance(old, (int, float)) and old}
     changed = clone(kernel).set_params(**{name: 2 * old for name, old in plain.items()})
     assert (changed == kernel) == (not plain)
     for copied in (clone(kernel), pickle.loads(pickle.dumps(kernel)), changed.set_params(**plain)):
@@ -344,6 +351,9 @@ def test_an_unresolved_median_says_how_to_resolve_it(use):
 
 BAD = {
     "offset": (lambda: Polynomial(offset=-1.0)(X), r"offset=-1.0 .* at least 0"),
+    "offset_linear": (lambda: Linear(offset=-1.0)(X), r"offset=-1.0 .* at least 0"),
+    "offset_word": (lambda: Linear(offset="median")(X), r"offset='median' .* at least 0, or 'mean'"),
+    "offset_mean": (lambda: Linear(offset="mean")(X), r"offset='mean' .* a number before the kernel is evaluated"),
     "degree_zero": (lambda: Polynomial(degree=0)(X), r"degree=0 .* whole number, at least 1"),
     "degree_half": (lambda: Polynomial(degree=1.5)(X), r"degree=1.5 .* whole number, at least 1"),
     "polynomial_scale": (lambda: Polynomial(scale=0.0).gradient_weights(X), r"scale=0.0 .* above 0"),

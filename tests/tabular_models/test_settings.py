@@ -57,6 +57,8 @@ def test_a_kernel_that_is_given_is_the_only_one_and_has_the_bandwidth_that_is_as
     assert kernels_of(Gaussian(1.3), None, 1000, 3) == [Gaussian(1.3)]
     assert kernels_of(Gaussian(1.3), "auto", 1000, 3) == [Gaussian("median")]
     assert kernels_of(rational, "auto", 1000, 3) == [Custom(rational)]
+    assert kernels_of(Gaussian(1.3) + Linear(), None, 1000, 3) == [Gaussian(1.3) + Linear(offset="mean")]
+    assert kernels_of(Linear(offset=2.0), "auto", 1000, 3) == [Linear(offset=2.0)]
     with pytest.raises(InvalidParameterError, match="kernel='rbf' "):
         kernels_of("rbf", "auto", 1000, 3)
 

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mercer.blocks import as_tensor
 from mercer.checks import check_count, check_number
-from mercer.kernels.base import GradientTerm, LeafKernel
+from mercer.exceptions import invalid_parameter
+from mercer.kernels.base import GradientTerm, Kernel, LeafKernel
 from mercer.linalg import squared_norms
 from mercer.mahalanobis import Mahalanobis, check_metric
 
@@ -76,19 +78,42 @@ class Polynomial(InnerProductKernel):
 
 
 class Linear(InnerProductKernel):
-    """k(x, z) = x^T M z.
+    """k(x, z) = x^T M z + offset.
 
     Parameters
     ----------
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
         None is the identity.
+    offset : float or "mean", default=0.0
+        Not negative. "mean" is the mean of x^T M x over the rows of the fit: it lets an intercept vary as much as the
+        linear function does.
     """
 
-    def __init__(self, metric: Any = None) -> None:
+    def __init__(self, metric: Any = None, offset: float | str = 0.0) -> None:
         self.metric = metric
+        self.offset = offset
+
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        if self.offset != "mean":
+            return self.with_params(offset=self._constant())
+        rows = check_metric(self.metric).project(as_tensor(X).to(torch.float64))
+        return self.with_params(offset=float(squared_norms(rows).mean()))
+
+    def _constant(self) -> float:
+        if isinstance(self.offset, str) and self.offset == "mean":
+            raise invalid_parameter(
+                "offset",
+                self.offset,
+                "a number before the kernel is evaluated",
+                "kernel.resolved(X) puts in the mean of X; estimators do so in fit.",
+            )
+        if isinstance(self.offset, str):
+            raise invalid_parameter("offset", self.offset, "a finite number at least 0, or 'mean'")
+        return check_number("offset", self.offset, at_least=0.0)
 
     def profile(self, s: Tensor) -> Tensor:
-        return s
+        constant = self._constant()
+        return s + constant if constant else s
 
     def slope(self, s: Tensor) -> Tensor:
         return s.new_ones(s.shape)

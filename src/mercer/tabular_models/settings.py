@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mercer.kernels import CoordinatewiseKernel, Kernel, check_kernel
+from mercer.kernels import CoordinatewiseKernel, Kernel, Linear, check_kernel
 from mercer.tabular_models.table import Table
 
 METRICS = ("identity", "diagonal", "full", "ard")
@@ -53,12 +53,24 @@ def kernels_of(kernel: Any, bandwidth: Any, n_rows: int, n_columns: int) -> list
     """
     own = "median" if bandwidth == "auto" else bandwidth
     if not (isinstance(kernel, str) and kernel == "auto"):
-        return [check_kernel(kernel, own)]
+        return [with_intercept(check_kernel(kernel, own))]
     names: tuple[str, ...] = AUTO_KERNELS
     if n_columns <= MOST_SLOW_COLUMNS and not FEW_ROWS < n_rows <= VERY_MANY_ROWS:
         names += SLOW_KERNELS
-    made = [check_kernel(name, own) for name in names]
+    made = [with_intercept(check_kernel(name, own)) for name in names]
     return [k for k in made if n_columns <= MOST_PRODUCT_COLUMNS or not isinstance(k, CoordinatewiseKernel)]
+
+
+def with_intercept(kernel: Kernel) -> Kernel:
+    """Return the kernel with an intercept in what is linear in it.
+
+    Columns and targets are centered. A left-out row is then minus the sum of the others, and so is its target: where
+    columns are as many as rows, a linear function without an intercept knows the target of every row that is left out.
+    The intercept's own coefficient is 0 on centered targets, so that predictions are the same.
+    """
+    return kernel.map_leaves(
+        lambda leaf: leaf.with_params(offset="mean") if isinstance(leaf, Linear) and leaf.offset == 0.0 else leaf
+    )
 
 
 def metrics_of(metric: str, kernel: Kernel, table: Table) -> list[str]:

@@ -44,7 +44,7 @@ def latent_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | No
     O(n^3 + n^2 d + n d^2) for kernels with one pair of gradient weights; O(n^3 d) for others.
     """
     Q = regularized_inverse(kernel.matrix(X) if K is None else K, ridge)
-    if isinstance(kernel, Linear) and kernel.metric is None:
+    if isinstance(kernel, Linear) and kernel.metric is None and kernel.offset == 0.0:
         return _linear_latent_covariance(X, Q, ridge)
     G = jacobians(kernel, X)
     Q2 = Q @ Q
