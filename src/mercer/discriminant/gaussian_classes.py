@@ -53,8 +53,22 @@ def gaussian_classes(
     within = values - centroids[of_row]
     covariance = within.T @ within / max(1, len(values) - len(priors))
     squares = squared_class_distances(values[judges], centroids, covariance)
+    squares *= without_the_row(of_row[judges], counts)
     temperature, loss = best_temperature(squares, priors, of_row[judges], weights[of_row[judges]])
     return GaussianClasses(centroids, covariance, priors, temperature, loss)
+
+
+def without_the_row(of_row: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return by how much squared distances grow, (n, c), where each row leaves the centroid of its own class.
+
+    The centroid of n_y rows, without row v, is mu + (mu - v) / (n_y - 1), so that v is n_y / (n_y - 1) times as far
+    from it. Otherwise centroids of few rows look like those of classes: where columns say nothing, 60 rows of three
+    classes had a log loss of 1.15 to 1.21 with a temperature from plain distances (log 3 is 1.10).
+    """
+    growth = np.ones((len(of_row), len(counts)))
+    own = counts[of_row]
+    growth[np.arange(len(of_row)), of_row] = (own / np.maximum(own - 1, 1)) ** 2
+    return growth
 
 
 def covariance_root(covariance: np.ndarray) -> np.ndarray:
