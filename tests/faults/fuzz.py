@@ -1,4 +1,7 @@
-"""Damage files of models, checkpoints and concepts for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
+"""Damage files of models, checkpoints and concepts for so long.
+
+python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N] [--only NAME]
+"""
 
 import argparse
 import collections

@@ -41,7 +41,6 @@ ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "rand
 FEW = Recipe(n_epochs=2, keep="last")
 
 
-
 def in_leaves():
     """Return a process of many rows: the bounds from which rows are cut into leaves are made small."""
     few = {"MANY_ROWS": 100, "MOST_EXACT_ROWS": 100}

@@ -160,4 +160,7 @@ def _as_text(value: Any) -> str:
         return value.strftime("%Y-%m-%d") if value == value else "missing"
     if value is None or value != value:
         return "missing"
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    # Four digits, and no powers of ten where a number can be read without them.
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"

@@ -77,15 +77,16 @@ def _has_no_error(workflow: TablePrediction, entry: dict[str, Any]) -> bool:
 
 
 def _good(workflow: TablePrediction) -> str:
-    own, where = workflow.scores_[0], f"On {count(workflow.n_test_, 'row')} left out"
+    own, where = workflow.scores_[0], f"On {count(workflow.n_test_, 'row')} left out of the fit"
     if workflow.task_ == "classification":
         said = (
-            f"{where} it names the right class for {percent(own['accuracy'])}{_between(workflow, 'accuracy', percent)}"
+            f"{where}, the model names the right class for {percent(own['accuracy'])}"
+            f"{_between(workflow, 'accuracy', percent)}"
         )
         return said + (f"; its AUC is {significant(own['auc'])}." if own.get("auc") is not None else ".")
     unit = workflow.readings_[workflow.target_]["unit"]
     off = f"{significant(own['mae'])} {unit}".strip()
-    said = f"{where} its predictions of {workflow.target_} are off by {off} on average"
+    said = f"{where}, the model's predictions of {workflow.target_} are off by {off} on average"
     if own["r2"] is not None:
         shares = f"{percent(max(own['r2'], 0.0))} of the differences between rows"
         said += f", and explain {shares}" if own["r2"] > 0 else ", and explain none of the differences between rows"
@@ -109,7 +110,7 @@ def _against(workflow: TablePrediction) -> str:
     own, theirs = workflow.scores_[0][name], entries[guess["baseline"]][name]
     beaten = "cannot be told from" if guess["high"] >= 0 else "is worse than"
     beaten = "beats" if _guess_is_beaten(workflow) else beaten
-    scores = f"{HEADINGS[name]} {significant(theirs)}, its own {significant(own)}"
+    scores = f"{HEADINGS[name]} {significant(theirs)}; the model has {significant(own)}"
     said = f"It {beaten} a guess, the {guess['baseline']} ({scores})"
     if best["baseline"] == guess["baseline"]:
         return f"{said}; no simple model does better than that."
@@ -133,13 +134,14 @@ def _trust(workflow: TablePrediction, kind: str) -> str:
             column = "column" if len(names) == 1 else "columns"
             return (
                 f"It is too good to be true: the {column} {listed([repr(name) for name in names])} may give the target "
-                "away. If that is not known before, leave it out with --ignore and fit again."
+                "away. If it is not known when you predict, leave it out with --ignore and fit again."
             )
         top = next(iter(workflow.importances_), None)
         look = f", beginning with {top!r}" if top is not None else ""
         return (
-            "It is too good to be true: measured data are rarely predicted without error. See whether a column is made "
-            f"from the target or known only afterwards{look}, and leave it out with --ignore."
+            "It looks too good to be true: measured data are rarely predicted without error. See whether a column is "
+            f"made from the target or known only afterwards{look}, and leave such a column out with --ignore. If there "
+            "is none, the rows left out were easy, and the score may stand."
         )
     if kind == "no better than a simple model":
         return f"Take {workflow.compared_with_['baseline']} instead: it is simpler and does better here."
