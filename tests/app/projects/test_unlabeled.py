@@ -221,7 +221,7 @@ def test_groups_of_a_table_and_what_tells_them_apart():
     assert set(told) == {"age", "income", "city"}
     assert told["city"]["what"] == "city=Rome"
     assert told["income"]["in_cluster"] == pytest.approx(table["income"][model.labels_ == 1].mean())
-    assert model.describe() == "120 rows and 3 columns (2 number, 1 category)"
+    assert model.describe() == "120 rows and 3 columns (2 numbers, 1 category)"
     new, expected = people(seed=1)
     assert (model.predict_frame(new.drop(columns="id"))["cluster"] == expected).mean() > 0.97
 
