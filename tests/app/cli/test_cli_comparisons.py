@@ -130,6 +130,11 @@ def test_reasons_for_a_row_on_demand(folder, fit, target):  # noqa: F811
     )
     assert "size" in {entry["column"] for entry in found["columns"]}
     assert all(0 <= entry["row"] < 150 for entry in found["like"])
+    # What is typical is known from the fit: of one row alone the same is told.
+    flats(20, seed=1).drop(columns=["rent", "dear"]).iloc[[3]].to_csv("one.csv", index=False)
+    alone = json.loads(done("predict", "model.mercer", "one.csv", "--why", "0", "--json").stdout)
+    assert [entry["column"] for entry in alone["columns"]] == [entry["column"] for entry in found["columns"]]
+    assert [e["moves_by"] for e in alone["columns"]] == pytest.approx([e["moves_by"] for e in found["columns"]])
     out = done("predict", "model.mercer", "new.csv", "--why", "3").stdout
     assert out.startswith(f"Row 3: {target} ")
     assert "moves the " in out

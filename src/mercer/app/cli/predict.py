@@ -90,7 +90,7 @@ def show_why(workflow: Any, given: Any, answer: Any, row: int, as_json: bool) ->
     if row >= len(answer):
         raise invalid_parameter("why", row, f"a row from 0 to {len(answer) - 1}")
     frame = read_like_fit(given, workflow.readings_).reindex(columns=workflow.columns_)
-    found = explain_answers(workflow.task_, workflow.model_, frame.iloc[[row]], frame)[0]
+    found = explain_answers(workflow.task_, workflow.model_, frame.iloc[[row]], workflow.typical_values_)[0]
     values = {name: answer[name].iloc[row] for name in answer.columns}
     if as_json:
         print_json({"row": row, "answer": values, **found})

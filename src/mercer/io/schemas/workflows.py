@@ -123,6 +123,7 @@ SCHEMAS["TablePrediction"] = Schema(
         "curve_": each("?", entries({"rows": count()}, any_number)),
         "needs_": each("?", entries({"column": text}, any_number)),
         "wrong_": each("?", mapping(text, plain)),
+        "typical_values_": mapping(text, plain),
         "compared_": mapping(text, maybe(any_number)),
         "chosen_": text,
         "metric_": text,
