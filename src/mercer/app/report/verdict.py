@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from mercer.app.projects import TablePrediction
+from mercer.app.projects.metrics_of_draws import HIGHER_IS_BETTER
 from mercer.app.report.words import HEADINGS, count, listed, percent, significant
 
 # Fewer rows left out say little; fewer than the first are called so.
@@ -11,8 +12,9 @@ FEW_ROWS = 30
 GOOD_R2, GOOD_ACCURACY, GOOD_LOG_LOSS = 0.999, 0.999, 0.01
 # Intervals of 90 % that hold so many rows, beyond what chance explains, are called right.
 COVERAGE_OFF, DEVIATIONS = 0.03, 2.0
-# By less than this share of its error a guess is not worth being beaten.
-LEAST_GAIN = 0.01
+# By less than this share of its error a guess is not worth being beaten; by more than this one a model that may be no
+# better than chance is not called useless: the rows left out are too few to tell.
+LEAST_GAIN, NOT_USELESS = 0.01, 0.1
 
 
 class Verdict(NamedTuple):
@@ -50,17 +52,22 @@ def _kind(workflow: TablePrediction) -> str:
     if is_better and (_leaks(workflow) or any(_has_no_error(workflow, entry) for entry in workflow.scores_)):
         return "too good to be true"
     if not is_better:
-        return "useless" if guess else "not known"
+        return "useless" if guess and _gain_over_guess(workflow) < NOT_USELESS else "not known"
     return "no better than a simple model" if best and best["high"] < 0 else "good"
 
 
 def _guess_is_beaten(workflow: TablePrediction) -> bool:
     """Return whether a guess is beaten by more than chance explains, and by more than a hundredth of its error."""
     guess = workflow.compared_with_guess_
-    if not guess or guess["low"] <= 0:
-        return False
+    return bool(guess) and guess["low"] > 0 and _gain_over_guess(workflow) >= LEAST_GAIN
+
+
+def _gain_over_guess(workflow: TablePrediction) -> float:
+    """Return by which share of its error, or of what it lacks to a score of 1, a guess is beaten."""
+    guess = workflow.compared_with_guess_
     theirs = next(entry[guess["score"]] for entry in workflow.scores_ if entry["name"] == guess["baseline"])
-    return guess["better_by"] >= LEAST_GAIN * abs(theirs)
+    error = 1.0 - theirs if guess["score"] in HIGHER_IS_BETTER else abs(theirs)
+    return float(guess["better_by"] / max(error, 1e-300))
 
 
 def _leaks(workflow: TablePrediction) -> list[str]:
@@ -127,6 +134,11 @@ def _trust(workflow: TablePrediction, kind: str) -> str:
         few = f" At {count(workflow.n_test_, 'row')} this may change with more." if workflow.n_test_ < FEW_ROWS else ""
         return f"Do not use it: nothing was learned that holds for rows it has not seen.{few}"
     if kind == "not known":
+        if workflow.compared_with_guess_:
+            return (
+                "Do not trust it yet: on these rows it looks better than a guess, but they are too few to be sure. Fit "
+                "with more rows, or with --repeats 5 to see the scores on other rows."
+            )
         return "Do not trust the score yet: too few rows were left out."
     if kind == "too good to be true":
         names = _leaks(workflow)
