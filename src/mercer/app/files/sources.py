@@ -96,8 +96,8 @@ def source_of(path: str | os.PathLike[str], max_bytes: int) -> Source:
     if path.is_dir():
         raise IsADirectoryError(
             f"{str(path)!r} is a folder, where a table was expected: {endings()}. Folders of images go to "
-            "`mercer embed` and `mercer cluster`; to predict from images, add a column of labels to the table that `mercer embed` "
-            "writes. To predict from texts, put each into a row of a table."
+            "`mercer embed` and `mercer cluster`; to predict from images, add a column of labels to the table "
+            "that `mercer embed` writes. To predict from texts, put each into a row of a table."
         )
     kind = readable_format_of(path)
     check_engine(kind)

@@ -173,4 +173,5 @@ def _as_text(value: Any) -> str:
     if not isinstance(value, (float, np.floating)):
         return str(value)
     # Four digits, and no powers of ten where a number can be read without them.
-    return f"{value:.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
+    number = float(value)
+    return f"{number:.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"
