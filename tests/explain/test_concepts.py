@@ -1,5 +1,7 @@
 """Planted concepts are found and significant, random ones are not, and what is not there is refused."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,9 @@ def test_damaged_files_of_concepts_are_refused(tmp_path):
     path.write_text(whole.replace('"vector": [', '"vector": [0.5,'))
     with pytest.raises(ModelFileError, match="length 1"):
         read_concepts(path, model)
+    for field, wrong in (("accuracy", 2.0), ("stability", -7), ("n_examples", 0), ("n_others", 1e999), ("name", None)):
+        document = json.loads(whole)
+        document["concepts"][0][field] = wrong
+        path.write_text(json.dumps(document))
+        with pytest.raises(ModelFileError, match="is damaged"):
+            read_concepts(path, model)

@@ -1,4 +1,7 @@
-"""Damage model files and checkpoints for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
+"""Damage files of models, checkpoints and concepts for so long.
+
+python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N] [--only NAME]
+"""
 
 import argparse
 import collections
@@ -9,11 +12,13 @@ import traceback
 from pathlib import Path
 
 from tests.faults.checkpoints import judged_checkpoint, saved_checkpoint
+from tests.faults.concept_files import judged_concepts, mutate_concepts, saved_concepts
 from tests.faults.models import MAKERS, saved
 from tests.faults.mutations import dice_of, mutate_checkpoint, mutate_model
 from tests.faults.outcomes import judged
 
-NAMES = [*MAKERS, "checkpoint", "checkpoint"]
+NAMES = [*MAKERS, "checkpoint", "checkpoint", "concepts", "concepts"]
+JUDGES = {"checkpoint": judged_checkpoint, "concepts": judged_concepts}
 
 
 def damaged(seed):
@@ -21,14 +26,15 @@ def damaged(seed):
     dice, name = dice_of(seed), NAMES[seed % len(NAMES)]
     if name == "checkpoint":
         return name, mutate_checkpoint(saved_checkpoint(), dice)
+    if name == "concepts":
+        return name, mutate_concepts(saved_concepts(), dice)
     return name, mutate_model(saved(name), dice)
 
 
 def outcome_of(seed, folder):
     """Return the name of a model, and what came of its file with the damage of that seed."""
     name, data = damaged(seed)
-    judge = judged_checkpoint if name == "checkpoint" else judged
-    return name, judge(name, data, Path(folder) / "damaged")
+    return name, JUDGES.get(name, judged)(name, data, Path(folder) / "damaged")
 
 
 def main():
@@ -41,6 +47,7 @@ def main():
     found, bad, slowest = collections.Counter(), 0, 0.0
     with tempfile.TemporaryDirectory() as folder:
         outcome_of(NAMES.index("checkpoint"), folder)
+        assert judged_concepts("concepts", saved_concepts(), Path(folder) / "whole") == "works"
         for name in MAKERS:
             assert judged(name, saved(name), Path(folder) / "whole") == "works", name
         end, seed = time.monotonic() + options.seconds, options.seed

@@ -5,14 +5,19 @@ import io
 import tempfile
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from sklearn.decomposition import PCA
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import mercer
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.embedding import Steps
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
+from mercer.tabular_models import learned, learning, many_rows
 from mercer.training import Recipe
 
 N = 30
@@ -35,11 +40,31 @@ IMAGES = _random.rand(N, 4, 4)
 ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "random_state": 0}
 FEW = Recipe(n_epochs=2, keep="last")
 
+
+def in_leaves():
+    """Return a process of many rows: the bounds from which rows are cut into leaves are made small."""
+    few = {"MANY_ROWS": 100, "MOST_EXACT_ROWS": 100}
+    leaf = {"LEAF_ROWS": 30, "JUDGED_LEAF_ROWS": 30, "FEW_DENSE_ROWS": 20, "DENSE_ROWS": 30}
+    random = np.random.RandomState(0)
+    rows = random.randn(150, 3)
+    with patch.multiple(learning, **few), patch.object(learned, "MANY_ROWS", 100), patch.multiple(many_rows, **leaf):
+        return mercer.GPRegressor(**ONE).fit(rows, rows[:, 0] + 0.1 * random.randn(150))
+
+
+def of_uneven_noise():
+    """Return a process whose noise depends on the row."""
+    random = np.random.RandomState(0)
+    rows = random.uniform(-2.0, 2.0, (120, 3))
+    return mercer.GPRegressor(**ONE).fit(rows, rows[:, 0] + np.exp(1.5 * rows[:, 0]) * random.randn(120))
+
+
 MAKERS = {
     "kernel": lambda: Gaussian(2.0, metric=[1.0, 2.0, 3.0]) + 2.0 * Polynomial(2) * Linear(),
     "ColumnWarp": lambda: mercer.ColumnWarp(["log", "rank", "none"]).fit(X),
     "GPRegressor": lambda: mercer.GPRegressor(**ONE, interval_folds=2, target_warp="yeo-johnson").fit(X, Y),
     "GPRegressor-two": lambda: mercer.GPRegressor(**ONE, n_landmarks=8).fit(X, np.stack([Y, -Y], axis=1)),
+    "GPRegressor-leaves": in_leaves,
+    "GPRegressor-noise": of_uneven_noise,
     "GPClassifier": lambda: mercer.GPClassifier(**ONE).fit(X, CLASSES),
     "RFMRegressor": lambda: mercer.RFMRegressor(**{**ONE, "warp": "rank"}, n_landmarks=8).fit(X, Y),
     "RFMRegressor-averaged": lambda: mercer.RFMRegressor(random_state=0, n_iter=1).fit(X, Y),
@@ -50,6 +75,12 @@ MAKERS = {
     "KernelEmbedding-trained": lambda: mercer.KernelEmbedding(
         n_components=3, loss="vicreg", solver=Steps(2), n_landmarks=10, random_state=0
     ).fit(X),
+    "KernelEmbedding-decoded": lambda: mercer.KernelEmbedding(
+        n_components=2, loss="kernel_autoencoder", n_landmarks=10, random_state=0
+    ).fit(X),
+    "KernelEmbedding-batches": lambda: mercer.KernelEmbedding(
+        n_components=2, n_landmarks=10, random_state=0
+    ).partial_fit(X),
     "KernelEmbedding-images": lambda: mercer.KernelEmbedding(n_components=2, random_state=0).fit(IMAGES),
     "MCR2": lambda: mercer.MCR2(hidden=6, recipe=FEW, random_state=0).fit(X, CLASSES),
     "MCR2-mlp": lambda: mercer.MCR2(hidden=6, backbone="mlp", recipe=FEW, random_state=0).fit(X[:, :1], CLASSES),
@@ -69,6 +100,13 @@ MAKERS = {
     "TabularModel": lambda: mercer.tabular(mercer.KernelDiscriminant(random_state=0)).fit(FRAME[["n", "c"]], CLASSES),
     "TablePrediction": lambda: TablePrediction("rfm", time_limit=0.5, random_state=0).fit(TABLE[["n", "c", "y"]], "y"),
     "TablePrediction-classes": lambda: TablePrediction("discriminant", random_state=0).fit(TABLE[["n", "d", "c"]], "c"),
+    "TablePrediction-all": lambda: TablePrediction(
+        "rfm", repeats=2, learning_curve=True, split="group:l", time_limit=3.0, random_state=0
+    ).fit(TABLE[["n", "c", "l", "y"]], "y"),
+    "Pipeline": lambda: make_pipeline(StandardScaler(), PCA(2), mercer.GPRegressor(**ONE)).fit(X, Y),
+    "Pipeline-table": lambda: make_pipeline(
+        make_pipeline("passthrough", MinMaxScaler()), mercer.tabular(mercer.KernelDiscriminant(random_state=0))
+    ).fit(X, CLASSES),
     "DataEmbedding": lambda: DataEmbedding(2, random_state=0).fit(FRAME[["n", "c"]]),
     "DataClustering": lambda: DataClustering(2, random_state=0).fit(FRAME[["n", "c"]]),
 }
@@ -82,6 +120,7 @@ ROWS = {
     "TableEncoder": FRAME[:2],
     "TabularModel": FRAME[["n", "c"]][:2],
     "TablePrediction": FRAME[["n", "c"]][:2],
+    "TablePrediction-all": FRAME[["n", "c", "l"]][:2],
     "TablePrediction-classes": FRAME[["n", "d"]][:2],
     "DataEmbedding": FRAME[["n", "c"]][:2],
     "DataClustering": FRAME[["n", "c"]][:2],
@@ -133,6 +172,8 @@ def answers(model, rows):
             method = getattr(model, name)
         except AttributeError:
             continue
+        if name == "get_feature_names_out" and isinstance(model, Pipeline) and not hasattr(model[-1], name):
+            continue  # a pipeline has the method whatever its last step is
         yield name, (lambda method=method: method()) if options is None else functools.partial(method, rows, **options)
     if hasattr(model, "log_density"):
         y = Y[:2] if getattr(model, "_single", True) is True else np.stack([Y[:2], -Y[:2]], axis=1)

@@ -17,6 +17,7 @@ NAMED = (InvalidParameterError, ModelFileError, NumericalError, TooLargeError, D
 # scikit-learn's own words on rows that do not fit a model.
 OF_ROWS = re.compile(
     r"X has \d+ features, but|feature names should match|has no column|columns, but the metric was learned on"
+    r"|X contains infinity"  # a scaler before a model in a pipeline has divided by next to nothing
 )
 SECONDS = 10
 MIB = 2**20

@@ -335,7 +335,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         counts = groups.counts.cpu().numpy()
         if (counts == 1).any():
             warn_user(
-                f"the classes {list(self.classes_[counts == 1])} have one row each: their spread is taken from the "
+                f"the classes {self.classes_[counts == 1].tolist()} have one row each: their spread is taken from the "
                 "others.",
                 DataWarning,
             )
@@ -501,7 +501,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             raise invalid_parameter("y", list(known), "classes that are not known yet")
         if counts.min() == 1:
             warn_user(
-                f"the classes {list(new[counts == 1])} have one row each: it is their centroid.",
+                f"the classes {new[counts == 1].tolist()} have one row each: it is their centroid.",
                 DataWarning,
             )
         centroids = np.stack([values[index == i].mean(axis=0) for i in range(len(new))])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mercer.exceptions import ModelFileError, escaped, invalid_parameter
+from mercer.exceptions import ModelFileError, escaped, invalid_parameter, shortened
 from mercer.explain.concepts import Concept, check_embedding
 from mercer.storage.atomic import check_path, check_target, write_atomically
 from mercer.storage.reading import naming, read_checked
@@ -100,15 +100,24 @@ def _concept(entry: dict[str, Any], embedding: Any, wrong: Any) -> Concept:
     try:
         vector = np.array(entry["vector"], dtype=np.float64)
         concept = Concept(
-            str(entry["name"]),
+            _name(entry["name"]),
             vector,
             float(entry["accuracy"]),
             float(entry["stability"]),
             int(entry["n_examples"]),
             int(entry["n_others"]),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise wrong("is damaged: a concept in it lacks something") from error
-    if vector.shape != (h,) or not np.isclose(np.linalg.norm(vector), 1.0):
+    known = 0.0 <= concept.accuracy <= 1.0 and -1.0 <= concept.stability <= 1.0
+    if not known or min(concept.n_examples, concept.n_others) < 1:
+        raise wrong(f"is damaged: no concept is as certain as {escaped(shortened(concept.name))!r}, or has its counts")
+    if vector.shape != (h,) or not (np.abs(vector) <= 1.5).all() or not np.isclose(np.linalg.norm(vector), 1.0):
         raise wrong(f"is damaged: the vector of {escaped(concept.name)!r} is not of {h} numbers and of length 1")
     return concept
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a name is a text")
+    return value

@@ -28,6 +28,21 @@ def test_models_are_compared_on_the_rows_that_both_have_left_out(folder):  # noq
     assert found["are_left_out"]
 
 
+def test_models_with_other_splits_are_compared_on_the_rows_that_both_have_left_out(folder):  # noqa: F811
+    done(*NUMBERS, "--test-size", "0.5")
+    other = ["other.mercer" if part == "model.mercer" else part for part in NUMBERS]
+    done(*other, "--seed", "1", "--test-size", "0.5")
+    first, second = (mercer.load(name).held_out_ for name in ("model.mercer", "other.mercer"))
+    both = sorted(set(first["rows"]) & set(second["rows"]))
+    found = json.loads(done("compare", "model.mercer", "other.mercer", "flats.csv", "--json").stdout)
+    assert found["are_left_out"]
+    assert 10 <= found["rows"] == len(both) < len(first["rows"])
+    for kept, entry in zip((first, second), found["scores"], strict=True):
+        place = {row: i for i, row in enumerate(kept["rows"])}
+        errors = [kept["true"][place[row]] - kept["predicted"][place[row]] for row in both]
+        assert entry["rmse"] == pytest.approx(np.sqrt(np.mean(np.square(errors))))
+
+
 def test_models_are_compared_on_new_rows_too(folder):  # noqa: F811
     done(*CLASSES)
     flats(40, seed=3).to_csv("later.csv", index=False)
@@ -37,7 +52,9 @@ def test_models_are_compared_on_new_rows_too(folder):  # noqa: F811
     answer = mercer.load("model.mercer").predict_frame(flats(40, seed=3))
     right = np.mean(answer["prediction"] == flats(40, seed=3)["dear"])
     assert found["scores"][0]["accuracy"] == pytest.approx(right)
-    assert "cannot be told" in done("compare", "model.mercer", "model.mercer", "later.csv").stdout
+    told = done("compare", "model.mercer", "model.mercer", "later.csv").stdout
+    assert "cannot be told" in told
+    assert "To compare fairly" in told
     done(*NUMBERS[:3], "other.mercer", *NUMBERS[4:])
     assert "models of one target and task" in failed("compare", "model.mercer", "other.mercer", "later.csv").stderr
     assert "no target column 'dear'" in failed("compare", "model.mercer", "model.mercer", "new.csv").stderr.lower()
@@ -113,9 +130,14 @@ def test_reasons_for_a_row_on_demand(folder, fit, target):  # noqa: F811
     )
     assert "size" in {entry["column"] for entry in found["columns"]}
     assert all(0 <= entry["row"] < 150 for entry in found["like"])
+    # What is typical is known from the fit: of one row alone the same is told.
+    flats(20, seed=1).drop(columns=["rent", "dear"]).iloc[[3]].to_csv("one.csv", index=False)
+    alone = json.loads(done("predict", "model.mercer", "one.csv", "--why", "0", "--json").stdout)
+    assert [entry["column"] for entry in alone["columns"]] == [entry["column"] for entry in found["columns"]]
+    assert [e["moves_by"] for e in alone["columns"]] == pytest.approx([e["moves_by"] for e in found["columns"]])
     out = done("predict", "model.mercer", "new.csv", "--why", "3").stdout
     assert out.startswith(f"Row 3: {target} ")
-    assert "moves the answer by" in out
+    assert "moves the " in out
     assert "why=99" in failed("predict", "model.mercer", "new.csv", "--why", "99").stderr
 
 

@@ -238,7 +238,7 @@ def test_errors_are_json_too(folder):
             r"no column to ignore 'idd' \(nearest: 'id'",
         ),
         (("flat.csv", "--target", "rent", "--out", "m"), r"no file 'flat.csv' \(nearest: 'flats.csv'"),
-        ((".", "--target", "rent", "--out", "m"), "is a folder, where a table was expected"),
+        ((".", "--target", "rent", "--out", "m"), "Folders of images go to `mercer embed` and `mercer cluster`"),
         (("wrong.parquet", "--target", "rent", "--out", "m"), "'wrong.parquet' is not a file of the kind Parquet"),
         (("flats.csv", "--target", "rent", "--out", "nowhere/m"), "create the folder"),
         (("flats.csv", "--target", "rent", "--out", "."), "is a folder: give the name of a file in it"),

@@ -88,7 +88,7 @@ def test_images_are_clustered_and_new_ones_join(images, tmp_path):
     assert sizes == sorted(sizes, reverse=True)
     assert "Read 150 grey images of 8 x 8 pixels" in result.stdout
     assert f"Found {len(sizes)} groups" in result.stdout
-    assert f"Tried 2 to 20: {len(sizes)} fits best (halves of the data agree to" in result.stdout
+    assert f"Tried 2 to 20: {len(sizes)} fits best (groups of two halves of the data agree to" in result.stdout
     assert str(out) in result.stdout
     assert str(model) in result.stdout
     loaded = mercer.load(model)
@@ -134,7 +134,7 @@ def test_a_table_is_clustered(people, tmp_path):
     assert list(table.columns) == ["row", "cluster", "confidence"]
     assert table["row"].tolist() == list(range(90))
     assert (table["cluster"] == y).mean() > 0.98
-    assert "Read 90 rows and 3 columns (2 number, 1 category)" in result.stdout
+    assert "Read 90 rows and 3 columns (2 numbers, 1 category)" in result.stdout
     assert "Found 2 groups" in result.stdout
     assert "Tried" not in result.stdout
     assert "city=Oslo 100% (33%, +1.4)" in result.stdout

@@ -1,6 +1,5 @@
 """The score that `mercer fit` prints is that of `mercer predict` and a script on the same rows, on every nasty file."""
 
-import json
 import re
 
 import numpy as np
@@ -99,6 +98,18 @@ def test_scores_of_some_nasty_files(nasty, tmp_path):
     fit_and_predict(nasty, tmp_path)
 
 
+# Files of which nothing can be learned, each for a reason that `mercer fit` names: no column beside the target, no
+# input that varies, or no target but texts and categories of which each of three rows has another.
+NOT_FITTED = {
+    "one column of sentences",
+    "most rows too short",
+    "two units",
+    "signs of nothing",
+    "true, false and nothing",
+    "JSON lines",
+}
+
+
 @pytest.mark.slow
 def test_scores_of_every_nasty_file(tmp_path):
     done = []
@@ -106,5 +117,5 @@ def test_scores_of_every_nasty_file(tmp_path):
         folder = tmp_path / str(place)
         folder.mkdir()
         done.append(fit_and_predict(nasty, folder))
-    print(json.dumps({"files": len(done), "fitted": sum(done)}))
-    assert sum(done) >= 0.5 * len(done)
+    not_fitted = {nasty.title for nasty, fitted in zip(READABLE, done, strict=True) if not fitted}
+    assert not_fitted <= NOT_FITTED

@@ -551,7 +551,7 @@ def test_wrong_calls(params, target, message):
 
 
 def test_something_must_be_left_to_learn_from():
-    with pytest.raises(InvalidParameterError, match="such that a column beside 'rent' is left"):
+    with pytest.raises(DataFileError, match="no column is left to learn from beside the target 'rent'"):
         TablePrediction(ignore=("size",)).fit(flats()[["size", "rent"]], "rent")
     with pytest.raises(InvalidParameterError, match="frame='ndarray' is not allowed: frame must be a data frame"):
         TablePrediction().fit(np.eye(3), "rent")

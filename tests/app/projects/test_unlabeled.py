@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from mercer.app.projects.unlabeled import read_data
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
@@ -16,6 +15,7 @@ from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
 from mercer.app.projects.clustering import DataClustering
 from mercer.app.projects.embedding import DataEmbedding, neighbor_map, placed, principal_map
+from mercer.app.projects.unlabeled import read_data
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from mercer.metrics import clustering_accuracy
@@ -221,7 +221,7 @@ def test_groups_of_a_table_and_what_tells_them_apart():
     assert set(told) == {"age", "income", "city"}
     assert told["city"]["what"] == "city=Rome"
     assert told["income"]["in_cluster"] == pytest.approx(table["income"][model.labels_ == 1].mean())
-    assert model.describe() == "120 rows and 3 columns (2 number, 1 category)"
+    assert model.describe() == "120 rows and 3 columns (2 numbers, 1 category)"
     new, expected = people(seed=1)
     assert (model.predict_frame(new.drop(columns="id"))["cluster"] == expected).mean() > 0.97
 

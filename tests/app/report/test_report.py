@@ -18,10 +18,12 @@ from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.app.report import build_report, evidence, figures, maps, write_report
 from mercer.app.report import clustering as report_clustering
+from mercer.app.report import where_rows_lie as where_rows_lie_module
 from mercer.app.report.embedding import most_like
-from mercer.app.report.evidence import held_out, is_table_of_fit, scored_anew
+from mercer.app.report.evidence import held_out, is_table_of_fit, sample, scored_anew
 from mercer.app.report.maps import draw_samples, encode_column, folders_of, map_data
 from mercer.app.report.markup import Html, escape, json_block, table, tag
+from mercer.app.report.model_map import map_of
 from mercer.app.report.prediction_figures import (
     _reliability_of_intervals,
     answers_figure,
@@ -35,7 +37,7 @@ from mercer.app.report.words import count, listed, percent, score_texts, signifi
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from tests.app.projects.test_table_prediction import CLASSES, NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import digits, people
+from tests.app.projects.test_unlabeled import digits, people
 
 REAL_SVG = figures._svg
 NASTY = "</script><img src=x onerror=alert(1)> & \"'"
@@ -273,7 +275,9 @@ def test_a_prediction_on_the_table_of_the_fit(flat_models, name):
     frame, models = flat_models
     model = models[name]
     found = read(build_report(model, frame, data_name="flats.csv"))
-    assert [name for name in found.sections if name] == ["data", "good", "looks", "wrong", "sure", "why", "fitted"]
+    assert [name for name in found.sections if name] == [
+        *("data", "good", "looks", "wrong", "sure", "map", "why", "fitted")
+    ]
     assert "flats.csv is the table of the fit: its held-out rows" in found.text
     good = found.sections["good"]
     for entry in model.scores_:
@@ -297,6 +301,36 @@ def test_a_prediction_on_the_table_of_the_fit(flat_models, name):
         assert "The learned metric" in found.sections["looks"]
     else:
         assert "weighs all inputs alike" in found.sections["looks"]
+
+
+@pytest.mark.parametrize("name", ["gp", "rfm", "classes", "discriminant"])
+def test_rows_lie_on_a_still_map(flat_models, name, monkeypatch):
+    """The map of `mercer explore`, thinned: points are where the page has them, in the colors of the predictions."""
+    frame, models = flat_models
+    monkeypatch.setattr(where_rows_lie_module, "MOST_ROWS", 40)
+    drawn = []
+    monkeypatch.setattr(where_rows_lie_module, "figure", lambda draw, caption: drawn.append(draw().figure_) or Html())
+    section = where_rows_lie_module.where_rows_lie(models[name], frame, 0)
+    assert "40 rows of 150, drawn at random" in str(section.parts[0])
+    rows = sample(np.arange(150), 40, np.random.RandomState(0))
+    answer = models[name].predict_frame(frame.iloc[rows])
+    left, *right = [ax for ax in drawn[0].axes if ax.get_title()]
+    placed = np.concatenate([np.asarray(part.get_offsets()) for part in left.collections])
+    assert len(placed) == 40
+    if name in ("gp", "rfm"):
+        np.testing.assert_allclose(left.collections[0].get_array(), answer["prediction"])
+        inputs = frame.iloc[rows].reindex(columns=models[name].columns_)
+        page = map_of(models[name].model_, inputs, np.random.RandomState(0))
+        np.testing.assert_allclose(placed, page.places, atol=1e-6 * np.ptp(page.places))
+    else:
+        named = [text.get_text() for text in left.get_legend().get_texts()]
+        sizes = [len(part.get_offsets()) for part in left.collections]
+        assert dict(zip(named, sizes, strict=True)) == answer["prediction"].value_counts().to_dict()
+    doubt = {"gp": answer.get("std"), "rfm": None}.get(name, 1.0 - answer.iloc[:, 1:3].max(axis=1))
+    assert len(right) == (doubt is not None)
+    if right:
+        np.testing.assert_allclose(right[0].collections[0].get_array(), doubt)
+    assert where_rows_lie_module.where_rows_lie(models[name], frame[:4], 0) is None
 
 
 def test_the_worst_and_the_least_sure_rows_come_with_their_inputs(flat_models):

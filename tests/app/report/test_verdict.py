@@ -68,6 +68,22 @@ def test_a_simple_model_that_does_better_is_recommended():
     assert verdict.trust.startswith("Take ridge regression instead")
 
 
+def test_a_gain_that_may_be_chance_is_not_called_useless():
+    workflow = TablePrediction(options=SIMPLE, random_state=0).fit(planted("good"), "effect")
+    guess = workflow.scores_[1]
+    for score, own, better_by, kind in (
+        ("rmse", guess["rmse"], 0.2 * guess["rmse"], "not known"),
+        ("rmse", guess["rmse"], 0.05 * guess["rmse"], "useless"),
+        ("r2", 0.0, 0.2, "not known"),
+        ("r2", 0.0, 0.05, "useless"),
+    ):
+        guess[score] = own
+        workflow.compared_with_guess_ |= {"score": score, "better_by": better_by, "low": -0.1, "high": 1.0}
+        verdict = verdict_of(workflow)
+        assert verdict.kind == kind
+        assert ("they are too few to be sure" in verdict.trust) == (kind == "not known")
+
+
 def test_too_few_rows_and_none_at_all():
     frame = planted("good", n=60)
     few = verdict_of(TablePrediction(options=SIMPLE, random_state=0).fit(frame, "effect"))

@@ -67,13 +67,15 @@ def fit(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file that the model is saved to; TABLE-TARGET.mercer unless told.")
+        Path | None, typer.Option(help="The file that the model is saved to. [default: TABLE-TARGET.mercer]")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over that file if it is there and not told.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace that file if it exists and --out was not given.")
+    ] = False,
     model: Annotated[
         ModelName, typer.Option(help="auto: gp for numbers, the better of rfm and discriminant for classes.")
     ] = ModelName.auto,
-    task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
+    task: Annotated[TaskName, typer.Option(help="auto: decided by the values of the target.")] = TaskName.auto,
     ignore: Ignore = None,
     split: Annotated[
         str,
@@ -82,16 +84,18 @@ def fit(
         ),
     ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
-    time_limit: Annotated[float, typer.Option(help="Seconds that all of it may take; 0: to the end.", min=0)] = 120.0,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds that the whole command may take; 0: no limit.", min=0)
+    ] = 120.0,
     metric: Annotated[MetricName, typer.Option(help="The score to judge by.")] = MetricName.auto,
-    repeats: Annotated[int, typer.Option(help="How many splits to score on, each with a fit of its own.", min=1)] = 1,
+    repeats: Annotated[int, typer.Option(help="Score on this many splits, with a new fit for each.", min=1)] = 1,
     learning_curve: Annotated[
-        bool, typer.Option("--learning-curve", help="Also find out whether more rows would help.")
+        bool, typer.Option("--learning-curve", help="Also measure whether more rows would help.")
     ] = False,
     seed: Seed = 0,
     landmarks: Annotated[
         int | None,
-        typer.Option(help="Parquet that need not fit into memory: so many rows stand for all.", min=2),
+        typer.Option(help="For Parquet files larger than memory: learn from this many rows that stand for all.", min=2),
     ] = None,
     workers: Annotated[int | None, typer.Option(help="With landmarks: processes that share the work.", min=1)] = None,
     cluster: Annotated[str | None, typer.Option(help="With landmarks: a Dask scheduler, as tcp://host:8786.")] = None,
@@ -162,7 +166,9 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel; else standard output.")
     ] = None,
-    why: Annotated[int | None, typer.Option(metavar="ROW", help="Say why for one row, from 0.", min=0)] = None,
+    why: Annotated[
+        int | None, typer.Option(metavar="ROW", help="Explain the prediction of one row; the first is 0.", min=0)
+    ] = None,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
     kinds: Kinds = None,
     header: HasHeader = None,
@@ -378,9 +384,10 @@ def explore(
         Path | None, typer.Option("--with", metavar="MODEL", help="Another model, to compare on the same rows.")
     ] = None,
     concepts: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep concepts that are named, and find those of before.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Save the concepts that you name here, and show those saved before."),
     ] = None,
-    port: Annotated[int, typer.Option(help="Of this machine's own address; 0: a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, typer.Option(help="The port on this machine; 0: any free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     seed: Seed = 0,
     kinds: Kinds = None,

@@ -72,7 +72,8 @@ def document(workflow: DataClustering, data: list[Path], out: Path, save: Path |
 
 def how_many(workflow: DataClustering) -> str:
     """Return how many groups there are and, where nobody said so, by what."""
-    found = f"Found {workflow.n_clusters_} groups; their modularity is {workflow.modularity_:.2f}"
+    apart = f"{workflow.modularity_:.2f} (0: none are apart, near 1: all are)"
+    found = f"Found {workflow.n_clusters_} groups; their modularity is {apart}"
     if not workflow.candidates_:
         return found
     tried = [entry["n_clusters"] for entry in workflow.candidates_]
@@ -80,7 +81,7 @@ def how_many(workflow: DataClustering) -> str:
     how = (
         f"silhouette {number(chosen['silhouette'])}"
         if chosen["stability"] is None
-        else f"halves of the data agree to {chosen['stability']:.0%}"
+        else f"groups of two halves of the data agree to {chosen['stability']:.0%}"
     )
     return f"{found}\nTried {tried[0]} to {tried[-1]}: {chosen['n_clusters']} fits best ({how})"
 
@@ -99,7 +100,9 @@ def show_groups(console: Console, workflow: DataClustering) -> None:
         table.add_row(str(cluster), str(size), f"{size / workflow.n_rows_:.1%}", f"{confidence:.1%}", like)
     console.print(table)
     if is_table:
-        console.print("In brackets: all rows, and the difference in standard deviations.")
+        console.print(
+            "Numbers are means of the group; in brackets those of all rows, and the difference in standard deviations."
+        )
     console.print()
 
 

@@ -51,11 +51,13 @@ def compare(
 def leaderboard(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
-    task: Annotated[TaskName, typer.Option(help="auto: as the target's values say.")] = TaskName.auto,
+    task: Annotated[TaskName, typer.Option(help="auto: decided by the values of the target.")] = TaskName.auto,
     ignore: Ignore = None,
     split: Annotated[str, typer.Option(metavar="HOW", help="As in fit.")] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.01, max=0.9)] = 0.2,
-    time_limit: Annotated[float, typer.Option(help="Seconds that all of it may take; 0: to the end.", min=0)] = 300.0,
+    time_limit: Annotated[
+        float, typer.Option(help="Seconds that the whole command may take; 0: no limit.", min=0)
+    ] = 300.0,
     metric: Annotated[MetricName, typer.Option(help="The score to rank by.")] = MetricName.auto,
     seed: Seed = 0,
     kinds: Kinds = None,
@@ -125,10 +127,14 @@ def _compare(
     if found.difference:
         gain = found.difference
         by = f"{number(abs(gain['better_by']))} in {HEADINGS[found.metric]}"
+        # Nobody but the person knows whether a model has learned from rows that it did not keep as left out.
+        on_new = "" if found.are_left_out else "If neither model has learned from these rows: "
         ends = f"90% interval {number(gain['low'])} to {number(gain['high'])}"
         if gain["low"] > 0 or gain["high"] < 0:
             better, worse = names if gain["low"] > 0 else names[::-1]
-            console.print(f"{better} is better than {worse} by {by}, more than chance explains ({ends}).", style="bold")
+            console.print(
+                f"{on_new}{better} is better than {worse} by {by}, more than chance explains ({ends}).", style="bold"
+            )
         else:
             console.print(f"Which is better cannot be told: they are {by} apart ({ends}).", style="bold")
     else:
@@ -136,7 +142,10 @@ def _compare(
     what = "rows that both fits have left out" if found.are_left_out else "rows of the data with a target"
     _print_scores(console, found.scores, f"On {found.rows} {what}")
     if not found.are_left_out:
-        console.print("A model that has learned from some of these rows is flattered.")
+        console.print(
+            "A model looks better than it is on rows that it has learned from. To compare fairly, give rows that are "
+            "new to both models, or fit both on the same table with the same --seed and --split."
+        )
 
 
 def _show_leaderboard(found: dict[str, Any]) -> None:
@@ -153,14 +162,14 @@ def _show_leaderboard(found: dict[str, Any]) -> None:
 
 
 def _print_scores(console: Any, entries: list[dict[str, Any]], title: str) -> None:
-    from mercer.app.cli.output import new_table, number
+    from mercer.app.cli.output import new_table
     from mercer.app.report.words import HEADINGS, score_texts
 
     names = [name for name in HEADINGS if any(entry.get(name) is not None for entry in entries)]
     timed = any("seconds" in entry for entry in entries)
     table = new_table("model", *(HEADINGS[name] for name in names), *(["seconds"] if timed else []), title=title)
     columns = [score_texts(name, [entry.get(name) for entry in entries]) for name in names]
-    columns += [[number(entry["seconds"]) for entry in entries]] if timed else []
+    columns += [[f"{entry['seconds']:.2f}" for entry in entries]] if timed else []
     for entry, *values in zip(entries, *columns, strict=True):
         table.add_row(entry["name"], *values)
     console.print(table)

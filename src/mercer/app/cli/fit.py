@@ -12,6 +12,7 @@ from rich.console import Console
 from mercer.app.cli.errors import STOPPED
 from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import bar, indented, new_table, notes, number, out_console, phases, print_json
+from mercer.app.files.column import in_words
 from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_columns, check_model_output
@@ -26,14 +27,6 @@ from mercer.exceptions import DataFileError
 from mercer.io import save
 
 MOST_INPUTS = 10
-PLURALS = {
-    "number": "numbers",
-    "category": "categories",
-    "date": "dates",
-    "text": "texts",
-    "constant": "constant",
-    "missing": "missing",
-}
 
 
 def run(
@@ -136,7 +129,7 @@ def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: 
     """Print what was read, how good the model is, what was chosen, and what it looks at."""
     show_verdict(console, verdict_of(workflow))
     kinds = Counter(workflow.kinds_.values())
-    listed = ", ".join(f"{count} {kind if count == 1 else PLURALS[kind]}" for kind, count in kinds.most_common())
+    listed = ", ".join(f"{count} {in_words(kind, count)}" for kind, count in kinds.most_common())
     console.print(f"Read {n_rows} rows and {len(workflow.kinds_)} inputs ({listed}) from {named(data)}", soft_wrap=True)
     console.print(f"Predicting {workflow.target_}: {workflow.task_}\n", soft_wrap=True)
     show_findings(console, workflow)
@@ -198,8 +191,8 @@ def show_findings(console: Console, workflow: TablePrediction) -> None:
 def show_recalls(console: Console, workflow: TablePrediction) -> None:
     """Print how many rows of each class are found."""
     if workflow.recalls_:
-        found = ", ".join(f"{row['class']} {row['recall']:.0%} of {row['rows']}" for row in workflow.recalls_)
-        console.print(f"Rows found of each class: {found}.")
+        found = "; ".join(f"{row['class']}: {row['recall']:.0%} of {row['rows']}" for row in workflow.recalls_)
+        console.print(f"Rows of each class that were recognized: {found}.")
         console.print()
 
 
@@ -218,9 +211,7 @@ def show_settings(console: Console, workflow: TablePrediction) -> None:
     if len(workflow.compared_) > 1:
         scores = ", ".join(f"{name} {number(score)}" for name, score in workflow.compared_.items())
         by = HEADINGS[workflow.metric_]
-        console.print(
-            indented(f"model: {workflow.chosen_}, by the {by} on rows kept back of those learned from: {scores}")
-        )
+        console.print(indented(f"model: {workflow.chosen_}, by the {by} on a part of the training rows: {scores}"))
     for name, value in workflow.settings_.items():
         text = number(value) if isinstance(value, float) else str(value)
         console.print(indented(f"{name}: {text}"))
@@ -249,7 +240,9 @@ def show_combinations(console: Console, workflow: TablePrediction) -> None:
     """Print the combinations of inputs that the model looks at."""
     if not workflow.combinations_:
         return
-    console.print("Combinations of inputs, on one scale, with their share in the metric", style="bold")
+    console.print(
+        "Combinations of inputs that the model looks at, with their share; inputs are on one scale", style="bold"
+    )
     for combination in workflow.combinations_:
         terms = " ".join(f"{weight:+.2f} {name}" for name, weight in combination["terms"])
         console.print(indented(f"{combination['share']:.1%}: {terms}"))

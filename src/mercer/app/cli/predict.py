@@ -15,6 +15,7 @@ from mercer.app.files.tables import check_writable, write_table
 from mercer.app.projects.new_rows import Unseen, read_like_fit, readings_of, unseen_categories
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.why_wrong import explain_answers
+from mercer.app.report.words import percent
 from mercer.exceptions import ModelFileError, invalid_parameter
 from mercer.io import load
 
@@ -89,20 +90,24 @@ def show_why(workflow: Any, given: Any, answer: Any, row: int, as_json: bool) ->
     if row >= len(answer):
         raise invalid_parameter("why", row, f"a row from 0 to {len(answer) - 1}")
     frame = read_like_fit(given, workflow.readings_).reindex(columns=workflow.columns_)
-    found = explain_answers(workflow.task_, workflow.model_, frame.iloc[[row]], frame)[0]
+    found = explain_answers(workflow.task_, workflow.model_, frame.iloc[[row]], workflow.typical_values_)[0]
     values = {name: answer[name].iloc[row] for name in answer.columns}
     if as_json:
         print_json({"row": row, "answer": values, **found})
         return
     console = out_console()
     console.print(f"Row {row}: {workflow.target_} {cell(values.pop('prediction'))}", style="bold")
-    console.print(", ".join(f"{name} {cell(value)}" for name, value in values.items()))
-    table = new_table("column", "here", "typical", "moves the answer by")
+    of_class = workflow.task_ == "classification"
+    told = {name: percent(float(value)) if of_class else cell(value) for name, value in values.items()}
+    console.print(", ".join(f"{name} {text}" for name, text in told.items()))
+    moves = "moves the probability by" if of_class else "moves the answer by"
+    table = new_table("column", "here", "typical", moves)
     for entry in found["columns"]:
-        table.add_row(entry["column"], entry["value"], entry["typical"], number(entry["moves_by"]))
+        moved = f"{100 * entry['moves_by']:+.1f}%" if of_class else number(entry["moves_by"])
+        table.add_row(entry["column"], entry["value"], entry["typical"], moved)
     console.print(table)
     like = ", ".join(str(entry["row"]) for entry in found["like"])
-    console.print(f"It goes most by rows {like} of those learned from.")
+    console.print(f"The training rows that counted most, the first being row 0: {like}.")
 
 
 def cell(value: Any) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 
 from mercer.app.explore.columns import Shown, is_missing, shown_column, shown_texts
 from mercer.app.explore.curves import Curves
-from mercer.app.explore.maps import innermost
 from mercer.app.explore.named_concepts import NamedConcepts, concept_column
 from mercer.app.explore.rows import Rows, rows_of
 from mercer.app.explore.subject import Subject, on_rows, subject_of
 from mercer.app.files.tables import without_formulas
+from mercer.app.report.model_map import innermost
 from mercer.app.report.words import text_of
 from mercer.exceptions import invalid_parameter
 from mercer.explain import Concept, expansion, reasons

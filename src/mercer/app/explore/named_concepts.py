@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from mercer.app.explore.columns import Shown
-from mercer.app.explore.maps import innermost
 from mercer.app.explore.subject import Subject
+from mercer.app.report.model_map import innermost
 from mercer.exceptions import invalid_parameter
 from mercer.explain import Concept, ConceptProfile, concept_influence, concept_profile, find_concept, read_concepts
 from mercer.explain.concept_files import concepts_document, read_document, write_document

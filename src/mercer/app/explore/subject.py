@@ -8,12 +8,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.explore.columns import Shown, shown_column, shown_texts
-from mercer.app.explore.maps import Map, innermost, map_of
 from mercer.app.explore.rows import Rows
 from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.app.projects.new_rows import read_like_fit
 from mercer.app.report.embedding import encoded
+from mercer.app.report.model_map import Map, innermost, map_of
 from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
 from mercer.exceptions import DataWarning
 from mercer.explain import expansion

@@ -8,8 +8,15 @@ from mercer.tables.readers import NULL_STRINGS
 # Signs of a missing value in any column, and those that are such only among numbers and dates: "-" may be an answer.
 MISSING = NULL_STRINGS | {"n.a.", "N.A.", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "(null)"}
 MISSING_AMONG_NUMBERS = frozenset(["-", "--", "---", ".", "..", "*", "–", "—", "na", "Na", "missing", "Missing", "x"])
+# The word for several columns of a kind, where it is not the kind with an s.
+SEVERAL = {"category": "categories", "constant": "constant", "missing": "missing"}
 # Strings of fewer different values are categories.
 FEW_VALUES = 40
+
+
+def in_words(kind: str, count: int) -> str:
+    """Return the word for so many columns of a kind, such as "numbers" or "category"."""
+    return kind if count == 1 else SEVERAL.get(kind, f"{kind}s")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ class Format(NamedTuple):
 
 
 CSV = Format("CSV", "text", "to_csv", {"sep": ","})
-TSV = Format("tab-separated", "text", "to_csv", {"sep": "\t"})
+TSV = Format("TSV", "text", "to_csv", {"sep": "\t"})
 PARQUET = Format("Parquet", "parquet", "to_parquet", {}, "pyarrow")
 FEATHER = Format("Feather", "feather", "to_feather", {}, "pyarrow")
 EXCEL = Format("Excel", "excel", "to_excel", {}, "openpyxl")

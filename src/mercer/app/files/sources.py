@@ -94,7 +94,11 @@ def source_of(path: str | os.PathLike[str], max_bytes: int) -> Source:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}{nearest(path.name, _names_beside(path))}.")
     if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder, where a table was expected: {endings()}.")
+        raise IsADirectoryError(
+            f"{str(path)!r} is a folder, where a table was expected: {endings()}. Folders of images go to "
+            "`mercer embed` and `mercer cluster`; to predict from images, add a column of labels to the table "
+            "that `mercer embed` writes. To predict from texts, put each into a row of a table."
+        )
     kind = readable_format_of(path)
     check_engine(kind)
     return Source(str(path), kind, packing_of(path), path)

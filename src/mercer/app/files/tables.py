@@ -120,8 +120,10 @@ def check_model_output(path: str | os.PathLike[str], *, read: Iterable[Path] = (
 def check_columns(names: Iterable[Any], wanted: Sequence[Any], what: str = "column") -> None:
     """Raise if some wanted columns are not there, with the nearest of those that are."""
     there = [str(name) for name in names]
-    for name in wanted:
-        if str(name) not in there:
-            raise DataFileError(
-                f"the table has no {what} {str(name)!r}{nearest(str(name), there)}; it has {listed(there)}."
-            )
+    missing = [str(name) for name in wanted if str(name) not in there]
+    if not missing:
+        return
+    named = f"{missing[0]!r}{nearest(missing[0], there)}"
+    if len(missing) > 1:
+        named += f", nor {listed(missing[1:])}"
+    raise DataFileError(f"the table has no {what} {named}; it has {listed(there)}.")

@@ -106,7 +106,8 @@ def judge_rows(
     if copies is not None:
         n_copies = len(copies) - len(np.unique(copies))
         if n_copies >= LEAST_COPIES * len(copies):
-            text = f"{n_copies} of {len(copies)} rows are copies of others in all inputs: they are left out together."
+            counted = f"{n_copies} of {len(copies)} rows are copies of others in all inputs"
+            text = f"{counted}: a row and its copies stay on one side of the split."
             findings.append(Finding("copies", "", text))
     numbers = _one_column_a_class(y) if is_class else y.astype(np.float64)
     plan = _plan(how, column, frame, kinds, numbers, groups, copies, set(identifiers))
@@ -146,7 +147,9 @@ def _plan(
         return SplitPlan("time", None, "asked for", times=np.arange(len(frame), dtype=np.float64))
     if copies is not None:
         return SplitPlan("random", None, "copies of a row are on one side", groups=copies)
-    return SplitPlan("random", None, "asked for" if how == "random" else "nothing speaks against it")
+    return SplitPlan(
+        "random", None, "asked for" if how == "random" else "no groups, copies or order in time were found"
+    )
 
 
 def _one_column_a_class(y: np.ndarray) -> np.ndarray:

@@ -32,6 +32,7 @@ from mercer.app.projects.table_target import (
     rows_with_target,
 )
 from mercer.app.projects.watch import Watch
+from mercer.app.projects.why_wrong import typical_values
 from mercer.checks import check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
@@ -141,8 +142,10 @@ class TablePrediction(BaseEstimator):
         the ends of a 90 % interval, `low` and `high`; those beyond ten together.
     wrong_ : list of dict
         The three rows left out that were predicted worst, with reasons; see `explain_wrong`.
+    typical_values_ : dict
+        Of each input, in the table of the fit; see `typical_values`.
     held_out_ : dict
-        `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and `encoded`, the inputs of the
+        `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and the `encoded` inputs of the
         first 50, by which the table is known again. Of numbers `std`, `lower` and `upper` (the 90 % interval) and
         `narrowest` (the level of the narrowest interval that holds the truth), None where the model has no spread of
         its own; of classes `probabilities` (a column a class) and `classes`. Empty if test_size=0.
@@ -275,7 +278,7 @@ class TablePrediction(BaseEstimator):
                 )
         best = fit_all(fit_with(int(random.randint(2**31 - 1)), is_last=True), best, len(y), watch)
         self.model_, self.n_learned_, self.stopped_ = best.fitted(), len(best.rows), best.stopped
-        self.kinds_ = dict(self.model_.encoder_.kinds_)
+        self.kinds_, self.typical_values_ = dict(self.model_.encoder_.kinds_), typical_values(table)
         if self.held_out_:
             self.held_out_["encoded"] = self.encoded_rows(frame, self.held_out_["rows"])
         self.settings_ = describe_settings(self.model_, self.n_learned_)

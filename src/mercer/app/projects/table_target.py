@@ -85,7 +85,10 @@ def input_names(names: Sequence[str], target_name: str, ignore: Sequence[str]) -
         raise invalid_parameter("ignore", ignore, f"without the target {target_name!r}")
     inputs = [name for name in names if name != target_name and name not in ignore]
     if not inputs:
-        raise invalid_parameter("ignore", ignore, f"such that a column beside {target_name!r} is left")
+        raise DataFileError(
+            f"no column is left to learn from beside the target {target_name!r}"
+            + (f": ignore={ignore!r} takes out all others." if ignore else ": the table has no other.")
+        )
     return inputs
 
 

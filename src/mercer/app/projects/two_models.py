@@ -10,7 +10,7 @@ from mercer.app.projects.further_scores import answers_of
 from mercer.app.projects.metrics_of_draws import METRICS, check_metric
 from mercer.app.projects.metrics_of_draws import score as score_of
 from mercer.app.projects.new_rows import read_like_fit
-from mercer.app.projects.score_intervals import compare
+from mercer.app.projects.score_intervals import FEWEST, compare
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.table_target import as_classes, as_numbers
 from mercer.exceptions import DataFileError
@@ -23,7 +23,7 @@ class TwoModels(NamedTuple):
     ----------
     rows : int
     are_left_out : bool
-        Whether these are the rows that both fits have left out; else all rows of the data that have a target, which one
+        Whether these are rows that both fits have left out; else all rows of the data that have a target, which one
         of the models may have learned from.
     metric : str
     scores : list of dict
@@ -88,11 +88,14 @@ def _left_out_by_both(
     first: TablePrediction, second: TablePrediction, frame: Any
 ) -> tuple[np.ndarray, list[Answers]] | None:
     """Return what both have kept of the same rows left out of this table; None if they have not."""
-    a, b = first.held_out_, second.held_out_
     n_seen = first.n_rows_ + first.dropped_rows_
-    if not a or not b or len(frame) != n_seen or not np.array_equal(a["rows"], b["rows"]):
+    if not first.held_out_ or not second.held_out_ or len(frame) != n_seen:
         return None
-    if not np.array_equal(a["true"], b["true"]) or max(a["rows"]) >= len(frame):
+    rows = np.intersect1d(first.held_out_["rows"], second.held_out_["rows"])
+    if len(rows) < FEWEST or max(rows) >= len(frame):
+        return None
+    a, b = (_kept_of(model.held_out_, rows) for model in (first, second))
+    if not np.array_equal(a["true"], b["true"]):
         return None
     column = frame[first.target_].iloc[a["rows"]]
     if column.isna().any():
@@ -105,3 +108,14 @@ def _left_out_by_both(
     return a["true"], [
         Answers("", kept["predicted"], None, kept.get("probabilities"), kept.get("classes")) for kept in (a, b)
     ]
+
+
+def _kept_of(held_out: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Return what was kept of some of the rows left out."""
+    places = np.flatnonzero(np.isin(held_out["rows"], rows))
+    places = places[np.argsort(np.asarray(held_out["rows"])[places])]
+    by_row = ("rows", "true", "predicted", "probabilities")
+    return {
+        name: np.asarray(kept)[places] if name in by_row and kept is not None else kept
+        for name, kept in held_out.items()
+    }

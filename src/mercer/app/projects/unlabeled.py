@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.app.files.column import in_words
 from mercer.app.files.description import Table
 from mercer.app.files.images import ImageFolder, read_images
 from mercer.app.files.reading import DEFAULTS, Paths, ReadOptions, read_described, warn_of
@@ -68,7 +69,7 @@ class UnlabelledData(BaseEstimator):
         check_is_fitted(self)
         if self.encoder_ is not None:
             kinds = Counter(self.encoder_.kinds_.values())
-            counted = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
+            counted = ", ".join(f"{count} {in_words(kind, count)}" for kind, count in kinds.most_common())
             return f"{self.n_rows_} rows and {len(self.columns_)} columns ({counted})"
         height, width, *colors = self.image_shape_
         return f"{self.n_rows_} {'color' if colors else 'grey'} images of {height} x {width} pixels"

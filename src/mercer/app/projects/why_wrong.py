@@ -47,7 +47,7 @@ def explain_wrong(
         `support`: of a Gaussian process, near 0 where it has seen nothing like the row; else None.
     """
     worst = test[np.argsort(-badness, kind="stable")[:MOST_WRONG]]
-    found = explain_answers(task, fitted, table.iloc[worst], table.iloc[train], y[worst])
+    found = explain_answers(task, fitted, table.iloc[worst], typical_values(table.iloc[train]), y[worst])
     for place, entry in zip(worst, found, strict=True):
         entry["row"] = int(rows[place])
         for like in entry["like"]:
@@ -57,7 +57,7 @@ def explain_wrong(
 
 
 def explain_answers(
-    task: str, fitted: TabularModel, some: Any, others: Any, true: np.ndarray | None = None
+    task: str, fitted: TabularModel, some: Any, typical: dict[str, Any], true: np.ndarray | None = None
 ) -> list[dict[str, Any]]:
     """Return reasons for the answers to some rows: `columns`, `like` and `support`; see `explain_wrong`.
 
@@ -69,15 +69,14 @@ def explain_answers(
     fitted : TabularModel
     some : data frame
         The rows.
-    others : data frame
-        Rows whose values are the typical ones.
+    typical : dict
+        The typical value of each column, of rows that were learned from; see `typical_values`.
     true : ndarray of shape (n,) or None
         The right classes, where they are known: what speaks for the class that was named is then told over these.
     """
     named = fitted.predict(some)
     output = _outputs(task, fitted, some, named)
     names = [name for name in ranked_columns(fitted) if name in some.columns][:MOST_TRIED]
-    typical = {name: _typical(others[name]) for name in names}
     moves = {name: output - _outputs(task, fitted, _with(some, name, typical[name]), named) for name in names}
     adds, learned = _added(task, fitted, some, named if true is None else true)
     support = fitted.support(some).tolist() if hasattr(fitted, "support") else [None] * len(some)
@@ -89,7 +88,7 @@ def explain_answers(
             {
                 "column": name,
                 "value": _as_text(some[name].iloc[i]),
-                "typical": _as_text(typical[name]),
+                "typical": _as_text(_with(some.iloc[:1], name, typical[name])[name].iloc[0]),
                 "moves_by": float(moves[name][i]),
             }
             for name in told
@@ -103,6 +102,16 @@ def explain_answers(
             }
         )
     return found
+
+
+def typical_values(table: Any) -> dict[str, Any]:
+    """Return the value in the middle of numbers and dates, else the most frequent one, as plain values; None without.
+
+    Parameters
+    ----------
+    table : data frame
+    """
+    return {str(name): _typical(table[name]) for name in table.columns}
 
 
 def badness_of(y: np.ndarray, predicted: np.ndarray, probabilities: Any = None, classes: Any = None) -> np.ndarray:
@@ -140,13 +149,14 @@ def _added(task: str, fitted: TabularModel, table: Any, true: np.ndarray) -> tup
 
 
 def _typical(column: Any) -> Any:
-    """Return the value in the middle of numbers and dates, else the most frequent one."""
     present = column.dropna()
     if not len(present):
         return None
     if present.dtype.kind in "iufM":
-        return present.sort_values().iloc[len(present) // 2]
-    return present.mode().iloc[0]
+        middle = present.sort_values().iloc[len(present) // 2]
+        return middle.isoformat() if hasattr(middle, "isoformat") else middle.item()
+    most = present.mode().iloc[0]
+    return most.item() if isinstance(most, np.generic) else most
 
 
 def _with(table: Any, name: str, value: Any) -> Any:
@@ -160,4 +170,8 @@ def _as_text(value: Any) -> str:
         return value.strftime("%Y-%m-%d") if value == value else "missing"
     if value is None or value != value:
         return "missing"
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)
+    if not isinstance(value, (float, np.floating)):
+        return str(value)
+    # Four digits, and no powers of ten where a number can be read without them.
+    number = float(value)
+    return f"{number:.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"

@@ -3,10 +3,11 @@
 from collections import Counter
 from typing import Any
 
+from mercer.app.files.column import in_words
 from mercer.app.projects import TablePrediction
 from mercer.app.report.markup import Html, facts, paragraph, table, tag
 from mercer.app.report.page import Section
-from mercer.app.report.words import count, listed, percent, plural
+from mercer.app.report.words import count, listed, percent
 
 SPLITS = {"random": "at random", "time": "the last ones in time", "group": "whole groups"}
 
@@ -23,7 +24,7 @@ def about_data(workflow: TablePrediction, frame: Any, notes: list[str]) -> Secti
         What reading it has found odd.
     """
     kinds = Counter(workflow.kinds_.values())
-    named = [f"{number} {kind if number == 1 else plural(kind)}" for kind, number in kinds.most_common()]
+    named = [f"{number} {in_words(kind, number)}" for kind, number in kinds.most_common()]
     split = f"{SPLITS[str(workflow.split_['kind'])]}: {workflow.split_['reason']}"
     if workflow.split_["column"]:
         split += f" (column {workflow.split_['column']!r})"

@@ -14,6 +14,7 @@ from mercer.app.report.prediction_figures import answers_figure, calibration_fig
 from mercer.app.report.rows import doubtful_rows, predicted_rows, worst_rows
 from mercer.app.report.verdict import verdict_of
 from mercer.app.report.what_matters import what_matters
+from mercer.app.report.where_rows_lie import where_rows_lie
 from mercer.app.report.why import why_wrong
 from mercer.app.report.words import HEADINGS, count, score_texts, text_of
 
@@ -45,6 +46,8 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
     sections.append(what_matters(workflow, frame, random_state))
     if judged is not None:
         sections += [_where_wrong(workflow, judged, data_name), _how_sure(workflow, judged, frame)]
+    places = where_rows_lie(workflow, frame, random_state)
+    sections += [] if places is None else [places]
     why = why_wrong(workflow)
     sections += [] if why is None else [why]
     if new is not None and new.true is None:
@@ -132,12 +135,13 @@ def _how_sure(workflow: TablePrediction, judged: Evidence, frame: Any) -> Sectio
         parts.append(coverage_figure(judged))
     if judged.doubt() is None:
         answer = workflow.predict_frame(frame.iloc[:1])
-        said = "It has no spread of its own, and too few rows were held out to say how far it may be off."
+        said = "This model gives no standard deviations, and too few rows were held out to say how far it may be off."
         if "upper" in answer.columns:
             width = float((answer["upper"] - answer["prediction"]).iloc[0])
             said = (
-                f"It has no spread of its own. Nine of ten held-out rows were off by at most {text_of(width)}, and "
-                "prediction minus and plus this is its 90% interval, the same for all rows."
+                "This model gives no standard deviations. Nine of ten held-out rows were off by at most "
+                f"{text_of(width)}: the prediction minus and plus this number is its 90% interval, the same for all "
+                "rows."
             )
         parts = [paragraph(said)]
     elif judged.inputs is not None:

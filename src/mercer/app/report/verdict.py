@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from mercer.app.projects import TablePrediction
+from mercer.app.projects.metrics_of_draws import HIGHER_IS_BETTER
 from mercer.app.report.words import HEADINGS, count, listed, percent, significant
 
 # Fewer rows left out say little; fewer than the first are called so.
@@ -11,8 +12,9 @@ FEW_ROWS = 30
 GOOD_R2, GOOD_ACCURACY, GOOD_LOG_LOSS = 0.999, 0.999, 0.01
 # Intervals of 90 % that hold so many rows, beyond what chance explains, are called right.
 COVERAGE_OFF, DEVIATIONS = 0.03, 2.0
-# By less than this share of its error a guess is not worth being beaten.
-LEAST_GAIN = 0.01
+# By less than this share of its error a guess is not worth being beaten; by more than this one a model that may be no
+# better than chance is not called useless: the rows left out are too few to tell.
+LEAST_GAIN, NOT_USELESS = 0.01, 0.1
 
 
 class Verdict(NamedTuple):
@@ -50,17 +52,22 @@ def _kind(workflow: TablePrediction) -> str:
     if is_better and (_leaks(workflow) or any(_has_no_error(workflow, entry) for entry in workflow.scores_)):
         return "too good to be true"
     if not is_better:
-        return "useless" if guess else "not known"
+        return "useless" if guess and _gain_over_guess(workflow) < NOT_USELESS else "not known"
     return "no better than a simple model" if best and best["high"] < 0 else "good"
 
 
 def _guess_is_beaten(workflow: TablePrediction) -> bool:
     """Return whether a guess is beaten by more than chance explains, and by more than a hundredth of its error."""
     guess = workflow.compared_with_guess_
-    if not guess or guess["low"] <= 0:
-        return False
+    return bool(guess) and guess["low"] > 0 and _gain_over_guess(workflow) >= LEAST_GAIN
+
+
+def _gain_over_guess(workflow: TablePrediction) -> float:
+    """Return by which share of its error, or of what it lacks to a score of 1, a guess is beaten."""
+    guess = workflow.compared_with_guess_
     theirs = next(entry[guess["score"]] for entry in workflow.scores_ if entry["name"] == guess["baseline"])
-    return guess["better_by"] >= LEAST_GAIN * abs(theirs)
+    error = 1.0 - theirs if guess["score"] in HIGHER_IS_BETTER else abs(theirs)
+    return float(guess["better_by"] / max(error, 1e-300))
 
 
 def _leaks(workflow: TablePrediction) -> list[str]:
@@ -77,15 +84,16 @@ def _has_no_error(workflow: TablePrediction, entry: dict[str, Any]) -> bool:
 
 
 def _good(workflow: TablePrediction) -> str:
-    own, where = workflow.scores_[0], f"On {count(workflow.n_test_, 'row')} left out"
+    own, where = workflow.scores_[0], f"On {count(workflow.n_test_, 'row')} left out of the fit"
     if workflow.task_ == "classification":
         said = (
-            f"{where} it names the right class for {percent(own['accuracy'])}{_between(workflow, 'accuracy', percent)}"
+            f"{where}, the model names the right class for {percent(own['accuracy'])}"
+            f"{_between(workflow, 'accuracy', percent)}"
         )
         return said + (f"; its AUC is {significant(own['auc'])}." if own.get("auc") is not None else ".")
     unit = workflow.readings_[workflow.target_]["unit"]
     off = f"{significant(own['mae'])} {unit}".strip()
-    said = f"{where} its predictions of {workflow.target_} are off by {off} on average"
+    said = f"{where}, the model's predictions of {workflow.target_} are off by {off} on average"
     if own["r2"] is not None:
         shares = f"{percent(max(own['r2'], 0.0))} of the differences between rows"
         said += f", and explain {shares}" if own["r2"] > 0 else ", and explain none of the differences between rows"
@@ -109,7 +117,7 @@ def _against(workflow: TablePrediction) -> str:
     own, theirs = workflow.scores_[0][name], entries[guess["baseline"]][name]
     beaten = "cannot be told from" if guess["high"] >= 0 else "is worse than"
     beaten = "beats" if _guess_is_beaten(workflow) else beaten
-    scores = f"{HEADINGS[name]} {significant(theirs)}, its own {significant(own)}"
+    scores = f"{HEADINGS[name]} {significant(theirs)}; the model has {significant(own)}"
     said = f"It {beaten} a guess, the {guess['baseline']} ({scores})"
     if best["baseline"] == guess["baseline"]:
         return f"{said}; no simple model does better than that."
@@ -126,6 +134,11 @@ def _trust(workflow: TablePrediction, kind: str) -> str:
         few = f" At {count(workflow.n_test_, 'row')} this may change with more." if workflow.n_test_ < FEW_ROWS else ""
         return f"Do not use it: nothing was learned that holds for rows it has not seen.{few}"
     if kind == "not known":
+        if workflow.compared_with_guess_:
+            return (
+                "Do not trust it yet: on these rows it looks better than a guess, but they are too few to be sure. Fit "
+                "with more rows, or with --repeats 5 to see the scores on other rows."
+            )
         return "Do not trust the score yet: too few rows were left out."
     if kind == "too good to be true":
         names = _leaks(workflow)
@@ -133,13 +146,14 @@ def _trust(workflow: TablePrediction, kind: str) -> str:
             column = "column" if len(names) == 1 else "columns"
             return (
                 f"It is too good to be true: the {column} {listed([repr(name) for name in names])} may give the target "
-                "away. If that is not known before, leave it out with --ignore and fit again."
+                "away. If it is not known when you predict, leave it out with --ignore and fit again."
             )
         top = next(iter(workflow.importances_), None)
         look = f", beginning with {top!r}" if top is not None else ""
         return (
-            "It is too good to be true: measured data are rarely predicted without error. See whether a column is made "
-            f"from the target or known only afterwards{look}, and leave it out with --ignore."
+            "It looks too good to be true: measured data are rarely predicted without error. See whether a column is "
+            f"made from the target or known only afterwards{look}, and leave such a column out with --ignore. If there "
+            "is none, the rows left out were easy, and the score may stand."
         )
     if kind == "no better than a simple model":
         return f"Take {workflow.compared_with_['baseline']} instead: it is simpler and does better here."

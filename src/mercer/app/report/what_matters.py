@@ -40,8 +40,8 @@ def what_matters(workflow: TablePrediction, frame: Any, random_state: Any) -> Se
         parts += [
             tag("h3", "How predictions move with a column"),
             paragraph(
-                "What a value adds to the mean prediction, the other columns staying near what they are (accumulated "
-                "local effects), with a 90% band."
+                "Each curve shows what a value adds to the mean prediction while the other columns stay near what they "
+                "are (accumulated local effects), with a 90% band."
             ),
             *effects,
         ]
@@ -130,9 +130,12 @@ def _needs(workflow: TablePrediction) -> list[Html]:
     score = HEADINGS["rmse" if workflow.task_ == "regression" else "log_loss"]
     needed = [entry for entry in workflow.needs_ if entry["low"] > 0]
     idle = [entry["column"] for entry in workflow.needs_ if entry["low"] <= 0]
-    said = f"By how much the {score} on rows left out grows when a column is permuted, so that it says nothing."
+    said = (
+        f"The figure shows by how much the {score} on rows left out grows when the values of a column are shuffled "
+        "among the rows, so that the column says nothing."
+    )
     if needed:
-        said += f" It needs {listed([repr(entry['column']) for entry in needed[:5]])} most."
+        said += f" The model needs {listed([repr(entry['column']) for entry in needed[:5]])} most."
     if idle and needed:
         more = "" if len(idle) <= 5 else f" and {len(idle) - 5} more"
         said += f" Whether it needs {', '.join(repr(name) for name in idle[:5])}{more} cannot be told from these rows."
@@ -175,8 +178,8 @@ def _shares(workflow: TablePrediction) -> list[Html]:
     parts = [
         tag("h3", "How far predictions move"),
         paragraph(
-            "How far predictions move when a column gets the value of another row, as shares. "
-            f"The largest: {listed(top)}."
+            "The figure shows how far predictions move when a column gets the value of another row, as shares of all "
+            f"columns. The largest shares: {listed(top)}."
         ),
         importances_figure(shares),
         *metric_figure(workflow.model_),
@@ -189,8 +192,8 @@ def _shares(workflow: TablePrediction) -> list[Html]:
         parts += [
             tag("h3", "Combinations that count"),
             paragraph(
-                "The leading directions of the metric, for columns on one scale. Along a direction the prediction "
-                "changes; terms of one sign add up, and of two signs are compared."
+                "These are the leading directions of the learned metric, with all columns on one scale: the prediction "
+                "changes along them. Columns with the same sign add up; columns with opposite signs are compared."
             ),
             table(["", "share", "combination"], rows, label="Leading directions of the metric"),
         ]

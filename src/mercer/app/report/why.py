@@ -26,8 +26,9 @@ def why_wrong(workflow: TablePrediction) -> Section | None:
     if not parts:
         return None
     lead = paragraph(
-        "The rows left out that it was most wrong about. Each value that differs from the typical one (the middle of "
-        "the numbers, the most frequent category) is put back to it, and the table says how far the answer moves."
+        "These are the rows left out about which the model was most wrong. Each value that differs from the typical "
+        "one (the median of the numbers, the most frequent category) was replaced by the typical one in turn. The last "
+        "column says how far the actual value moves the answer away from that."
     )
     return Section("why", "Why was it wrong?", [lead, *parts])
 
@@ -41,9 +42,9 @@ def _of_row(workflow: TablePrediction, found: dict[str, Any], place: int) -> lis
     else:
         said = f"It is {significant(float(true))}, and {significant(float(predicted))} was predicted."
     leaned = listed([f"row {entry['row']} ({_target(entry['target'], is_class)})" for entry in found["like"]])
-    said += f" It went most by {leaned}, of those that it has learned from."
+    said += f" The training rows that counted most for it: {leaned}."
     if found["support"] is not None and found["support"] < LEAST_SUPPORT:
-        said += " It has seen nothing like this row: the prediction is an extrapolation."
+        said += " No training row is like this one: the prediction is an extrapolation."
     rows = []
     for entry in found["columns"]:
         values = [shorten(entry[key], LONGEST) for key in ("value", "typical")]

@@ -58,10 +58,10 @@ def check_order(workflow: Any, place: Place) -> None:
     most = int(workflow.clustering_.labels_.max()) + 1
     if workflow.order_.max(initial=0) >= most or len(set(workflow.order_.tolist())) != len(workflow.order_):
         place.at("order_").refuse(workflow.order_, f"an order of {most} clusters")
-    check_unlabelled(workflow, place)
+    check_unlabeled(workflow, place)
 
 
-def check_unlabelled(workflow: Any, place: Place) -> None:
+def check_unlabeled(workflow: Any, place: Place) -> None:
     """Images have a shape and names, tables an encoder and columns."""
     is_table = workflow.reads == "table"
     if is_table != (workflow.encoder_ is not None) or is_table != (workflow.image_shape_ is None):
@@ -87,7 +87,7 @@ READINGS = mapping(
         }
     ),
 )
-UNLABELLED: dict[str, Check] = {
+UNLABELED: dict[str, Check] = {
     "readings_": READINGS,
     "reads": one_of("table", "images"),
     "n_rows_": count("n", at_least=1),
@@ -123,6 +123,7 @@ SCHEMAS["TablePrediction"] = Schema(
         "curve_": each("?", entries({"rows": count()}, any_number)),
         "needs_": each("?", entries({"column": text}, any_number)),
         "wrong_": each("?", mapping(text, plain)),
+        "typical_values_": mapping(text, plain),
         "compared_": mapping(text, maybe(any_number)),
         "chosen_": text,
         "metric_": text,
@@ -136,7 +137,7 @@ SCHEMAS["TablePrediction"] = Schema(
 )
 SCHEMAS["DataEmbedding"] = Schema(
     {
-        **UNLABELLED,
+        **UNLABELED,
         "embedding_": fitted("KernelEmbedding", h="h"),
         "n_components_": count("h"),
         "map_rows_": whole("m", below="n"),
@@ -145,11 +146,11 @@ SCHEMAS["DataEmbedding"] = Schema(
         "map_": numbers("n 2"),
         "effective_rank_": number(at_least=0.0),
     },
-    together=check_unlabelled,
+    together=check_unlabeled,
 )
 SCHEMAS["DataClustering"] = Schema(
     {
-        **UNLABELLED,
+        **UNLABELED,
         "clustering_": fitted("SubspaceClustering"),
         "n_clusters_": count("k", at_least=1),
         "order_": whole("k"),
