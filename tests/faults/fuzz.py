@@ -1,4 +1,4 @@
-"""Damage model files and checkpoints for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
+"""Damage model files, checkpoints and files of concepts for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
 
 import argparse
 import collections
@@ -9,25 +9,32 @@ import traceback
 from pathlib import Path
 
 from tests.faults.checkpoints import judged_checkpoint, saved_checkpoint
+from tests.faults.concepts import judged_concepts, mutate_concepts, saved_concepts
 from tests.faults.models import MAKERS, saved
 from tests.faults.mutations import dice_of, mutate_checkpoint, mutate_model
 from tests.faults.outcomes import judged
 
-NAMES = [*MAKERS, "checkpoint", "checkpoint"]
+# What is damaged beside models: how it is made, damaged and judged.
+OTHERS = {
+    "checkpoint": (saved_checkpoint, mutate_checkpoint, judged_checkpoint),
+    "concepts": (saved_concepts, mutate_concepts, judged_concepts),
+}
+NAMES = [*MAKERS, "checkpoint", "checkpoint", "concepts"]
 
 
 def damaged(seed):
     """Return the name of a model, and its file with the damage of that seed."""
     dice, name = dice_of(seed), NAMES[seed % len(NAMES)]
-    if name == "checkpoint":
-        return name, mutate_checkpoint(saved_checkpoint(), dice)
+    if name in OTHERS:
+        make, damage, _ = OTHERS[name]
+        return name, damage(make(), dice)
     return name, mutate_model(saved(name), dice)
 
 
 def outcome_of(seed, folder):
     """Return the name of a model, and what came of its file with the damage of that seed."""
     name, data = damaged(seed)
-    judge = judged_checkpoint if name == "checkpoint" else judged
+    judge = OTHERS[name][2] if name in OTHERS else judged
     return name, judge(name, data, Path(folder) / "damaged")
 
 
@@ -42,7 +49,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         outcome_of(NAMES.index("checkpoint"), folder)
         for name in MAKERS:
-            assert judged(name, saved(name), Path(folder) / "whole") == "works", name
+            whole = judged(name, saved(name), Path(folder) / "whole")
+            assert whole == "works", (name, whole)
         end, seed = time.monotonic() + options.seconds, options.seed
         while time.monotonic() < end and (options.count is None or seed < options.seed + options.count):
             if not NAMES[seed % len(NAMES)].startswith(options.only):

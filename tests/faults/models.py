@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.pipeline import Pipeline
 
 import mercer
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.embedding import Steps
 from mercer.kernels import Gaussian, Laplace, Linear, Polynomial
 from mercer.training import Recipe
+from tests.faults.more_models import MORE_MAKERS, MORE_ROWS
 
 N = 30
 _random = np.random.RandomState(0)
@@ -71,6 +73,7 @@ MAKERS = {
     "TablePrediction-classes": lambda: TablePrediction("discriminant", random_state=0).fit(TABLE[["n", "d", "c"]], "c"),
     "DataEmbedding": lambda: DataEmbedding(2, random_state=0).fit(FRAME[["n", "c"]]),
     "DataClustering": lambda: DataClustering(2, random_state=0).fit(FRAME[["n", "c"]]),
+    **MORE_MAKERS,
 }
 # What each is asked about: two rows like those of the fit.
 GIVEN = Gaussian(1.0)(X[:2], X)
@@ -85,6 +88,7 @@ ROWS = {
     "TablePrediction-classes": FRAME[["n", "d"]][:2],
     "DataEmbedding": FRAME[["n", "c"]][:2],
     "DataClustering": FRAME[["n", "c"]][:2],
+    **MORE_ROWS,
 }
 
 
@@ -129,6 +133,8 @@ def answers(model, rows):
     yield "repr", lambda: repr(model)
     yield "params", lambda: model.get_params()
     for name, options in METHODS.items():
+        if isinstance(model, Pipeline) and name == "get_feature_names_out":
+            continue  # there only where all steps transform, which scikit-learn says in an error of its own
         try:
             method = getattr(model, name)
         except AttributeError:

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import mercer
 from mercer.exceptions import DataFileError, InvalidParameterError, ModelFileError, NumericalError, TooLargeError
 from tests.faults.models import ROWS, X, answers, is_right
+from tests.faults.more_models import OBJECTS
 
 NAMED = (InvalidParameterError, ModelFileError, NumericalError, TooLargeError, DataFileError, NotFittedError)
 # scikit-learn's own words on rows that do not fit a model.
@@ -59,11 +60,11 @@ def described(error):
     return f"{type(error).__name__}: {str(error)[:200]}"
 
 
-def loaded(path):
+def loaded(path, objects=None):
     """Return the model and None, or None and the outcome of loading it: "refused", or what is bad."""
     try:
         with within_seconds(), within_memory(64 * MIB + 4 * path.stat().st_size):
-            return mercer.load(path), None
+            return mercer.load(path, objects), None
     except ModelFileError as error:
         too_long = len(str(error)) > 5000 or not str(error).isprintable()
         if OUT_OF_MEMORY.search(str(error)):
@@ -78,7 +79,7 @@ def loaded(path):
 def judged(name, data, path):
     """Return the outcome of a file with this content: "refused", "named", "works", or "bad: ..." and why."""
     path.write_bytes(data)
-    model, outcome = loaded(path)
+    model, outcome = loaded(path, OBJECTS if name == "kernel-custom" else None)
     if outcome is not None:
         return outcome
     outcome = "works"

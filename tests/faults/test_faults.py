@@ -1,6 +1,7 @@
 """Faults of every kind, a few of each; `make test-faults` and `make fuzz` try many more."""
 
 import errno
+import json
 import os
 
 import numpy as np
@@ -9,6 +10,8 @@ import typer
 
 import mercer
 from mercer.app.cli.app import app
+from mercer.io.classes import addresses, is_allowed, resolve
+from mercer.io.container import unpack
 from mercer.io.objects import OF_ALL, SCHEMAS
 from tests.faults.commands import COMMANDS, WITHOUT_FILES, prepared, run
 from tests.faults.failing_writes import failing_writes
@@ -18,7 +21,7 @@ from tests.faults.models import MAKERS, saved
 from tests.faults.outcomes import judged
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR]
-FEW = ["kernel", "ColumnWarp", "RFMRegressor", "KernelDiscriminant", "Nystrom", "TableEncoder", "checkpoint"]
+FEW = ["kernel", "ColumnWarp", "RFMRegressor", "KernelDiscriminant", "Nystrom", "TableEncoder", "checkpoint", "concepts"]
 
 
 def bad_outcomes(seeds, folder):
@@ -131,3 +134,24 @@ def test_every_command_that_writes_is_tried():
     tried = {name.partition("-")[0] for name in COMMANDS}
     assert tried | set(WITHOUT_FILES) == set(names(typer.main.get_command(app)))
     assert not tried & set(WITHOUT_FILES)
+
+
+def classes_named(value):
+    """Yield the classes that a document of a model file names."""
+    if isinstance(value, dict):
+        if isinstance(value.get("class"), str):
+            yield value["class"]
+        for item in value.values():
+            yield from classes_named(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from classes_named(item)
+
+
+@pytest.mark.slow
+def test_every_class_that_can_be_saved_is_damaged():
+    kinds = {name: resolve(address) for name, address in addresses().items()}
+    savable = {name for name, kind in kinds.items() if isinstance(kind, type) and is_allowed(name, kind)}
+    named = {name for model in MAKERS for name in classes_named(json.loads(unpack(saved(model))[0]))}
+    assert savable - named == set()
+    assert set(SCHEMAS) - {name.rpartition(".")[2] for name in named} == set()
