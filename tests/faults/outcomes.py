@@ -19,7 +19,7 @@ NAMED = (InvalidParameterError, ModelFileError, NumericalError, TooLargeError, D
 OF_ROWS = re.compile(
     r"X has \d+ features, but|feature names should match|has no column|columns, but the metric was learned on"
 )
-SECONDS = 10
+SECONDS, LONGEST_WAIT = 10, 300
 MIB = 2**20
 # What using a small model may take beside what is there, where a file could ask for any size.
 MOST_IN_USE = 1024 * MIB
@@ -32,16 +32,26 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def within_seconds(seconds=SECONDS):
+    """Let a block compute no longer than so many seconds, and wait no longer than LONGEST_WAIT.
+
+    Seconds of the processor count, not of the clock: another process, or one that stops this one for a while, must not
+    look like a hang.
+    """
+
     def stop(*_):
         raise Hang(f"more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    kinds = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, LONGEST_WAIT)}
+    before = {number: signal.signal(number, stop) for number in kinds}
+    for timer, most in kinds.values():
+        signal.setitimer(timer, most)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in kinds.values():
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from mercer.app.projects.table_target import (
     rows_with_target,
 )
 from mercer.app.projects.watch import Watch
-from mercer.checks import check_choice, check_count, check_number, finite_answers
+from mercer.checks import all_or_nothing, check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
@@ -189,6 +189,7 @@ class TablePrediction(BaseEstimator):
 
     # ---- fit ---------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(
         self,
         frame: Any,
