@@ -61,9 +61,9 @@ def with_trend(model):
 
 def embedding_by(solver, loss="vicreg", rows=X, **options):
     """Fit an embedding by a solver."""
-    return mercer.KernelEmbedding(
-        loss, n_components=2, n_landmarks=8, solver=solver, random_state=0, **options
-    ).fit(rows)
+    return mercer.KernelEmbedding(loss, n_components=2, n_landmarks=8, solver=solver, random_state=0, **options).fit(
+        rows
+    )
 
 
 def clusters_by(**options):
@@ -88,9 +88,9 @@ MORE_MAKERS = {
         ProductLaplace(2.0), AverageGradients("diagonal"), warp="none", random_state=0
     ).fit(X, Y),
     "GPClassifier-leaves": lambda: in_leaves(mercer.GPClassifier(**MACHINE), np.round(MORE[:, 0]).clip(-1, 1)),
-    "Pipeline": lambda: make_pipeline(
-        MinMaxScaler(), StandardScaler(), PCA(2), mercer.RFMRegressor(**MACHINE)
-    ).fit(X, Y),
+    "Pipeline": lambda: make_pipeline(MinMaxScaler(), StandardScaler(), PCA(2), mercer.RFMRegressor(**MACHINE)).fit(
+        X, Y
+    ),
     "Nystrom-network": lambda: mercer.Nystrom(
         NeuralTangent(MLP(3, (4,), random_state=0)), n_landmarks=5, random_state=0
     ).fit(X),

@@ -21,7 +21,16 @@ from tests.faults.models import MAKERS, saved
 from tests.faults.outcomes import judged
 
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EINTR]
-FEW = ["kernel", "ColumnWarp", "RFMRegressor", "KernelDiscriminant", "Nystrom", "TableEncoder", "checkpoint", "concepts"]
+FEW = [
+    "kernel",
+    "ColumnWarp",
+    "RFMRegressor",
+    "KernelDiscriminant",
+    "Nystrom",
+    "TableEncoder",
+    "checkpoint",
+    "concepts",
+]
 
 
 def bad_outcomes(seeds, folder):

@@ -26,7 +26,9 @@ def words(check):
     if not callable(check):
         return repr(check)
     name = check.__qualname__.partition(".<locals>")[0]
-    inside = dict(zip(check.__code__.co_freevars, (cell.cell_contents for cell in check.__closure__ or ()), strict=True))
+    inside = dict(
+        zip(check.__code__.co_freevars, (cell.cell_contents for cell in check.__closure__ or ()), strict=True)
+    )
     return name + (f"({', '.join(f'{key}={words(value)}' for key, value in inside.items())})" if inside else "")
 
 
@@ -50,7 +52,10 @@ def listed():
         kind = resolve(address)
         if isinstance(kind, type) and is_allowed(name, kind):
             lines += lines_of(name, kind)
-    lines += [f"types {' '.join(sorted({*NAMED_TYPES, *NUMPY_TYPES, *TENSOR_TYPES}))}", f"networks {' '.join(NETWORKS)}"]
+    lines += [
+        f"types {' '.join(sorted({*NAMED_TYPES, *NUMPY_TYPES, *TENSOR_TYPES}))}",
+        f"networks {' '.join(NETWORKS)}",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -67,7 +72,9 @@ def test_a_change_of_what_files_hold_comes_with_a_higher_version():
 
 
 def test_every_change_of_a_schema_is_seen():
-    found = [words(check) for check in (numbers("n d"), numbers("n c"), numbers("n d", finite=False), number(above=0.0))]
+    found = [
+        words(check) for check in (numbers("n d"), numbers("n c"), numbers("n d", finite=False), number(above=0.0))
+    ]
     found += [words(maybe(numbers("n d"))), words(each("n", numbers("n d"))), words(each("m", numbers("n d")))]
     assert len(set(found)) == len(found)
     assert all("0x" not in text for text in found)
