@@ -1,4 +1,4 @@
-"""Damage model files, checkpoints and files of concepts for so long: python -m tests.faults.fuzz --seconds 600 [--seed 0] [--count N]."""
+"""Damage model files, checkpoints and files of concepts: python -m tests.faults.fuzz --seconds 600 [--count N]."""
 
 import argparse
 import collections

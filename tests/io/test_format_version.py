@@ -66,8 +66,8 @@ def test_a_change_of_what_files_hold_comes_with_a_higher_version():
     found = listed()
     changed = sorted(set(found.splitlines()) ^ set(expected.splitlines()))
     assert found == expected, (
-        f"What model files hold has changed: {changed[:6]}. Raise FORMAT_VERSION in mercer/io/__init__.py, unless every "
-        "file of before still loads and means the same; then write the list anew by python -m tests.io.test_format_version."
+        f"What model files hold has changed: {changed[:6]}. Raise FORMAT_VERSION in mercer.io, unless every "
+        "file of before still loads and means the same; then list anew: python -m tests.io.test_format_version."
     )
 
 

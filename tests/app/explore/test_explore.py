@@ -19,7 +19,7 @@ from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.exceptions import DataFileError
 from mercer.explain import expansion, read_concepts
 from tests.app.projects.test_table_prediction import NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import people
+from tests.app.projects.test_unlabeled import people
 
 ONE = {"kernel": "gaussian", "metric": "diagonal", "warp": "none", "n_iter": 1, "random_state": 0}
 

@@ -35,7 +35,7 @@ from mercer.app.report.words import count, listed, percent, score_texts, signifi
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from tests.app.projects.test_table_prediction import CLASSES, NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import digits, people
+from tests.app.projects.test_unlabeled import digits, people
 
 REAL_SVG = figures._svg
 NASTY = "</script><img src=x onerror=alert(1)> & \"'"
