@@ -12,8 +12,11 @@ from mercer.tabular_models.gp_classifier import with_latents
 from mercer.tabular_models.laplace import softmax_posterior, step_by_conjugate_gradients
 from mercer.tabular_models.latent_machine import (
     FIRST_SCALE,
+    NO_VARIANCE,
+    LatentMachine,
     LeftOutLatents,
     Sharpness,
+    average_probabilities,
     best_sharpness,
     latent_machine,
     left_out_of,
@@ -168,3 +171,21 @@ def test_rows_in_leaves(monkeypatch):
     true = classes_of(X, random)[0]
     p = model.predict_proba(X)
     assert np.abs(p - true).mean() < 0.1
+    assert_allclose(p.sum(axis=1), 1.0)
+    # One variance for all functions of a leaf, of some of its rows, says nearly what the covariances of all say.
+    wide = [machine.changed(spread=1.0) for machine in model.machines_]
+    cheap = average_probabilities(wide, X, 64.0, None)
+    monkeypatch.setattr(LatentMachine, "has_one_variance", False)
+    exact = average_probabilities([machine.changed() for machine in wide], X, 64.0, None)
+    assert 1e-6 < np.abs(cheap - exact).max() < 0.06
+    assert np.abs(cheap - exact).mean() < 0.01
+
+
+def test_what_is_no_spread_is_not_worked_out(monkeypatch):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(60, 2))
+    (machine, *_) = mercer.GPClassifier(**PLAIN, average=False).fit(X, classes_of(X, random)[1]).machines_
+    nearly = NO_VARIANCE / float(machine.output_scales[0])
+    narrow = machine.changed(spread=1.01 * nearly).probabilities(X)
+    monkeypatch.setattr(LatentMachine, "_curvature", None)
+    assert_allclose(machine.changed(spread=0.99 * nearly).probabilities(X), narrow, atol=2e-3)
