@@ -36,9 +36,9 @@ MOST_SCALES = 8
 # Left-out rows are predicted from at most this many of a piece; logarithms of the sharpness and of the spread are
 # sought between these bounds, by an expected softmax of so many points.
 MOST_JUDGED, BOUNDS, FEW_POINTS = 500, ((-2.0, 3.0), (-7.0, 2.0)), 32
-# In leaves the variance of latent functions follows from so many rows of a leaf, each standing for several. A variance
-# below this is none: it moves no probability by as much as the points of an expected softmax do.
-SPREAD_ROWS, NO_VARIANCE = 500, 1e-2
+LEAST_SPREAD = 1.5 * np.exp(BOUNDS[1][0])
+# In leaves the variance of latent functions follows from so many rows of a leaf, each standing for several.
+SPREAD_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,7 @@ class LatentMachine(Machine):
         The means of the latent functions.
     sharpness, spread : float
         What the means of latent values beside the offsets, and their covariances, are multiplied by before the softmax.
+        Without spread (0) nothing has to be known of the covariances.
     """
 
     offsets: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -62,7 +63,7 @@ class LatentMachine(Machine):
         """Return the expected probabilities of the classes at the rows of X, of shape (n, c)."""
         logits = self.sharpness * self.mean(X, working_memory, device) + self.offsets
         mean = as_tensor(logits, dtype=torch.float64, device=device)
-        if self.spread * float(self.output_scales[0]) < NO_VARIANCE:
+        if self.spread == 0.0:
             return torch.softmax(mean, dim=1).cpu().numpy()
         x, result, scale = self._warped(X), np.empty(mean.shape), float(self.output_scales[0])
         n_classes = mean.shape[1]
@@ -288,7 +289,9 @@ def best_sharpness(latents: Sequence[LeftOutLatents], shares: Sequence[float], o
     begin = [[0.0, 0.0], [1.0, 0.0], [0.5, -2.0]]
     options = {"xatol": 0.05, "fatol": 0.05, "initial_simplex": begin}
     found = minimize(loss, begin[0], method="Nelder-Mead", bounds=BOUNDS, options=options)
-    return Sharpness(*(float(factor) for factor in np.exp(found.x)))
+    sharpness, spread = (float(factor) for factor in np.exp(found.x))
+    # At the lower bound left-out rows have no use for the spread.
+    return Sharpness(sharpness, spread if spread > LEAST_SPREAD else 0.0)
 
 
 def _parts(kernel: Kernel, columns: ColumnWarp, table: Table) -> tuple[Tensor, Tensor, Tensor, Tensor]:
