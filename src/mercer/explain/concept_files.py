@@ -112,4 +112,4 @@ def _concept(entry: dict[str, Any], embedding: Any, wrong: Any) -> Concept:
         length = np.linalg.norm(vector)
     if vector.shape != (h,) or not np.isclose(length, 1.0):
         raise wrong(f"is damaged: the vector of {shown(name)} is not of {h} numbers and of length 1")
-    return Concept(name, vector, *shares, *counts)
+    return Concept(name, vector, shares[0], shares[1], counts[0], counts[1])

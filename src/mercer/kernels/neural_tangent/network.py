@@ -156,7 +156,7 @@ class TangentNetwork:
         unknown = set(together.unknown)
         if not torch.isfinite(values.detach()).all():
             raise NumericalError(
-                "network gives NaN or infinite numbers: its weights, or the rows, are too large, or NaN."
+                "network gives NaN or infinite numbers: its weights or the rows are NaN, or too large."
             )
         if len(alone.calls) != len(together.calls) or not close(value.detach(), values.detach()[:1]):
             raise InvalidParameterError(
