@@ -68,12 +68,13 @@ def test_every_fitted_attribute_of_every_class_is_in_the_schema(name, tmp_path):
 
 
 def check_attributes(name, folder):
+    if name.startswith(("kernel", "Pipeline")):  # they have no schema of their own
+        return
     (folder / "model").write_bytes(saved(name))
     model = mercer.load(folder / "model")
-    if name != "kernel":
-        schema = SCHEMAS[type(model).__name__]
-        own = {key for key in vars(model) if key not in model.get_params(deep=False)}
-        assert own <= {*schema.fields, *schema.optional, *OF_ALL}
+    schema = SCHEMAS[type(model).__name__]
+    own = {key for key in vars(model) if key not in model.get_params(deep=False)}
+    assert own <= {*schema.fields, *schema.optional, *OF_ALL}
 
 
 # ---- writes that fail -----------------------------------------------------------------------------------------------
@@ -161,6 +162,6 @@ def classes_named(value):
 def test_every_class_that_can_be_saved_is_damaged():
     kinds = {name: resolve(address) for name, address in addresses().items()}
     savable = {name for name, kind in kinds.items() if isinstance(kind, type) and is_allowed(name, kind)}
-    named = {name for model in MAKERS for name in classes_named(json.loads(unpack(saved(model))[0]))}
+    named = {name for model in MAKERS for name in classes_named(json.loads(unpack(bytearray(saved(model)))[0]))}
     assert savable - named == set()
     assert set(SCHEMAS) - {name.rpartition(".")[2] for name in named} == set()
