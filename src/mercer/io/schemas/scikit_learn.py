@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from mercer.checks import LARGEST_NUMBERS
 from mercer.io.objects import SCHEMAS, Schema
 from mercer.io.schema import Place, anything, count, maybe, number, numbers
 
-# Numbers of this size, and 0, must come out finite.
+# Numbers of this size, and 0, must come out as numbers that can be computed with.
 LARGE = 1e12
 
 
@@ -18,7 +19,8 @@ def check_transform(step: Any, place: Place) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of names of columns, which these rows lack
         made = np.asarray(step.transform(rows), dtype=float)
-    if not np.isfinite(made).all():
+    # Steps follow each other: numbers that are nearly infinite would be so after the next.
+    if not (np.abs(made) < LARGEST_NUMBERS[made.dtype]).all():
         place.refuse(step, "a step that makes finite numbers of finite ones")
 
 
