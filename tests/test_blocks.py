@@ -60,6 +60,7 @@ def test_rows_per_block_is_at_least_one_and_at_most_all():
     assert rows_per_block(10, bytes_per_row=2**20, working_memory=3.5) == 3
     assert rows_per_block(10, bytes_per_row=2**30, working_memory=1) == 1
     assert rows_per_block(10, bytes_per_row=0, working_memory=1) == 10
+    assert rows_per_block(10, 8, working_memory=1e308) == rows_per_block(10, 8, working_memory=float("inf")) == 10
     assert list(row_slices(5, 2)) == [slice(0, 2), slice(2, 4), slice(4, 5)]
 
 

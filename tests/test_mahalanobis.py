@@ -258,3 +258,10 @@ def test_directions_of_a_wide_metric_need_no_square_matrix():
     rows, shares = Mahalanobis(numbers(50_000, 2, seed=6)).directions(10)  # M would take 20 GB
     assert rows.shape == (2, 50_000)
     assert_allclose(shares.sum(), 1.0)
+
+
+@pytest.mark.parametrize("given", [None, np.ones((2, 3)), 0, 2.5, "3"])
+def test_the_identity_is_told_a_number_of_inputs(given):
+    for ask in (Mahalanobis().matrix, Mahalanobis().importances):
+        with pytest.raises(ValueError, match="n_features="):
+            ask(given)

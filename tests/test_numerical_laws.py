@@ -106,6 +106,52 @@ def test_discriminants_do_not_depend_on_order_or_units():
         close(probabilities(unit * X, y, unit * new, unit), expected, 1e-7)
 
 
+CLASSIFIERS = {
+    "RFMClassifier": lambda: mercer.RFMClassifier(**NOTHING_TO_CHOOSE, ridge=0.1),
+    "GPClassifier": lambda: mercer.GPClassifier(**NOTHING_TO_CHOOSE, output_scale=4.0),
+}
+
+
+@pytest.mark.parametrize("make", CLASSIFIERS.values(), ids=CLASSIFIERS)
+def test_classifiers_do_not_depend_on_order_or_units_and_whole_weights_are_copies(make):
+    X, _, new = table(60)
+    y = np.arange(60) % 3
+    X = X + np.eye(3, 4)[y]
+    order, columns = np.random.default_rng(3).permutation(60), [3, 1, 0, 2]
+    expected = make().fit(X, y).predict_proba(new)
+    # Newton's steps and calibration end within a tolerance, from where they began.
+    close(make().fit(X[order], y[order]).predict_proba(new), expected, 1e-3)
+    close(make().fit(X[:, columns], y).predict_proba(new[:, columns]), expected, 1e-3)
+    for unit in (1e-12, 1e-3, 1e6, 1e12):
+        units, origins = np.array([1.0, unit, 1.0, -unit]), np.array([0.0, 3.0 * unit, 100.0, 0.0])
+        close(make().fit(X * units + origins, y).predict_proba(new * units + origins), expected, 1e-3)
+    weights = np.arange(60) % 3 + 1
+    copies = np.repeat(np.arange(60), weights)
+    weighted = make().fit(X, y, sample_weight=weights.astype(float)).predict_proba(new)
+    close(make().fit(X[copies], y[copies]).predict_proba(new), weighted, 1e-3)
+
+
+@pytest.mark.parametrize("loss", ["spectral_contrastive", "simple_contrastive", "kernel_pca"])
+def test_exact_embeddings_do_not_depend_on_order_or_units(loss):
+    X, _, new = table(60)
+    order = np.random.default_rng(3).permutation(60)
+    other = X + 0.1 * np.random.default_rng(4).normal(size=X.shape)
+
+    def products(X, other, new, unit=1.0):
+        model = mercer.KernelEmbedding(
+            loss, Gaussian(2.0 * unit), n_components=3, landmarks=X[np.argsort(X[:, 0])[:20]], ridge=0.1, bandwidth=None
+        )
+        Z = model.fit_views(X, other).transform(new)
+        return Z @ Z.T
+
+    expected = products(X, other, new)
+    close(products(X[order], other[order], new), expected, 1e-7)
+    columns = [0, 2, 3, 1]  # landmarks are those of the smallest numbers of the first
+    close(products(X[:, columns], other[:, columns], new[:, columns]), expected, 1e-7)
+    for unit in (1e-12, 1e12):
+        close(products(unit * X, unit * other, unit * new, unit), expected, 1e-6)
+
+
 def with_threads(count, function):
     """What a function returns with so many threads of torch and of BLAS."""
     before = torch.get_num_threads()

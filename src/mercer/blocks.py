@@ -98,7 +98,8 @@ def like_input(result: Tensor, *inputs: Any) -> Any:
 
 def rows_per_block(n_rows: int, bytes_per_row: int, working_memory: float = WORKING_MEMORY) -> int:
     """Return how many rows a block may hold, so that its temporaries stay within `working_memory` MiB."""
-    return max(1, min(n_rows, int(working_memory * 2**20 // max(1, bytes_per_row))))
+    # Any memory will do, an infinite one too: the quotient is a number of rows only once it is bounded.
+    return max(1, int(min(n_rows, working_memory * 2**20 / max(1, bytes_per_row))))
 
 
 def row_slices(n_rows: int, rows: int) -> Iterator[slice]:

@@ -243,7 +243,7 @@ class Mahalanobis(BaseEstimator):
     def _dimension(self, n_features: int | None) -> int:
         if n_features is None:
             raise invalid_parameter("n_features", n_features, "the number of inputs", "The identity does not know it.")
-        return n_features
+        return check_count("n_features", n_features)
 
     def _numpy_factor(self) -> np.ndarray:
         factor = self.factor.detach().cpu().numpy() if isinstance(self.factor, Tensor) else np.asarray(self.factor)

@@ -135,3 +135,12 @@ def test_damaged_files_of_concepts_are_refused(tmp_path):
         path.write_text(json.dumps(document))
         with pytest.raises(ModelFileError, match="is damaged"):
             read_concepts(path, model)
+    for before in ('"accuracy": ', '"n_examples": '):
+        for number in ("NaN", "Infinity", "1e999", "9" * 400, "9" * 5000, "null", '"x"', "-1e999"):
+            path.write_text(whole.replace(before, f'{before}{number}, "other": '))
+            with pytest.raises(ModelFileError, match="concepts.json is damaged"):
+                read_concepts(path, model)
+    for longer in ("0.5,", "1e200,"):
+        path.write_text(whole.replace('"vector": [', f'"vector": [{longer}'))
+        with pytest.raises(ModelFileError, match="length 1"):
+            read_concepts(path, model)

@@ -244,6 +244,10 @@ DOCUMENTS = {
         with_model(metric(), version=1, mercer="0.1"),
         r"version 1, written by mercer 0\.1.*fit the model",
     ),
+    "the_last": (
+        with_model(metric(), version=mercer.io.FORMAT_VERSION - 1, mercer="0.1.0"),
+        rf"version {mercer.io.FORMAT_VERSION - 1}, .* reads version {mercer.io.FORMAT_VERSION}: fit the model again",
+    ),
     "version_zero": (with_model(metric(), version=0), "malformed"),
     "version_text": (with_model(metric(), version="1"), "malformed"),
     "version_true": (with_model(metric(), version=True), "malformed"),

@@ -66,6 +66,8 @@ def test_what_cannot_be_saved_is_named(tmp_path):
         (lambda p: setattr(p, "steps", ["a"]), "a name and an estimator"),
         (lambda p: setattr(p[0], "mean_", np.zeros(9)), "mean_"),
         (lambda p: setattr(p[0], "scale_", np.full(4, np.nan)), "scale_"),
+        (lambda p: setattr(p[0], "scale_", np.full(4, 1e-320)), "makes finite numbers of finite ones"),
+        (lambda p: setattr(p[0], "mean_", np.full(4, 1e308)), "makes finite numbers of finite ones"),
     ],
 )
 def test_pipelines_that_do_not_fit_together_are_refused(change, message):

@@ -7,13 +7,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import torch
 
 import mercer
 from mercer import MCR2, KernelDiscriminant, KernelEmbedding, Mahalanobis
 from mercer.embedding import Steps
-from mercer.exceptions import ModelFileError
+from mercer.exceptions import ModelFileError, NumericalError
 from mercer.io.schemas import SCHEMAS
-from mercer.kernels import Gaussian
+from mercer.kernels import Gaussian, NeuralTangent
+from mercer.networks import MLP
 from tests.faults import arrays
 from tests.faults.models import MAKERS
 from tests.faults.mutations import parts_of, resealed
@@ -251,3 +253,14 @@ def test_a_partition_that_goes_round_in_circles_is_refused(tmp_path):
         else:
             with pytest.raises(ModelFileError, match="must be a tree of cuts"):
                 SCHEMAS["Partition"].together(partition, Place("partition"))
+
+
+def test_networks_with_weights_that_are_no_numbers_are_refused(tmp_path):
+    kernel = NeuralTangent(MLP(3, (4,), random_state=0))
+    with torch.no_grad():
+        next(kernel.network.parameters())[0, 0] = torch.nan
+    mercer.save(kernel, tmp_path / "model")
+    with pytest.raises(ModelFileError, match="NaN or infinite numbers in .*weight of mercer.networks.MLP"):
+        mercer.load(tmp_path / "model")
+    with pytest.raises(NumericalError, match="network gives NaN"):
+        kernel(np.ones((3, 3)))

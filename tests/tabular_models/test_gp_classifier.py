@@ -12,8 +12,10 @@ from mercer.tabular_models.gp_classifier import with_latents
 from mercer.tabular_models.laplace import softmax_posterior, step_by_conjugate_gradients
 from mercer.tabular_models.latent_machine import (
     FIRST_SCALE,
+    LatentMachine,
     LeftOutLatents,
     Sharpness,
+    average_probabilities,
     best_sharpness,
     latent_machine,
     left_out_of,
@@ -168,3 +170,20 @@ def test_rows_in_leaves(monkeypatch):
     true = classes_of(X, random)[0]
     p = model.predict_proba(X)
     assert np.abs(p - true).mean() < 0.1
+    assert_allclose(p.sum(axis=1), 1.0)
+    # One variance for all functions of a leaf, of some of its rows, says nearly what the covariances of all say.
+    wide = [machine.changed(spread=1.0) for machine in model.machines_]
+    cheap = average_probabilities(wide, X, 64.0, None)
+    monkeypatch.setattr(LatentMachine, "has_one_variance", False)
+    exact = average_probabilities([machine.changed() for machine in wide], X, 64.0, None)
+    assert 1e-6 < np.abs(cheap - exact).max() < 0.06
+    assert np.abs(cheap - exact).mean() < 0.01
+
+
+def test_what_is_no_spread_is_not_worked_out(monkeypatch):
+    random = np.random.default_rng(5)
+    X = random.normal(size=(60, 2))
+    (machine, *_) = mercer.GPClassifier(**PLAIN, average=False).fit(X, classes_of(X, random)[1]).machines_
+    narrow = machine.changed(spread=1e-9).probabilities(X)
+    monkeypatch.setattr(LatentMachine, "_curvature", None)
+    assert_allclose(machine.changed(spread=0.0).probabilities(X), narrow, atol=1e-4)

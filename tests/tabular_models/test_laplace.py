@@ -16,7 +16,7 @@ from mercer.tabular_models.laplace import (
     step_by_conjugate_gradients,
     step_of_two_classes,
 )
-from mercer.tabular_models.latent_curvature import curvature, of_many_classes, of_two_classes
+from mercer.tabular_models.latent_curvature import curvature, of_many_classes, of_two_classes, one_variance
 
 OFFSETS = torch.tensor([0.3, -0.2, 0.0], dtype=torch.float64)
 
@@ -108,6 +108,41 @@ def test_one_function_for_two_classes_is_the_posterior_of_two_functions():
     k = torch.from_numpy(2.5 * np.exp(-0.5 * ((x[:, None] - asked[None]) ** 2).sum(axis=2)))
     prior = torch.full((5,), 2.5, dtype=K.dtype)
     assert_close(one.covariance(k, prior), two.covariance(k, prior), rtol=1e-8, atol=1e-8)
+    # So has one variance of all functions, as far as the softmax sees: the variance of their difference.
+    cheap = one_variance(K, log_p, weights)
+    assert cheap.log_determinant == pytest.approx(two.log_determinant, rel=1e-10)
+    apart = torch.tensor([1.0, -1.0], dtype=K.dtype)
+    variances = [torch.einsum("a,nab,b->n", apart, each.covariance(k, prior), apart) for each in (cheap, two)]
+    assert_close(*variances, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("c", [2, 3, 5])
+def test_one_variance_is_that_of_a_hessian_of_the_same_trace_which_sees_all_differences_alike(c):
+    x, K, _, weights = case(c=c, shared=True)
+    n = len(K)
+    log_p = torch.log_softmax(torch.from_numpy(np.random.default_rng(1).normal(0.0, 2.0, size=(n, c))), dim=1)
+    project, own = torch.eye(c, dtype=K.dtype) - 1.0 / c, dense_hessian(log_p, weights)
+    W = torch.zeros_like(own)
+    for i in range(n):
+        block = own[i::n, i::n]
+        W[i::n, i::n] = block.trace() / (c - 1) * project
+    prior = dense(K, c)
+    cheap = one_variance(K, log_p, weights)
+    assert cheap.log_determinant == pytest.approx(float(torch.linalg.slogdet(torch.eye(n * c) + prior @ W)[1]))
+    inner = torch.linalg.solve(torch.eye(n * c, dtype=K.dtype) + W @ prior, W)
+    asked = np.random.default_rng(2).normal(size=(4, 2))
+    k = torch.from_numpy(2.5 * np.exp(-0.5 * ((x[:, None] - asked[None]) ** 2).sum(axis=2)))
+    covariance = cheap.covariance(k, torch.full((4,), 2.5, dtype=K.dtype))
+    for i in range(4):
+        Q = torch.block_diag(*[k[:, i : i + 1]] * c)
+        dense_one = 2.5 * torch.eye(c, dtype=K.dtype) - Q.T @ inner @ Q
+        assert_close(project @ covariance[i] @ project, project @ dense_one @ project, rtol=1e-6, atol=1e-8)
+    # Left out: the row has no weight.
+    for i in (0, 3):
+        without = weights.clone()
+        without[i] = 0.0
+        expected = one_variance(K, log_p, without).variance(K[:, [i]], K.diagonal()[[i]])
+        assert_close(cheap.left_out_variance(K, torch.tensor([i])), expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("c", [2, 4])

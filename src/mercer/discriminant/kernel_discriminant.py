@@ -471,6 +471,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         joint = self._log_joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
+    @all_or_nothing
     def add_classes(self, X: Any, y: Any) -> "KernelDiscriminant":
         """Add new classes by their centroids in the learned map, without refitting it.
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, check_flag, check_number, distinct_classes
+from mercer.checks import all_or_nothing, check_count, check_flag, check_number, distinct_classes
 from mercer.losses import mcr2
 from mercer.metrics import numerical_rank
 from mercer.networks.backbones import check_backbone, weights_of
@@ -125,6 +125,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.device = device
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> "MCR2":
         """Learn features, and the subspaces of classes in them.
 

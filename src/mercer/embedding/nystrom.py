@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_count, refuse_sparse
+from mercer.checks import all_or_nothing, check_count, refuse_sparse
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, Precomputed, check_kernel
@@ -95,6 +95,7 @@ class Nystrom(LandmarkMap):
         self.working_memory = working_memory
         self.device = device
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "Nystrom":
         """Choose the landmarks of X and decompose their kernel matrix.
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mercer.exceptions import ModelFileError, escaped, invalid_parameter, shortened
+from mercer.exceptions import ModelFileError, invalid_parameter, shown
 from mercer.explain.concepts import Concept, check_embedding
 from mercer.storage.atomic import check_path, check_target, write_atomically
 from mercer.storage.reading import naming, read_checked
+from mercer.storage.tensors import no_constant
 
 FORMAT = "mercer concepts 1"
 MOST_BYTES = 64 * 2**20
@@ -78,9 +79,10 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             return f"has {size} bytes, more than concepts can have ({MOST_BYTES})"
         return None if first.lstrip()[:1] == b"{" else "holds no concepts of Mercer"
 
+    content = bytes(read_checked(check_path(path), begins_well, 64, wrong))
     try:
-        document = json.loads(bytes(read_checked(check_path(path), begins_well, 64, wrong)))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        document = json.loads(content, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:  # a number of five thousand digits is a ValueError
         raise wrong("is damaged or incomplete: it is no JSON") from error
     if document.get("format") != FORMAT or not isinstance(document.get("concepts"), list):
         raise wrong("holds no concepts of Mercer")
@@ -99,25 +101,17 @@ def _concept(entry: dict[str, Any], embedding: Any, wrong: Any) -> Concept:
     h = embedding.coefficients_.shape[1]
     try:
         vector = np.array(entry["vector"], dtype=np.float64)
-        concept = Concept(
-            _name(entry["name"]),
-            vector,
-            float(entry["accuracy"]),
-            float(entry["stability"]),
-            int(entry["n_examples"]),
-            int(entry["n_others"]),
-        )
+        name, shares = entry["name"], [float(entry[key]) for key in ("accuracy", "stability")]
+        counts = [entry[key] for key in ("n_examples", "n_others")]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise wrong("is damaged: a concept in it lacks something") from error
-    known = 0.0 <= concept.accuracy <= 1.0 and -1.0 <= concept.stability <= 1.0
-    if not known or min(concept.n_examples, concept.n_others) < 1:
-        raise wrong(f"is damaged: no concept is as certain as {escaped(shortened(concept.name))!r}, or has its counts")
-    if vector.shape != (h,) or not (np.abs(vector) <= 1.5).all() or not np.isclose(np.linalg.norm(vector), 1.0):
-        raise wrong(f"is damaged: the vector of {escaped(concept.name)!r} is not of {h} numbers and of length 1")
-    return concept
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a name is a text")
-    return value
+    accuracy, stability = shares
+    are_shares = 0.0 <= accuracy <= 1.0 and -1.0 <= stability <= 1.0
+    are_counts = all(type(each) is int and 1 <= each < MOST_BYTES for each in counts)
+    if not (isinstance(name, str) and are_shares and are_counts):
+        raise wrong("is damaged: of a concept in it a name is no text, or a number is out of bounds")
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(vector)
+    if vector.shape != (h,) or not np.isclose(length, 1.0):
+        raise wrong(f"is damaged: the vector of {shown(name)} is not of {h} numbers and of length 1")
+    return Concept(name, vector, accuracy, stability, *counts)

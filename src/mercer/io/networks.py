@@ -42,6 +42,9 @@ def rebuilt(
         network = kind(**settings)
     if differences(network, weights):
         raise ModelFileError(f"has weights that do not fit {name}: {differences(network, weights)}")
+    for key, value in weights.items():
+        if not torch.isfinite(value).all():
+            raise ModelFileError(f"has NaN or infinite numbers in {key} of {name}")
     network.load_state_dict(dict(weights), assign=True)
     frozen = set(modes["frozen"])
     for key, parameter in network.named_parameters():

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.checks import LARGEST_NUMBERS, check_choice, finite_answers, refuse_sparse, validated
+from mercer.checks import LARGEST_NUMBERS, all_or_nothing, check_choice, finite_answers, refuse_sparse, validated
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
@@ -92,6 +92,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.warp = warp
         self.standardize = standardize
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "ColumnWarp":
         """Learn the warp of each column.
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mercer.blocks import WORKING_MEMORY
+from mercer.blocks import WORKING_MEMORY, rows_per_block
 
 
 class FoldScores(NamedTuple):
@@ -71,7 +71,7 @@ def cv_plus_interval(
     # Rounding must not move a rank: .1 * 10 is 1.
     low, high = math.floor(alpha * (m + 1) + 1e-9), math.ceil((1.0 - alpha) * (m + 1) - 1e-9)
     result = np.empty((n, outputs, 2))
-    rows = max(1, int(working_memory * 2**20 / (16 * m)))
+    rows = rows_per_block(n, 16 * m, working_memory)
     for start in range(0, n, rows):
         block = slice(start, start + rows)
         for j in range(outputs):

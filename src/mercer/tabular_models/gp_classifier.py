@@ -97,7 +97,8 @@ class GPClassifier(TableClassifier):
     -----
     n are the rows of a leaf: at most 4000 in one piece, 1500 beyond. Beside the search a fit takes O(c n^2) for each of
     some hundred products, and O(c 500^3) for its choices, c the number of classes; the first prediction takes O(c n^3)
-    and O(c n^2) memory for the spread of the latent functions. Two classes are one function: O(n^3) and O(n^2).
+    and O(c n^2) memory for the spread of the latent functions. Two classes are one function: O(n^3) and O(n^2). In
+    leaves all functions of more than two classes share one variance, of 500 rows of the leaf.
 
     Examples
     --------

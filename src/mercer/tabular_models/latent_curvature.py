@@ -98,6 +98,63 @@ class OfManyClasses(Curvature):
         return covariance
 
 
+@dataclass(frozen=True, eq=False)
+class OneVariance(Curvature):
+    """One variance for all latent functions, which is cheap to predict with; exact for two classes.
+
+    W_i is replaced by d_i times the projection on what the softmax sees, the differences of the functions, of the same
+    trace: d_i = w_i (1 - sum_c p_ic^2) / (c - 1). The posterior variance of every direction that is seen is then
+    v = k - k^T (K + D^-1)^-1 k, and the others do not matter.
+
+    Attributes
+    ----------
+    root : tensor of shape (n,)
+        The square root of d.
+    lower : tensor of shape (n, n)
+        The Cholesky factor of I + D^1/2 K D^1/2.
+    n_classes : int
+    """
+
+    root: Tensor
+    lower: Tensor
+    n_classes: int
+
+    def variance(self, K_cross: Tensor, prior: Tensor) -> Tensor:
+        """Return v at rows, of shape (n,); for parameters see `covariance`."""
+        half = torch.linalg.solve_triangular(self.lower, self.root[:, None] * K_cross, upper=False)
+        return (prior - half.square().sum(dim=0)).clamp(min=0.0)
+
+    def left_out_variance(self, K: Tensor, rows: Tensor) -> Tensor:
+        """Return v at some rows of the fit as if each had been left out: 1 / (1 / v - d)."""
+        known = self.variance(K[:, rows], K.diagonal()[rows])
+        return known / (1.0 - known * self.root[rows].square()).clamp(min=torch.finfo(K.dtype).eps)
+
+    def covariance(self, K_cross: Tensor, prior: Tensor) -> Tensor:
+        """Return v I at rows; see `Curvature`."""
+        return of_one_variance(self.variance(K_cross, prior), self.n_classes)
+
+
+def of_one_variance(variance: Tensor, n_classes: int) -> Tensor:
+    """Return the covariances v I, of shape (n, c, c)."""
+    return variance[:, None, None] * torch.eye(n_classes, dtype=variance.dtype, device=variance.device)
+
+
+def one_variance(K: Tensor, log_p: Tensor, weights: Tensor) -> OneVariance:
+    """Return the curvature with one variance for all latent functions; for parameters see `curvature`.
+
+    n^3 / 3 for any number of classes.
+    """
+    n_classes = log_p.shape[1]
+    # 1 - sum_c p_c^2 would be 0 where a class is nearly sure.
+    seen = (log_p.exp() * -torch.expm1(log_p)).sum(dim=1).clamp(min=torch.finfo(K.dtype).tiny)
+    root = (weights * seen / (n_classes - 1)).sqrt()
+    B = root[:, None] * K * root
+    B.diagonal().add_(1.0)
+    lower = torch.linalg.cholesky(B)
+    log_determinant = (n_classes - 1) * 2.0 * float(lower.diagonal().log().sum())
+    return OneVariance(log_determinant, root, lower, n_classes)
+
+
 def curvature(K: Tensor, log_p: Tensor, weights: Tensor) -> Curvature:
     """Return the curvature at latent values with these log probabilities.
 

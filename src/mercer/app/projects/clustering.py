@@ -13,7 +13,7 @@ from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
 from mercer.app.projects.unlabeled import NOUNS, UnlabelledData
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, finite_answers
+from mercer.checks import all_or_nothing, check_count, finite_answers
 from mercer.clustering.affinity import indicator
 from mercer.clustering.subspace.graphs import expressed_in
 from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
@@ -101,6 +101,7 @@ class DataClustering(UnlabelledData):
         self.ignore = ignore
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, data: Any, y: Any = None) -> "DataClustering":
         """Find the groups.
 

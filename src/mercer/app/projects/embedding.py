@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.projects.unlabeled import UnlabelledData
 from mercer.blocks import row_slices
-from mercer.checks import check_count, finite_answers
+from mercer.checks import all_or_nothing, check_count, finite_answers
 from mercer.embedding.choices import bandwidth_of
 from mercer.embedding.kernel_embedding import KernelEmbedding
 from mercer.metrics import effective_rank
@@ -139,6 +139,7 @@ class DataEmbedding(UnlabelledData):
         self.ignore = ignore
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, data: Any, y: Any = None) -> "DataEmbedding":
         """Learn the coordinates and the map.
 

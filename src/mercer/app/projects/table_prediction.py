@@ -33,7 +33,7 @@ from mercer.app.projects.table_target import (
 )
 from mercer.app.projects.watch import Watch
 from mercer.app.projects.why_wrong import typical_values
-from mercer.checks import check_choice, check_count, check_number, finite_answers
+from mercer.checks import all_or_nothing, check_choice, check_count, check_number, finite_answers
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
@@ -192,6 +192,7 @@ class TablePrediction(BaseEstimator):
 
     # ---- fit ---------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(
         self,
         frame: Any,

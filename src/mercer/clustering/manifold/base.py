@@ -10,6 +10,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from mercer.checks import all_or_nothing
 from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.network import ManifoldNetwork
@@ -52,6 +53,7 @@ class _ManifoldEstimator(
     # ---- fit --------------------------------------------------------------------------------------------------
 
     @with_callbacks
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "_ManifoldEstimator":
         """Learn features and clusters, from views drawn by `augment`.
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mercer.agop import predictor_gradients
-from mercer.blocks import WORKING_MEMORY
+from mercer.blocks import WORKING_MEMORY, rows_per_block
 from mercer.kernels import Kernel
 
 
@@ -63,7 +63,7 @@ class HeldJacobians(Jacobians):
     def __init__(self, kernel: Kernel, X: Tensor, working_memory: float = WORKING_MEMORY) -> None:
         self.kernel, self.X = kernel, X
         n, d = X.shape
-        self.step = max(1, int(working_memory * 2**20 / (3 * n * d * X.element_size())))
+        self.step = rows_per_block(n, 3 * n * d * X.element_size(), working_memory)
 
     def _blocks(self) -> Iterator[tuple[slice, Tensor]]:
         eye = torch.eye(len(self.X), dtype=self.X.dtype, device=self.X.device)

@@ -10,7 +10,15 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import check_choice, check_count, check_number, finite_answers, refuse_sparse, validated
+from mercer.checks import (
+    all_or_nothing,
+    check_choice,
+    check_count,
+    check_number,
+    finite_answers,
+    refuse_sparse,
+    validated,
+)
 from mercer.clustering.distinct_rows import check_n_clusters
 from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import eigengap
@@ -193,6 +201,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.random_state = random_state
         self.working_memory = working_memory
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> "SubspaceClustering":
         """Cluster the rows of X.
 

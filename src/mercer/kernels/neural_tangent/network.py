@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from mercer.blocks import WORKING_MEMORY
-from mercer.exceptions import InvalidParameterError, NumericalWarning, invalid_parameter, warn_user
+from mercer.exceptions import InvalidParameterError, NumericalError, NumericalWarning, invalid_parameter, warn_user
 from mercer.kernels.neural_tangent.convolution import Convolution
 from mercer.kernels.neural_tangent.parts import Features, Part
 from mercer.kernels.neural_tangent.places import TRIAL_ROWS, Place, close, places_of
@@ -154,6 +154,10 @@ class TangentNetwork:
         alone, value, _ = self._traced(few[:1])
         together, values, _ = self._traced(few)
         unknown = set(together.unknown)
+        if not torch.isfinite(values.detach()).all():
+            raise NumericalError(
+                "network gives NaN or infinite numbers: its weights or the rows are NaN, or too large."
+            )
         if len(alone.calls) != len(together.calls) or not close(value.detach(), values.detach()[:1]):
             raise InvalidParameterError(
                 "network gives a row something else where others are beside it, and a kernel is of two rows alone. "
