@@ -177,7 +177,9 @@ def test_every_sample_has_its_own_draw(view, shape, few):
     assert len(changed) > 5
     outcomes = len(torch.unique(result, dim=0))
     assert outcomes > 1
-    assert few or len(torch.unique(changed, dim=0)) == len(changed)
+    assert few or len(torch.unique(changed, dim=0)) == len(changed), (
+        "two samples met the same fate: a view of which only so many outcomes are possible goes into FEW_OUTCOMES"
+    )
 
 
 @pytest.mark.parametrize(("view", "shape"), cases({name: entry for name, entry in VIEWS.items() if name != "swapping"}))

@@ -48,7 +48,7 @@ def can_be_made_by_name(value: Any) -> bool:
 
 
 SHORTHANDS: dict[str, type[Kernel]] = {
-    short_name(value): value for value in [*globals().values()] if can_be_made_by_name(value)
+    short_name(value): value for _, value in sorted(globals().items()) if can_be_made_by_name(value)
 }
 
 

@@ -47,7 +47,7 @@ def is_of_views(value: Any) -> bool:
 
 
 OF_VIEWS: dict[str, Callable[..., Tensor]] = {
-    name: value for name, value in [*globals().items()] if name != "is_of_views" and is_of_views(value)
+    name: value for name, value in sorted(globals().items()) if name != "is_of_views" and is_of_views(value)
 }
 
 __all__ = sorted(
