@@ -135,12 +135,12 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("predict_quantiles"))
     def predict_quantiles(self, X: Any, q: Any) -> Any:
-        """Return quantiles of an observation, as the estimator's `predict_quantiles` does."""
+        """Return quantiles of a new target, as the estimator's `predict_quantiles` does."""
         return self._ask("predict_quantiles", X, q)
 
     @available_if(_has("predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9, **options: Any) -> Any:
-        """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
+        """Return intervals that hold a new target with probability `coverage`: lower and upper ends, (n, 2)."""
         return self._ask("predict_interval", X, coverage, **options)
 
     @available_if(_has("support"))
