@@ -22,6 +22,7 @@ from mercer.kernels import (
     ProductLaplace,
     ProductMatern32,
     RadialKernel,
+    RationalQuadratic,
     Scaled,
 )
 from mercer.losses import OF_VIEWS, barlow_twins
@@ -52,6 +53,7 @@ KERNELS = ITSELF | {
     "product_laplace": ProductLaplace(1.2),
     "product_matern32": ProductMatern32(1.4),
     "polynomial": Polynomial(degree=2, offset=0.5),
+    "rational_quadratic": RationalQuadratic(1.2, alpha=0.7),
     "cubic": Polynomial(degree=3, offset=1.5, scale=0.7),
     "sum": Gaussian(0.7) + Linear(),
     "product": Laplace(2.0) * Polynomial(degree=2, offset=1.0),
