@@ -1,4 +1,4 @@
-"""Kernels k(x, z) under a metric: a profile a kernel; knows no estimator.
+"""Kernels k(x, z) under a metric; each file states the profile of one kernel.
 
 The line that imports a kernel here registers it: it is public, estimators take it by its name in lower case, it is
 saved and loaded by its name, the reference has its page, and the laws of the tests run over it.
@@ -55,7 +55,7 @@ SHORTHANDS: dict[str, type[Kernel]] = {
 def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
     """Return `kernel` as a Kernel: a short-hand such as "gaussian" becomes one with its defaults.
 
-    A `bandwidth` other than None takes the place of the kernel's own, for kernels that have one.
+    A `bandwidth` other than None replaces that of the kernel, if it has one.
     """
     if isinstance(kernel, str) and kernel in SHORTHANDS:
         kernel = SHORTHANDS[kernel]()
@@ -63,7 +63,7 @@ def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
         kernel = Custom(kernel)
     if not isinstance(kernel, Kernel):
         raise invalid_parameter(
-            "kernel", kernel, [*SHORTHANDS], "A Kernel or a callable of two sets of rows will do too."
+            "kernel", kernel, [*SHORTHANDS], "A Kernel, or a callable of two sets of rows, is also allowed."
         )
     if bandwidth is None:
         return kernel
