@@ -1,6 +1,6 @@
-"""What embeddings are trained to do: pure functions of the embeddings of a sample's views, one a file.
+"""Losses that embeddings are trained with: pure functions of the embeddings of a row's views, one in each file.
 
-Where embeddings do not suffice, because a loss has parameters or a memory of its own, an `Objective` holds them.
+A loss with parameters or a memory of its own is an `Objective`, which holds them.
 
 The line that imports a loss here registers it: it is public, `KernelEmbedding` takes it by its name if it needs nothing
 but the embeddings of the views, the reference has its page, and the laws of the tests run over it.

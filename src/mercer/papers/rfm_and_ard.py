@@ -98,7 +98,7 @@ def gp(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) -> G
 
 
 def gp_ard(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) -> GPRegressor:
-    """Return the Gaussian process with a length scale a column: GP-ARD-Laplace, or GP-ARD-RBF with "gaussian".
+    """Return the Gaussian process with one length scale for each column: GP-ARD-Laplace, or GP-ARD-RBF with "gaussian".
 
     ================================================================  ==================================================
     line of the paper                                                 our parameter
