@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-from make_screenshot import COLUMNS
 from PIL import Image
 from sklearn.datasets import load_diabetes, load_digits
 
@@ -19,6 +18,19 @@ from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataEmbedding
 from tests.app.browser import Browser
 
+COLUMNS = (
+    "age",
+    "sex",
+    "body mass",
+    "blood pressure",
+    "cholesterol",
+    "ldl",
+    "hdl",
+    "cholesterol / hdl",
+    "triglycerides",
+    "blood sugar",
+    "progression",
+)
 FIGURES = Path(__file__).resolve().parent / "figures"
 PLACE = (
     "(() => { const canvas = document.getElementById('points'), box = canvas.getBoundingClientRect(),"

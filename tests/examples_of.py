@@ -1,5 +1,7 @@
 """The lists over which laws run: kernels, metrics, and data of the kinds that break things."""
 
+from functools import partial
+
 import numpy as np
 import torch
 from hypothesis import settings
@@ -7,6 +9,8 @@ from hypothesis import strategies as st
 
 from mercer import Mahalanobis
 from mercer.kernels import (
+    SHORTHANDS,
+    BandwidthKernel,
     Custom,
     Gaussian,
     Laplace,
@@ -17,7 +21,11 @@ from mercer.kernels import (
     Polynomial,
     ProductLaplace,
     ProductMatern32,
+    RadialKernel,
+    RationalQuadratic,
+    Scaled,
 )
+from mercer.losses import OF_VIEWS, barlow_twins
 from mercer.training.randomness import global_chance_from
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -35,16 +43,18 @@ def columns_network():
         return torch.nn.Sequential(torch.nn.Unflatten(1, (1, -1)), *body, torch.nn.Linear(3, 1)).eval()
 
 
-KERNELS = {
+# Laws run over every kernel that has a name; one that is new comes in by itself, with a bandwidth of 1.1.
+ITSELF = {name: kind(1.1) if issubclass(kind, BandwidthKernel) else kind() for name, kind in SHORTHANDS.items()}
+KERNELS = ITSELF | {
     "gaussian": Gaussian(1.3),
     "laplace": Laplace(0.9),
     "matern32": Matern32(1.7),
     "matern52": Matern52(0.8),
     "product_laplace": ProductLaplace(1.2),
     "product_matern32": ProductMatern32(1.4),
-    "quadratic": Polynomial(degree=2, offset=0.5),
+    "polynomial": Polynomial(degree=2, offset=0.5),
+    "rational_quadratic": RationalQuadratic(1.2, alpha=0.7),
     "cubic": Polynomial(degree=3, offset=1.5, scale=0.7),
-    "linear": Linear(),
     "affine": Linear(offset=0.7),
     "sum": Gaussian(0.7) + Linear(),
     "product": Laplace(2.0) * Polynomial(degree=2, offset=1.0),
@@ -55,8 +65,18 @@ KERNELS = {
 }
 DIFFERENTIABLE = {name: kernel for name, kernel in KERNELS.items() if name != "tangent"}
 CLOSED_FORM = {name: kernel for name, kernel in DIFFERENTIABLE.items() if name != "custom"}
-ONE_PAIR_OF_WEIGHTS = {name: kernel for name, kernel in CLOSED_FORM.items() if not name.startswith("product_")}
-RADIAL = {name: KERNELS[name] for name in ("gaussian", "laplace", "matern32", "matern52", "scaled", "custom")}
+ONE_PAIR_OF_WEIGHTS = {name: kernel for name, kernel in CLOSED_FORM.items() if kernel.has_gradient_weights}
+
+
+def is_radial(kernel):
+    """Whether a kernel is a function of the distance alone."""
+    return is_radial(kernel.kernel) if isinstance(kernel, Scaled) else isinstance(kernel, RadialKernel)
+
+
+RADIAL = {name: kernel for name, kernel in KERNELS.items() if name == "custom" or is_radial(kernel)}
+
+# Losses of the views' embeddings, those of other parameters than the defaults included.
+LOSSES = OF_VIEWS | {"barlow_twins_uncentered": partial(barlow_twins, center=False)}
 
 
 def numbers(*shape, seed=0):

@@ -79,6 +79,14 @@ def test_links_lead_somewhere(path):
     assert not [t for t in targets if "://" not in t and t not in made and not (path.parent / t).exists()]
 
 
+def test_every_kept_figure_is_shown_somewhere():
+    text = "".join(path.read_text() for path in DOCUMENTS)
+    unused = [path.name for path in (DOCS / "figures").glob("*.png") if f"figures/{path.name})" not in text]
+    assert not unused, (
+        "pages show all figures of docs/figures; those of the reproduction and the gallery are made pages'"
+    )
+
+
 def test_the_readme_and_the_questions_have_code():
     assert blocks_of(ROOT / "README.md")
     questions = {"which-inputs", "how-sure", "classes", "representations", "groups"}

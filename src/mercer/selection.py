@@ -1,4 +1,4 @@
-"""Candidates (kernel, bandwidth, metric, ridge) compared by closed-form leave-one-out: no validation set is needed."""
+"""Settings (kernel, bandwidth, metric, ridge) compared by closed-form leave-one-out: no validation set is needed."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -75,15 +75,15 @@ class Candidate:
     solution: RidgeSolution | None = None
 
     def fitted(self) -> RidgeSolution:
-        """Return the solution of a candidate that was evaluated."""
+        """Return the solution of a setting that was evaluated."""
         if self.solution is None:
-            raise ValueError("the candidate was not evaluated, so it has no solution.")
+            raise ValueError("the setting was not evaluated, so it has no solution.")
         return self.solution
 
     def kernel_used(self) -> Kernel:
-        """Return the kernel of a candidate that has one."""
+        """Return the kernel of a setting that has one."""
         if self.kernel is None:
-            raise ValueError("the candidate came from a given matrix, so it has no kernel.")
+            raise ValueError("the setting came from a given matrix, so it has no kernel.")
         return self.kernel
 
 
@@ -131,10 +131,10 @@ def evaluate(
 
 
 def best(candidates: Iterable[Candidate]) -> Candidate:
-    """Return the candidate with the largest score; the first of equals, so list the simplest first."""
+    """Return the setting with the largest score. The first of equals is returned, so list the simplest first."""
     candidates = list(candidates)
     if not candidates:
-        raise ValueError("there are no candidates to choose from: at least one kernel and one ridge are needed.")
+        raise ValueError("there are no settings to choose from: at least one kernel and one ridge are needed.")
     return max(candidates, key=lambda candidate: candidate.score)
 
 
@@ -154,7 +154,7 @@ def select(
 ) -> Candidate:
     """Return the best of all kernels and ridges by leave-one-out, at a bounded cost.
 
-    With more than `n_search` rows the candidates are first compared on that many rows drawn at random; the
+    With more than `n_search` rows the settings are first compared on that many rows drawn at random; the
     `n_finalists` best (kernel, ridge) pairs are then fitted and compared on all rows. A ridge means the same on both:
     it is the noise variance relative to the output scale, not a number that grows with n.
 
@@ -249,7 +249,7 @@ def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np
     Parameters
     ----------
     predictions : ndarray of shape (k, n, c)
-        Of each row by each candidate fitted without it.
+        Of each row by each setting fitted without it.
     y : ndarray of shape (n, c)
     weights : ndarray of shape (n,), optional
 
@@ -278,7 +278,7 @@ def stacking_weights(log_densities: np.ndarray, weights: np.ndarray | None = Non
     Parameters
     ----------
     log_densities : ndarray of shape (n, k)
-        Of each row under each candidate fitted without it.
+        Of each row under each setting fitted without it.
     weights : ndarray of shape (n,), optional
     n_steps : int, default=500
 

@@ -1,6 +1,8 @@
 """The benchmark harness: interleaved times, honest memory, ratios judged, and no number without agreement."""
 
+import ast
 import json
+import re
 
 import pytest
 
@@ -260,3 +262,13 @@ def test_a_first_model_is_made_by_the_commands_of_the_readme():
     assert all(first_model.TABLE in line or first_model.NEW_TABLE in line for line in found[2:])
     assert f"--target {first_model.TARGET} " in found[2]
     assert not any("#" in line for line in found)
+
+
+@pytest.mark.parametrize("folder", ["src", "benchmarks", "experiments", "tests", "examples"])
+def test_catboost_leaves_no_folder_where_it_is_run(folder):
+    """Unless told otherwise it writes `catboost_info/` into the working directory."""
+    for path in sorted((harness.ROOT.parent / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and re.search(r"CatBoost(Regressor|Classifier)?$", ast.unparse(node.func)):
+                allowed = [k.value for k in node.keywords if k.arg == "allow_writing_files"]
+                assert allowed, f"{path}:{node.lineno}: allow_writing_files=False, please."

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from mercer import Mahalanobis
-from mercer.exceptions import DataWarning
+from mercer.exceptions import DataWarning, NumericalWarning
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, Matern32, Matern52, Polynomial, Scaled, check_kernel
 from tests.examples_of import (
     CLOSED_FORM,
@@ -407,3 +407,23 @@ def test_gradients_are_right_for_tables_of_any_kind(X, kernel, metric):
     rounding = 1e-13 * (abs(P) + abs(Q)).max() * np.abs(X).max() * M.max()
     expected = gradients(kernel, X, X, alpha)
     assert_allclose(gradient_sums(kernel, X, X, alpha), expected, rtol=1e-7, atol=rounding)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x, z: x[:, :1] - z[:, 0], "is not k.z, x."),
+        (lambda x, z: -(x @ z.T), "k.x, x. is negative"),
+        (lambda x, z: -(torch.cdist(x, z) ** 2), "is larger than k.x, x. k.z, z."),
+    ],
+)
+def test_a_function_that_is_no_kernel_is_told(function, message):
+    with pytest.warns(NumericalWarning, match=f"not a positive semi-definite kernel.*{message}"):
+        Custom(function)(X)
+
+
+@over_precisions
+def test_rounding_does_not_make_a_kernel_none(dtype):
+    rows = torch.as_tensor(1e3 + np.concatenate([X, X]).astype(dtype))
+    for function in (rational, lambda x, z: x @ z.T, lambda x, z: (-torch.cdist(x, z)).exp()):
+        Custom(function)(rows)  # a warning would be an error

@@ -1,4 +1,4 @@
-"""Losses of embeddings against loops over samples, views and pairs."""
+"""Losses of embeddings against loops over samples, views and pairs; their laws are in test_losses_gradient.py."""
 
 import itertools
 
@@ -10,8 +10,6 @@ from numpy.testing import assert_allclose
 from mercer.kernels import Gaussian
 from mercer.losses import kernel_pca, simple_contrastive, spectral_contrastive
 from tests.examples_of import numbers
-
-CONTRASTIVE = {"spectral": spectral_contrastive, "simple": simple_contrastive}
 
 
 def embeddings(n_views, n=6, h=3):
@@ -58,25 +56,3 @@ def test_kernel_pca_is_the_error_of_reconstruction(n_views):
     views = [torch.from_numpy(kernel.matrix(x, Z) @ A) for x in rows]
     loss = kernel_pca(*views, gram=torch.from_numpy(A.T @ K @ A), diagonal=1.0)
     assert_allclose(float(loss), np.mean(errors), rtol=1e-12)
-
-
-@pytest.mark.parametrize("loss", CONTRASTIVE.values(), ids=CONTRASTIVE.keys())
-def test_the_order_of_views_and_samples_does_not_matter(loss):
-    views = embeddings(3)
-    order = torch.tensor([3, 0, 5, 1, 2, 4])
-    assert_allclose(float(loss(*views[::-1])), float(loss(*views)), rtol=1e-12)
-    assert_allclose(float(loss(*(view[order] for view in views))), float(loss(*views)), rtol=1e-12)
-    assert float(loss(views[0][order], *views[1:])) != pytest.approx(float(loss(*views)), rel=1e-6)
-
-
-@pytest.mark.parametrize("loss", CONTRASTIVE.values(), ids=CONTRASTIVE.keys())
-def test_gradients_are_right(loss):
-    views = [view.requires_grad_() for view in embeddings(3)]
-    assert torch.autograd.gradcheck(loss, views)
-
-
-@pytest.mark.parametrize("loss", CONTRASTIVE.values(), ids=CONTRASTIVE.keys())
-@pytest.mark.parametrize("shapes", [[(4, 2)], [(4, 2), (3, 2)], [(4,), (4,)]])
-def test_views_that_do_not_fit_are_named(loss, shapes):
-    with pytest.raises(ValueError, match=r"the views have shapes .*2 or more of one shape \(n, h\)"):
-        loss(*(torch.zeros(shape) for shape in shapes))

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from functools import partial
 
 import numpy as np
 import pytest
@@ -28,17 +27,11 @@ from mercer.losses import (
 )
 from mercer.losses.directions import unit
 from mercer.losses.vicreg import squared_covariances
-from tests.examples_of import QUICK, numbers
+from tests.examples_of import LOSSES, QUICK, numbers
 
-# Four of the losses of embeddings need samples beside each other.
-BETWEEN_SAMPLES = {
-    "simclr": simclr,
-    "vicreg": vicreg,
-    "barlow_twins": barlow_twins,
-    "barlow_twins_uncentered": partial(barlow_twins, center=False),
-}
-OF_EMBEDDINGS = {**BETWEEN_SAMPLES, "spectral": spectral_contrastive, "simple": simple_contrastive}
-by_loss = pytest.mark.parametrize("loss", OF_EMBEDDINGS.values(), ids=OF_EMBEDDINGS.keys())
+# Losses that need samples beside each other; the others are defined for one alone.
+BETWEEN_SAMPLES = {name: LOSSES[name] for name in ("simclr", "vicreg", "barlow_twins", "barlow_twins_uncentered")}
+by_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
 by_loss_between_samples = pytest.mark.parametrize("loss", BETWEEN_SAMPLES.values(), ids=BETWEEN_SAMPLES.keys())
 by_n_views = pytest.mark.parametrize("n_views", [2, 3, 4])
 
@@ -334,7 +327,7 @@ def test_degenerate_predictions_of_byol(dtype, name):
     ("loss", "name"),
     [
         pytest.param(loss, name, id=f"{key}-{name}")
-        for key, loss in OF_EMBEDDINGS.items()
+        for key, loss in LOSSES.items()
         for name in ("plain", "offset", "equal_views")
         # Terms of the size of the squares cancel in the contrastive losses; what an offset leaves is rounding.
         if key in BETWEEN_SAMPLES or name != "offset"

@@ -69,6 +69,13 @@ VIEWS = {
     "chain_of_chains": (Chain((Chain([Crop(), Flip()]), Color(), Blur())), (GRAY, COLOR)),
     "reshaped": (Reshaped(Chain([Affine(), GaussianNoise()]), (3, 4, 2)), ((24,),)),
 }
+PUBLIC = [getattr(mercer.views, name) for name in mercer.views.__all__]
+CONCRETE = {
+    kind for kind in PUBLIC if inspect.isclass(kind) and issubclass(kind, View) and not inspect.isabstract(kind)
+}
+# A view that is new comes in by itself, with its defaults.
+for kind in CONCRETE - {type(view) for view, _ in VIEWS.values()}:
+    VIEWS[kind.__name__] = (kind(), IMAGES if issubclass(kind, ImageView) else (TABLE, GRAY, COLOR))
 RANDOM = {name: entry for name, entry in VIEWS.items() if name not in ("identity", "chain_of_none")}
 
 # What moves pixels, or mixes them, with weights that sum to 1.
@@ -122,12 +129,10 @@ every_spatial_view = pytest.mark.parametrize(("view", "shape"), cases({name: VIE
 # ---- laws --------------------------------------------------------------------------------------------------
 
 
-def test_no_view_is_missing():
-    public = [getattr(mercer.views, name) for name in mercer.views.__all__]
-    concrete = {v for v in public if inspect.isclass(v) and issubclass(v, View) and not inspect.isabstract(v)}
-    assert concrete == {type(view) for view, _ in VIEWS.values()}
-    zero = {type(view) for view, _ in ZERO_STRENGTH.values()}
-    assert concrete - zero == {Identity, Reshaped}
+def test_every_view_has_a_strength_of_zero():
+    """The laws run over a new view by themselves; under which parameters it changes nothing must be said."""
+    missing = CONCRETE - {type(view) for view, _ in ZERO_STRENGTH.values()} - {Identity, Reshaped}
+    assert not missing, f"ZERO_STRENGTH lacks {missing}: add each with the parameters under which it changes nothing."
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -172,7 +177,9 @@ def test_every_sample_has_its_own_draw(view, shape, few):
     assert len(changed) > 5
     outcomes = len(torch.unique(result, dim=0))
     assert outcomes > 1
-    assert few or len(torch.unique(changed, dim=0)) == len(changed)
+    assert few or len(torch.unique(changed, dim=0)) == len(changed), (
+        "two samples met the same fate: a view of which only so many outcomes are possible goes into FEW_OUTCOMES"
+    )
 
 
 @pytest.mark.parametrize(("view", "shape"), cases({name: entry for name, entry in VIEWS.items() if name != "swapping"}))
@@ -296,7 +303,8 @@ def test_every_parameter_is_among_those_changed():
         if value != view.get_params(deep=False)[name]
     }
     kinds = {type(view) for view, _ in VIEWS.values()} - {Chain, Reshaped}
-    assert covered == {(kind, name) for kind in kinds for name in kind().get_params(deep=False)}
+    missing = {(kind, name) for kind in kinds for name in kind().get_params(deep=False)} - covered
+    assert not missing, f"PARAMETERS lacks {missing}: add the view with the parameter changed."
 
 
 # ---- tables ------------------------------------------------------------------------------------------------

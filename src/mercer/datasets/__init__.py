@@ -1,4 +1,4 @@
-"""Data sets of the experiments: from a folder of files if there is one, else from their public homes into a cache."""
+"""The data sets of the experiments, read from a folder of files or downloaded into a cache."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -20,7 +20,7 @@ CIFAR10_TRAINING_IMAGES, CIFAR10_IMAGES_A_CLASS = 50_000, (1000, 200)
 
 
 class Dataset(NamedTuple):
-    """Rows or images, and targets, split if the set has a split of its own (else the test part is None)."""
+    """Rows or images with targets. The test part is None if the set has no split of its own."""
 
     X: np.ndarray
     y: np.ndarray
@@ -33,12 +33,12 @@ class Dataset(NamedTuple):
 def load(name: str) -> Dataset:
     """Return a data set by its name: "mnist", "adult", "covtype", "cifar10", "yaleb" or "coil20".
 
-    "covtype" is 16 % of the whole, with its shares of the classes. "cifar10" is a fifth, the first 1000 training and
-    200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of "cifar10"
-    as images of shape (32, 32, 3).
+    "covtype" is 16 % of the original set, with the same shares of the classes. "cifar10" is a fifth, the first 1000
+    training and 200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of
+    "cifar10" as images of shape (32, 32, 3).
 
-    It is read from the folder that the environment variable MERCER_DATA names, or, where that is not set, from
-    Mercer's cache. A set that is not there is fetched from its public home through scikit-learn, and kept there.
+    The set is read from the folder that the environment variable MERCER_DATA names or, if that is not set, from
+    Mercer's cache. If it is not there, it is downloaded with scikit-learn and kept there.
     """
     check_choice("name", name, NAMES)
     return read_or_fetch(SOURCES[name])

@@ -1,4 +1,4 @@
-"""The data sets by name: what each is, where it is found, and how it is got and verified."""
+"""The data sets by name: what each is, where it is, and how it is downloaded and verified."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ ALL_SOURCES: dict[str, Source] = {**SOURCES, **UCI_SOURCES}
 
 
 class About(NamedTuple):
-    """Rows with those for testing, inputs, and what a set is."""
+    """The number of rows (including test rows) and of columns, and a description of the set."""
 
     rows: str
     inputs: str
@@ -91,16 +91,16 @@ def place(source: Source, path: Path | None) -> str:
 
 
 def get(name: str, *, out: str | os.PathLike[str] | None = None, fresh: bool = False) -> Got:
-    """Have a set as a file: what is there is read and verified, what is not is fetched.
+    """Return the file of a set: an existing file is read and verified, and a missing one is downloaded.
 
     Parameters
     ----------
     name : str
         One of `ALL_SOURCES`.
     out : str, path or None, default=None
-        A folder to put it into, in place of the data folder; it is made if it is not there.
+        The folder to put it into, in place of the data folder; it is created if it does not exist.
     fresh : bool, default=False
-        Fetch it again, in the place of the file that is there.
+        Whether to download it again and replace the existing file.
 
     Returns
     -------

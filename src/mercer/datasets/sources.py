@@ -1,4 +1,4 @@
-"""Where data come from: a file in the user's folder or in Mercer's cache, else their public home."""
+"""Where data come from: a file in the user's folder or in Mercer's cache, or a public repository."""
 
 import hashlib
 import http.client
@@ -53,7 +53,7 @@ def find(source: Source) -> Path | None:
 
 
 def read_or_fetch(source: Source) -> Any:
-    """Return a set from its file, or fetch it where there is none and keep it for the next time."""
+    """Return a set from its file. If there is none, download the set and keep it."""
     path = find(source)
     if path is not None:
         return read(source, path)
@@ -70,7 +70,7 @@ def read_or_fetch(source: Source) -> Any:
 
 
 def fetch(source: Source) -> Arrays:
-    """Return a set's arrays from its home; if that cannot be done, say what can."""
+    """Download a set's arrays; if that is not possible, say what the user can do."""
     try:
         return source.fetch()
     except (OSError, http.client.HTTPException) as error:
@@ -119,7 +119,7 @@ def check_unpacked(content: bytes) -> None:
 
 
 def keep(source: Source, arrays: Mapping[str, np.ndarray], folder: Path) -> Path:
-    """Write a set's arrays into a folder, which is made if need be, with a checksum beside; return the file."""
+    """Write a set's arrays and their checksum into a folder, which is created if necessary, and return the file."""
     packed = io.BytesIO()
     np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
     return write_file(folder / source.files[0], packed.getvalue())

@@ -33,8 +33,8 @@ class FixedSplits(NamedTuple):
 def uci_regression(name: str) -> FixedSplits:
     """Return "boston", "concrete", "energy", "kin8nm", "power", "wine_red" or "yacht" with its 20 splits of 90 : 10.
 
-    From the set's own file or `uci_regression.npz`, in the folder that MERCER_DATA names or, where that is not set, in
-    Mercer's cache; if neither is there, from the public repository that published these splits, and kept.
+    The set is read from its own file or from `uci_regression.npz`, in the folder that MERCER_DATA names or, if that is
+    not set, in Mercer's cache. If there is neither, it is downloaded from the repository that published these splits.
     """
     check_choice("name", name, UCI_NAMES)
     return read_or_fetch(UCI_SOURCES[name])

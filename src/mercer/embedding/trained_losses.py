@@ -1,6 +1,6 @@
 """The losses that steps can be made on, by the names that estimators take."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,28 +8,12 @@ from torch import Tensor
 
 from mercer.embedding.coordinates import Coordinates
 from mercer.exceptions import invalid_parameter
-from mercer.losses import (
-    BYOL,
-    FromEmbeddings,
-    Objective,
-    barlow_twins,
-    kernel_pca,
-    simclr,
-    simple_contrastive,
-    spectral_contrastive,
-    vicreg,
-)
+from mercer.losses import BYOL, OF_VIEWS, FromEmbeddings, Objective, kernel_pca
 from mercer.losses.objective import Embed
 from mercer.training.batches import count_batches
 
 # Functions of the embeddings alone; those with an exact optimum can be trained too.
-PURE: dict[str, Callable[..., Tensor]] = {
-    "simclr": simclr,
-    "vicreg": vicreg,
-    "barlow_twins": barlow_twins,
-    "spectral_contrastive": spectral_contrastive,
-    "simple_contrastive": simple_contrastive,
-}
+PURE = OF_VIEWS
 GRADIENT_LOSSES = (*PURE, "byol", "kernel_pca")
 AUTOENCODER = "kernel_autoencoder"
 # Those that learn from the rows as they are.

@@ -1,61 +1,61 @@
-"""Kernels k(x, z) under a metric: a profile a kernel; knows no estimator."""
+"""Kernels k(x, z) under a metric; each file states the profile of one kernel.
 
+The line that imports a kernel here registers it: it is public, estimators take it by its name in lower case, it is
+saved and loaded by its name, the reference has its page, and the laws of the tests run over it.
+"""
+
+import inspect
+import re
 from typing import Any
 
 from mercer.exceptions import invalid_parameter
-from mercer.kernels.base import GradientTerm, Kernel
-from mercer.kernels.composition import Product, Scaled, Sum
-from mercer.kernels.coordinatewise import CoordinatewiseKernel, ProductLaplace, ProductMatern32
-from mercer.kernels.custom import Custom
-from mercer.kernels.gaussian import Gaussian
-from mercer.kernels.inner_product import InnerProductKernel, Linear, Polynomial
-from mercer.kernels.laplace import Laplace
-from mercer.kernels.matern import Matern32, Matern52
-from mercer.kernels.neural_tangent import NeuralTangent
-from mercer.kernels.precomputed import Precomputed
-from mercer.kernels.radial import BandwidthKernel, RadialKernel, median_distance
+from mercer.kernels.base import GradientTerm as GradientTerm
+from mercer.kernels.base import Kernel as Kernel
+from mercer.kernels.base import LeafKernel
+from mercer.kernels.composition import Product as Product
+from mercer.kernels.composition import Scaled as Scaled
+from mercer.kernels.composition import Sum as Sum
+from mercer.kernels.coordinatewise import CoordinatewiseKernel as CoordinatewiseKernel
+from mercer.kernels.coordinatewise import ProductLaplace as ProductLaplace
+from mercer.kernels.coordinatewise import ProductMatern32 as ProductMatern32
+from mercer.kernels.custom import Custom as Custom
+from mercer.kernels.gaussian import Gaussian as Gaussian
+from mercer.kernels.inner_product import InnerProductKernel as InnerProductKernel
+from mercer.kernels.inner_product import Linear as Linear
+from mercer.kernels.inner_product import Polynomial as Polynomial
+from mercer.kernels.laplace import Laplace as Laplace
+from mercer.kernels.matern import Matern32 as Matern32
+from mercer.kernels.matern import Matern52 as Matern52
+from mercer.kernels.neural_tangent import NeuralTangent as NeuralTangent
+from mercer.kernels.precomputed import Precomputed as Precomputed
+from mercer.kernels.radial import BandwidthKernel as BandwidthKernel
+from mercer.kernels.radial import RadialKernel as RadialKernel
+from mercer.kernels.radial import median_distance as median_distance
+from mercer.kernels.rational_quadratic import RationalQuadratic as RationalQuadratic
 
-__all__ = [
-    "BandwidthKernel",
-    "CoordinatewiseKernel",
-    "Custom",
-    "Gaussian",
-    "GradientTerm",
-    "InnerProductKernel",
-    "Kernel",
-    "Laplace",
-    "Linear",
-    "Matern32",
-    "Matern52",
-    "NeuralTangent",
-    "Polynomial",
-    "Precomputed",
-    "Product",
-    "ProductLaplace",
-    "ProductMatern32",
-    "RadialKernel",
-    "Scaled",
-    "Sum",
-    "check_kernel",
-    "median_distance",
-]
+
+def short_name(kind: type) -> str:
+    """Return the name of a kernel as estimators take it: "product_laplace" for ProductLaplace."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
+
+
+def can_be_made_by_name(value: Any) -> bool:
+    """Whether a public name is a kernel of rows, under a metric, of which every parameter has a default."""
+    if not isinstance(value, type) or not issubclass(value, LeafKernel) or inspect.isabstract(value):
+        return False
+    parameters = inspect.signature(value).parameters
+    return "metric" in parameters and all(p.default is not p.empty for p in parameters.values())
+
 
 SHORTHANDS: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "laplace": Laplace,
-    "matern32": Matern32,
-    "matern52": Matern52,
-    "product_laplace": ProductLaplace,
-    "product_matern32": ProductMatern32,
-    "polynomial": Polynomial,
-    "linear": Linear,
+    short_name(value): value for _, value in sorted(globals().items()) if can_be_made_by_name(value)
 }
 
 
 def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
     """Return `kernel` as a Kernel: a short-hand such as "gaussian" becomes one with its defaults.
 
-    A `bandwidth` other than None takes the place of the kernel's own, for kernels that have one.
+    A `bandwidth` other than None replaces that of the kernel, if it has one.
     """
     if isinstance(kernel, str) and kernel in SHORTHANDS:
         kernel = SHORTHANDS[kernel]()
@@ -63,10 +63,18 @@ def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
         kernel = Custom(kernel)
     if not isinstance(kernel, Kernel):
         raise invalid_parameter(
-            "kernel", kernel, [*SHORTHANDS], "A Kernel or a callable of two sets of rows will do too."
+            "kernel", kernel, [*SHORTHANDS], "A Kernel, or a callable of two sets of rows, is also allowed."
         )
     if bandwidth is None:
         return kernel
     return kernel.map_leaves(
         lambda leaf: leaf.with_params(bandwidth=bandwidth) if isinstance(leaf, BandwidthKernel) else leaf
     )
+
+
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if name not in ("LeafKernel", "can_be_made_by_name", "short_name")
+    and getattr(value, "__module__", "").startswith(__name__)
+)

@@ -1,4 +1,4 @@
-"""What every kernel gives: its matrix, its diagonal, and the weights from which all derivatives follow."""
+"""The interface of every kernel: its matrix, its diagonal, and the weights from which all derivatives follow."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -82,20 +82,20 @@ def rows_of(prepared: Any, index: slice) -> Any:
 class Kernel(BaseEstimator, ABC):
     """A positive semi-definite function k(x, z) of two rows.
 
-    A kernel is a value: its methods return new kernels and never change it. It is evaluated in two steps, so that
-    what depends on one side alone is done once: `prepare` projects the rows by the metric, and `values` and
+    A kernel is a value: its methods return new kernels and never change it. It is evaluated in two steps, so that the
+    work that depends on one side alone is done once: `prepare` projects the rows by the metric, and `values` and
     `gradient_terms` combine two prepared sides.
     """
 
     @abstractmethod
     def prepare(self, X: Tensor, beside: Any = None) -> Any:
-        """Work out what depends on X alone; `beside` is the prepared other side, whose origin X must share."""
+        """Compute what depends on X alone. `beside` is the prepared other side, whose origin X must share."""
 
     @abstractmethod
     def values(self, x: Any, z: Any, scratch: Tensor | None = None) -> Tensor:
         """Return k between two prepared sets, differentiable by torch.
 
-        A kernel may work, and leave the result, in `scratch` of shape (n, m); nothing is differentiated then.
+        A kernel may use `scratch`, of shape (n, m), for its work and its result; nothing is differentiated then.
         """
 
     @abstractmethod
@@ -120,12 +120,12 @@ class Kernel(BaseEstimator, ABC):
 
     @property
     def has_closed_form_gradient(self) -> bool:
-        """Whether `gradient_terms` is there; if not, gradients come from autograd."""
+        """Whether the kernel has `gradient_terms`; if not, gradients come from autograd."""
         return all(leaf.has_closed_form_gradient for leaf in self.leaves())
 
     @property
     def has_gradient_weights(self) -> bool:
-        """Whether `gradient_weights` is there: one pair of weights, and one metric, for the whole kernel."""
+        """Whether the kernel has `gradient_weights`: one pair of weights and one metric for the whole kernel."""
         return (
             self.has_closed_form_gradient
             and all(leaf.has_gradient_weights for leaf in self.leaves())

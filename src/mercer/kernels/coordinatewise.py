@@ -1,4 +1,4 @@
-"""Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column has its own say, as in a tree."""
+"""Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column contributes on its own, as in a tree."""
 
 import math
 from abc import abstractmethod
@@ -25,14 +25,15 @@ NOISE_UNITS = 64.0
 class CoordinatewiseKernel(BandwidthKernel):
     """k(x, z) = prod_k kappa(u_k), u_k = |x'_k - z'_k| / bandwidth, where x' = x L and M = L L^T is the metric.
 
-    The columns multiply, so that two rows are alike if they are alike in every column that counts: a kink or a jump in
-    one column stays in that column, where a radial kernel smooths over all of them. Under a full metric the "columns"
-    are the principal directions of M. A subclass states kappa as factor(u) exp(-rate u), and `weight`, which is
+    The factors of the columns are multiplied, so that two rows are similar only if they are similar in every important
+    column. A kink or a jump in one column stays in that column, whereas a radial kernel smooths over all of them. Under
+    a full metric the "columns" are the principal directions of M. A subclass states kappa as factor(u) exp(-rate u),
+    and `weight`, which is
     -(log kappa)'(u) / u and may overwrite its argument.
 
     Notes
     -----
-    O(nmd) time with no matrix product in it: some times slower than a radial kernel where d is large.
+    O(nmd) time without a matrix product: several times slower than a radial kernel if d is large.
     """
 
     rate: float
@@ -181,7 +182,7 @@ class ColumnTerms:
 class ProductLaplace(CoordinatewiseKernel):
     """k(x, z) = exp(-sum_k |x_k - z_k| / bandwidth), the Laplace kernel of the sum of absolute differences.
 
-    It is the kernel that random forests of Mondrian partitions tend to, and fits what is local in a few columns.
+    It is the limit of random forests of Mondrian partitions, and fits effects that are local in a few columns.
 
     Parameters
     ----------

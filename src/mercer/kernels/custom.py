@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import as_tensor, row_slices
-from mercer.exceptions import invalid_parameter
+from mercer.exceptions import NumericalWarning, invalid_parameter, warn_user
 from mercer.kernels.base import GradientTerm, LeafKernel
 from mercer.kernels.inner_product import ProductRows
 from mercer.mahalanobis import check_metric
@@ -56,7 +56,34 @@ class Custom(LeafKernel):
 
     def prepared_diagonal(self, x: ProductRows) -> Tensor:
         parts = [x.rows[rows] for rows in row_slices(len(x.rows), DIAGONAL_ROWS)]
-        return torch.cat([self._matrix(part, part).diagonal() for part in parts]) if parts else x.rows.new_zeros(0)
+        blocks = [self._matrix(part, part) for part in parts]
+        for block in blocks:
+            warn_unless_kernel(block.detach())
+        return torch.cat([block.diagonal() for block in blocks]) if blocks else x.rows.new_zeros(0)
 
     def gradient_terms(self, x: ProductRows, z: ProductRows) -> list[GradientTerm]:
         raise TypeError("a Custom kernel has no gradient weights: its derivatives come from autograd.")
+
+
+def warn_unless_kernel(K: Tensor) -> None:
+    """Warn if the matrix of some rows with themselves shows that a function is no kernel.
+
+    A kernel is symmetric and not negative on the diagonal, and k(x, z)^2 is at most k(x, x) k(z, z). These laws concern
+    two rows at a time and take O(n^2) comparisons. They do not find every function that is not a kernel.
+    """
+    # The root of the rounding error, relative to the largest value: functions may lose half of their digits.
+    tolerance = torch.finfo(K.dtype).eps ** 0.5 * K.abs().max()
+    diagonal = K.diagonal()
+    largest = (diagonal.clamp(min=0.0)[:, None] * diagonal.clamp(min=0.0)).sqrt()
+    if ((K - K.T).abs() > tolerance).any():
+        wrong = "k(x, z) is not k(z, x)"
+    elif (diagonal < -tolerance).any():
+        wrong = "k(x, x) is negative"
+    elif (K.abs() > largest + tolerance).any():
+        wrong = "k(x, z)^2 is larger than k(x, x) k(z, z)"
+    else:
+        return
+    warn_user(
+        f"function is not a positive semi-definite kernel: {wrong} for some rows. Results may be meaningless.",
+        NumericalWarning,
+    )

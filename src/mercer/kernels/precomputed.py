@@ -1,4 +1,4 @@
-"""A kernel whose values with m landmarks were worked out before: the rows are these values."""
+"""A kernel whose values with m landmarks were computed before: the rows are these values."""
 
 from typing import Any, NamedTuple
 
@@ -22,10 +22,10 @@ class WhiteRows(NamedTuple):
 class Precomputed(LeafKernel):
     """k(x, z) = k_x^T K_mm^+ k_z, a row k_x being the values k(x, x_1), ..., k(x, x_m) of a kernel with m landmarks.
 
-    For kernels that cost much: K_nm is worked out once, kept (`mercer.landmarks.kernel_matrix_on_disk` keeps it in a
-    file), and given to an estimator in the place of the rows. With a landmark it is the kernel itself, up to
-    rounding: k_x^T K_mm^+ K_mm e_j is k(x, x_j). Between other rows it is the Nyström approximation, which is all that
-    methods on landmarks see of a kernel.
+    It is for expensive kernels: K_nm is computed once, kept (`mercer.landmarks.kernel_matrix_on_disk` keeps it in a
+    file), and passed to an estimator in place of the rows. With a landmark it is the kernel itself, up to rounding:
+    k_x^T K_mm^+ K_mm e_j is k(x, x_j). Between other rows it is the Nyström approximation, which is all that methods on
+    landmarks see of a kernel.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
     """Return the median distance between distinct rows, among at most 1000 rows drawn at random.
 
     The distance is Euclidean under the metric, or, with `order` 1, the sum of the absolute differences. If no two rows
-    differ under the metric there is no such distance: a DataWarning, and 1.
+    differ under the metric, there is no such distance: the result is 1, with a DataWarning.
     """
     X = rows_as_tensor("X", X) if not hasattr(X, "shape") else X
     if X.shape[0] > MEDIAN_ROWS:
@@ -43,14 +43,14 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
 
 
 class BandwidthKernel(LeafKernel):
-    """A kernel of differences between rows: it has a bandwidth, in whose units they are taken, and a metric."""
+    """A kernel of differences between rows: it has a bandwidth, by which they are divided, and a metric."""
 
     def __init__(self, bandwidth: float | str = "median", metric: Any = None) -> None:
         self.bandwidth = bandwidth
         self.metric = metric
 
     def scale(self) -> float:
-        """Return the bandwidth as a number, or say why it is none."""
+        """Return the bandwidth as a number, or raise an error that says why it is not one."""
         if isinstance(self.bandwidth, str) and self.bandwidth == "median":
             raise invalid_parameter(
                 "bandwidth",

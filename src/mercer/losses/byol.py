@@ -1,4 +1,4 @@
-"""Bootstrap your own latent, BYOL (Grill et al. 2020): views predict each other's embedding by a slower self."""
+"""Bootstrap your own latent, BYOL (Grill et al. 2020): views predict each other's embedding by a slower copy."""
 
 import math
 from collections.abc import Sequence

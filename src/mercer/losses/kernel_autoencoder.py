@@ -41,7 +41,7 @@ def kernel_autoencoder(
 
 
 class KernelAutoencoder(Objective):
-    """The objective that asks whether the inputs can be had back from their embeddings.
+    """The objective that is small if the inputs can be reconstructed from their embeddings.
 
     It is E |x - g(f(x))|^2 + μ Tr(B^T L B) + ρ E (|f(x)|^2 - 1)^2 + κ c(f), to which the trainer of the encoder
     f(x) = A^T k_x + γ adds λ Tr(A^T K_mm A). The decoder is a kernel machine on the embedding space,

@@ -1,4 +1,4 @@
-"""What a trainer needs of a loss: the loss of a batch, its own parameters, and what follows a step."""
+"""What training needs of a loss: the loss of a batch, its own parameters, and an update after each step."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ class Objective(torch.nn.Module, ABC):
     """A loss that may have parameters and a memory of its own.
 
     A trainer calls `begin` once, hands `parameters()` to the optimizer beside those of the model, calls the objective
-    with each batch, and calls `after_step` after each step. `state_dict()` holds all that a checkpoint needs. To
-    resume, call `begin` first, which makes room for it, and load the state then.
+    with each batch, and calls `after_step` after each step. `state_dict()` holds everything that a checkpoint needs. To
+    resume, call `begin` first, which allocates the state, and then load it.
 
     Attributes
     ----------
     min_views : int
-        How many views of a sample are needed at least.
+        The smallest number of views of a row.
     min_batch : int
-        How many samples a batch must have at least.
+        The smallest number of rows in a batch.
     """
 
     min_views: int = 2
@@ -39,11 +39,11 @@ class Objective(torch.nn.Module, ABC):
 
     @property
     def name(self) -> str:
-        """What errors call the loss."""
+        """The name of the loss in error messages."""
         return type(self).__name__
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Take from the model what the loss keeps beside it; nothing, for most."""
+        """Initialize what the loss keeps of the model; most losses keep nothing."""
 
     def forward(self, embed: Embed, views: Sequence[Tensor], generator: torch.Generator) -> Tensor:
         """Return the loss of a batch, a scalar.
@@ -53,7 +53,7 @@ class Objective(torch.nn.Module, ABC):
         embed : callable
             The model: inputs -> embeddings of shape (n, h).
         views : sequence of tensors
-            The inputs: p views of the n samples, row i of each a view of sample i.
+            The inputs: p views of the n rows; row i of each is a view of the same row.
         generator : torch.Generator
             Where all random numbers come from.
         """
@@ -75,35 +75,35 @@ class Objective(torch.nn.Module, ABC):
         """Return the loss of a batch that was checked; arguments as in `forward`."""
 
     def after_step(self, model: torch.nn.Module, step: int, total_steps: int) -> None:
-        """Follow the model after a step of the optimizer; nothing, for most.
+        """Update the loss after a step of the optimizer; most losses do nothing.
 
         Parameters
         ----------
         model : torch.nn.Module
             With its new parameters.
         step : int
-            How many steps came before this one: 0 after the first.
+            The number of steps before this one: 0 after the first.
         total_steps : int
-            How many there will have been at the end.
+            The number of steps of the whole training.
         """
 
 
 class FromEmbeddings(Objective):
-    """The objective that is a function of the p views' embeddings: any function will do.
+    """The objective that is any function of the p views' embeddings.
 
     Parameters
     ----------
     loss : callable
-        p tensors of shape (n, h) -> a scalar tensor, such as `simclr` or `partial(vicreg, covariance=2.0)`. One that is
-        a torch module brings its parameters along.
+        p tensors of shape (n, h) -> a scalar tensor, such as `simclr` or `partial(vicreg, covariance=2.0)`. If it is
+        a torch module, its parameters are trained too.
     min_views : int, default=2
-        How many views of a sample it needs at least.
+        The smallest number of views of a row.
     min_batch : int, default=2
-        How many samples a batch must have at least. One will rarely do: variances, correlations and contrasts are
-        between samples.
+        The smallest number of rows in a batch. One is rarely enough: variances, correlations and contrasts need
+        several rows.
     negatives : {"all", "drawn"}, default="all"
-        How x- is found by losses that take `negatives`: "all" leaves it to the loss, which takes all pairs of the
-        batch; "drawn" gives it, for each sample, one view of another sample, drawn anew for each batch.
+        How x- is found for losses that take `negatives`: with "all" the loss uses all pairs of the batch; with "drawn"
+        it gets one view of another row for each row, drawn anew for each batch.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class FromEmbeddings(Objective):
 
     @property
     def name(self) -> str:
-        """What errors call the loss."""
+        """The name of the loss in error messages."""
         function: Any = self.loss.func if isinstance(self.loss, partial) else self.loss
         return getattr(function, "__name__", None) or repr(function)
 
@@ -140,7 +140,7 @@ class FromEmbeddings(Objective):
 
 
 def _drawn(embeddings: Sequence[Tensor], generator: torch.Generator) -> Tensor:
-    """Return one view of another sample for each sample."""
+    """Return one view of another row for each row."""
     p, n = len(embeddings), len(embeddings[0])
     sample = draw_negatives(n, generator)
     view = torch.randint(p, (n,), generator=generator, device=generator.device)

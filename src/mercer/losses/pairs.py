@@ -1,4 +1,4 @@
-"""Means over pairs of views, as sums over views: the pairs are never walked through."""
+"""Means over pairs of views, computed as sums over views without a loop over the pairs."""
 
 from collections.abc import Sequence
 

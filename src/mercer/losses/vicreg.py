@@ -15,7 +15,7 @@ def vicreg(
     target: float = 1.0,
     epsilon: float = 1e-4,
 ) -> Tensor:
-    """Return the loss that asks views to agree, and columns to vary and to be uncorrelated.
+    """Return a loss that is small if views agree, and if columns vary and are uncorrelated.
 
     For two views Z and Z' it is λ s(Z, Z') + μ (v(Z) + v(Z')) + ν (c(Z) + c(Z')), with
     s the mean of (z - z')^2 over samples and columns,
@@ -32,7 +32,7 @@ def vicreg(
     covariance : float, default=1.0
         ν.
     target : float, default=1.0
-        The standard deviation that is enough.
+        The standard deviation beyond which a column is not penalized.
     epsilon : float, default=1e-4
 
     Notes

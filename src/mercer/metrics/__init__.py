@@ -1,4 +1,4 @@
-"""What scikit-learn does not measure: Gaussian uncertainty, methods over data sets, embeddings, subspace clusters."""
+"""Scores that scikit-learn does not have: for Gaussian uncertainty, methods over data sets, embeddings and clusters."""
 
 from mercer.metrics.arrays import as_numbers, check_labels, check_matrix, check_square
 from mercer.metrics.clustering import block_mass, clustering_accuracy, connectivity, subspace_preserving_error

@@ -9,7 +9,7 @@ from mercer.exceptions import invalid_parameter
 
 
 def as_numbers(name: str, value: Any) -> np.ndarray:
-    """Return `value` as a float64 array, or say that it is none."""
+    """Return `value` as a float64 array, or raise an error that says why that is not possible."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -17,7 +17,7 @@ def as_numbers(name: str, value: Any) -> np.ndarray:
 
 
 def check_matrix(name: str, values: Any) -> np.ndarray:
-    """Return a finite float64 matrix with an entry at least."""
+    """Return a finite float64 matrix with at least one entry."""
     array = as_numbers(name, values)
     if array.ndim != 2 or not array.size:
         raise invalid_parameter(name, array.shape, "a matrix of shape (m, h), with an entry at least")
@@ -39,7 +39,7 @@ def check_square(name: str, values: Any) -> Any:
 
 
 def check_labels(name: str, values: Any, n_samples: int | None = None) -> np.ndarray:
-    """Return the number of each sample's class, from 0; labels may be of any kind, but none may be missing."""
+    """Return the number of each row's class, from 0; labels may be of any type, but none may be missing."""
     labels = np.asarray(values)
     if labels.ndim != 1 or not labels.size:
         raise invalid_parameter(name, labels.shape, "one label a sample, of shape (n,), n at least 1")

@@ -1,4 +1,4 @@
-"""How good clusters are, and the affinities they are made from, where the classes are known."""
+"""How good clusters, and the affinities that they are made from, are if the classes are known."""
 
 from contextlib import suppress
 from typing import Any
@@ -13,17 +13,17 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from mercer.exceptions import invalid_parameter
 from mercer.metrics.arrays import check_labels, check_square
 
-# A class of up to so many points is decomposed as a whole, a larger one by Lanczos steps.
+# A class of up to so many rows is decomposed as a whole, a larger one by Lanczos steps.
 FEW_POINTS = 500
 # Entries that should be equal may differ by this, of the largest entry.
 ASYMMETRY = 1e-5
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
-    """What share of the points is in the right cluster, the clusters being named as well as can be?
+    """What share of the rows is in the right cluster, under the best assignment of clusters to classes?
 
-    Each cluster is one class at most and each class one cluster at most, so that the share is largest: points in
-    clusters beyond the number of classes are wrong. O(n + k^3) time for k classes or clusters.
+    Each cluster is assigned to at most one class, and each class to at most one cluster, so that the share is largest.
+    Rows in clusters beyond the number of classes are wrong. O(n + k^3) time for k classes or clusters.
 
     Parameters
     ----------
@@ -44,15 +44,15 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
 
 
 def subspace_preserving_error(coefficients: Any, labels: Any) -> float:
-    """How much do points use points of other classes to express themselves? Return the mean share, 0 is best.
+    """How much are rows expressed by rows of other classes? Return the mean share; 0 is best.
 
-    The share of point i is the part of |c_i|_1 that is on points of other classes (You, Robinson and Vidal, 2016). A
-    point that is not expressed at all, with c_i = 0, counts as 1, as in public code of the paper.
+    The share of row i is the part of |c_i|_1 that belongs to rows of other classes (You, Robinson and Vidal, 2016). A
+    row that is not expressed at all, with c_i = 0, counts as 1, as in public code of the paper.
 
     Parameters
     ----------
     coefficients : array, tensor or scipy.sparse matrix of shape (n, n)
-        C. Column i, c_i, expresses point i by the others.
+        C. Column i, c_i, expresses row i by the others.
     labels : array-like of shape (n,)
         The classes.
 
@@ -69,12 +69,12 @@ def subspace_preserving_error(coefficients: Any, labels: Any) -> float:
 
 
 def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
-    """Does each class hang together, so that it will not be cut in two? Return the connectivity of the worst class.
+    """Is the graph of each class connected, so that clustering does not divide it? Return the value of the worst class.
 
     That of a class is the second smallest eigenvalue of I - D^-1/2 W D^-1/2, its normalized Laplacian, for W the
-    affinities within the class and D = diag(W 1) (You, Robinson and Vidal, 2016). It is 0 if and only if W falls apart,
-    and n / (n - 1) if all n points are alike. A class of one point has no edge and counts as 0. The diagonal of the
-    affinity is left out, as scikit-learn's spectral clustering does.
+    affinities within the class and D = diag(W 1) (You, Robinson and Vidal, 2016). It is 0 if and only if the graph of W
+    is not connected, and n / (n - 1) if all n rows are equal. A class of one row has no edge and counts as 0. The
+    diagonal of the affinity is left out, as scikit-learn's spectral clustering does.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
 
 
 def block_mass(matrix: Any, labels: Any, *, diagonal: bool = True) -> float:
-    """What share of a kernel matrix or an affinity is between points of one class? Return it, of the absolute values.
+    """What share of a kernel matrix or an affinity is between rows of one class, by absolute values?
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def block_mass(matrix: Any, labels: Any, *, diagonal: bool = True) -> float:
     labels : array-like of shape (n,)
         The classes.
     diagonal : bool, default=True
-        Count the diagonal, which is in the blocks whatever the matrix.
+        Whether to count the diagonal, which always lies within the blocks.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def block_mass(matrix: Any, labels: Any, *, diagonal: bool = True) -> float:
 
 
 def _within(M: Any, classes: np.ndarray) -> Any:
-    """Return M with zeros between points of different classes."""
+    """Return M with zeros between rows of different classes."""
     if not sparse.issparse(M):
         return np.where(classes[:, None] == classes, M, 0.0)
     entries = M.tocoo()

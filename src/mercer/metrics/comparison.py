@@ -13,7 +13,7 @@ from mercer.exceptions import invalid_parameter
 def common_data_sets(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the data sets of `scores[method][data set]`; an error unless all methods have the same ones.
 
-    A method that is left out where it would do badly would come out ahead.
+    A method that is missing on the data sets on which it is bad would look better than it is.
     """
     if not isinstance(scores, Mapping) or not scores:
         raise invalid_parameter("scores", scores, "a dict from method to a dict from data set to scores, not empty")

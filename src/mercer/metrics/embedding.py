@@ -11,7 +11,7 @@ from mercer.metrics.arrays import check_matrix
 
 
 def numerical_rank(matrix: Any, *, energy: float | None = None) -> int:
-    """How many directions of a matrix are more than rounding, or hold most of it? Return the number.
+    """Return the number of directions of a matrix that are more than rounding errors, or that have most of its energy.
 
     Without `energy` it is `numpy.linalg.matrix_rank`: a singular value counts above max(m, h) times the rounding error
     of the largest, in the precision of the matrix, so that float32 has fewer than float64. With it, it is the smallest
@@ -43,9 +43,10 @@ def numerical_rank(matrix: Any, *, energy: float | None = None) -> int:
 
 
 def effective_rank(matrix: Any) -> float:
-    """How many directions does a matrix A use, small ones counting little? Return exp(-sum p_i log p_i).
+    """Return exp(-sum p_i log p_i): the number of directions of a matrix A, in which small ones count little.
 
-    The p_i are the eigenvalues of A^T A over their sum. From 1 (all in one direction) to h (all directions alike).
+    The p_i are the eigenvalues of A^T A over their sum. It lies between 1 (one direction only) and h (all directions
+    have the same size).
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def effective_rank(matrix: Any) -> float:
 
 
 def class_coverage(coefficients: Any, labels: Any, classes: Any = None) -> int:
-    """How many landmarks must one look at to have seen every class? Return kappa of krepes, section 5: small is good.
+    """Return how many landmarks one looks at until every class was seen: kappa of krepes, section 5; small is good.
 
     Landmarks are taken by the norm of their row of coefficients A, the largest first; equal ones in their order.
     `expected_class_coverage` is what a random order would give.
@@ -78,7 +79,7 @@ def class_coverage(coefficients: Any, labels: Any, classes: Any = None) -> int:
     labels : array-like of shape (m,)
         The class of each landmark.
     classes : array-like, optional
-        All classes of the data; those of the landmarks where not given.
+        All classes of the data; by default, those of the landmarks.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def expected_class_coverage(labels: Any, classes: Any = None) -> float:
     labels : array-like of shape (m,)
         The class of each landmark.
     classes : array-like, optional
-        All classes of the data; those of the landmarks where not given.
+        All classes of the data; by default, those of the landmarks.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How good predictions of a mean and a spread are: likelihood and coverage."""
+"""How good predictions of a mean and a standard deviation are: likelihood and coverage."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def check_level(level: Any) -> float:
 
 
 def interval_halfwidth(level: Any) -> float:
-    """Return z such that mean ± z std holds a Gaussian target with probability `level`."""
+    """Return z such that mean ± z std contains a Gaussian target with probability `level`."""
     return float(norm.ppf((1 + check_level(level)) / 2))
 
 
@@ -49,7 +49,7 @@ def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
     y : array-like
         The targets.
     mean, std : array-like of the shape of y
-        What a model predicts of each. The spread is that of a target, noise included.
+        The predictions. `std` is that of a target, noise included.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
 
 
 def coverage(y: Any, mean: Any, std: Any, level: float = 0.9) -> float:
-    """How often does the central interval of probability `level` hold its target? Return the share; `level` is right.
+    """How often does the central interval of probability `level` contain its target? Return the share; best is `level`.
 
     Parameters
     ----------
     y : array-like
         The targets.
     mean, std : array-like of the shape of y
-        What a model predicts of each: the interval is mean ± z std.
+        The predictions: the interval is mean ± z std.
     level : float, default=0.9
         Strictly between 0 and 1.
 

@@ -157,7 +157,7 @@ def krepes_search(
         Whether rows are images: 2 % of them are labeled then, and 10 % of the rows of a table.
     n_draws : int, default=4
     random_state : int, RandomState instance or None, default=None
-        Splits the rows, draws the candidates, and is that of the embedding.
+        Splits the rows, draws the settings, and is that of the embedding.
     **changes
         As in `krepes`.
 

@@ -14,7 +14,7 @@ from mercer.tabular_models.rfm import RFMRegressor
 ITERATIONS = 5
 RIDGE = 1e-8
 # The grid of the protocol. The paper says that there is one, and not which: this one was written down before any of
-# its candidates was run on the UCI sets, and was not changed after.
+# its settings was run on the UCI sets, and was not changed after.
 GRID_ITERATIONS, GRID_RIDGES = (1, 3, 5), (1e-8, 1e-2)
 
 
@@ -38,7 +38,7 @@ def rfm(
     which stays; columns, and targets for the size of M, are standardized on the training rows. What the paper forces:
     alpha has a ridge of 1e-8 in place of none, since rows that come twice make K singular; ours are collapsed to one
     with the mean of their targets and their count as a weight, which is the same fit. Our default differs by a metric
-    of trace d, every step as a candidate, and kernel, warp, bandwidth and ridge by rows left out.
+    of trace d, every step compared with the others, and kernel, warp, bandwidth and ridge by rows left out.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def gp(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) -> G
 
 
 def gp_ard(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) -> GPRegressor:
-    """Return the Gaussian process with a length scale a column: GP-ARD-Laplace, or GP-ARD-RBF with "gaussian".
+    """Return the Gaussian process with one length scale for each column: GP-ARD-Laplace, or GP-ARD-RBF with "gaussian".
 
     ================================================================  ==================================================
     line of the paper                                                 our parameter
@@ -172,7 +172,7 @@ def seventy_thirty(model: Any, random_state: Any = None) -> Any:
     70 % of the rows are fitted with every combination of the grid, the NLL of the other 30 % chooses, and the chosen
     one is fitted on all. A process without a recursion has all of its parameters by maximum likelihood: there is
     nothing to choose, and it comes back as it is. A recursive feature machine has no density; it is chosen by its
-    squared error, which orders candidates as a Gaussian with the variance of their errors does.
+    squared error, which orders settings as a Gaussian with the variance of their errors does.
 
     Parameters
     ----------

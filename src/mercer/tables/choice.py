@@ -15,9 +15,9 @@ from mercer.tables.level_means import FOLDS, LevelMeans, Target
 from mercer.tables.readers import Categories, Dates, Numbers, as_texts
 from mercer.tables.text import Texts
 
-# Strings are levels, not text, if at least this share of the rows has a value that comes again.
+# Strings are levels, not text, if at least this share of the rows has a value that another row has too.
 SHARE_OF_REPEATED = 0.5
-# Beside the means of many levels, those that at least this share of the rows has get a column each, up to so many.
+# In addition to their mean, levels that at least this share of the rows has get a column each, up to so many.
 SHARE_OF_FREQUENT, MOST_FREQUENT = 0.02, 10
 # Like texts have like targets if their n-grams explain this share of the means of levels that had no part in it.
 SHARE_EXPLAINED = 0.05
@@ -34,18 +34,18 @@ def find_readers(
 ) -> dict[str, list[Reader]]:
     """Return the readers of each column that has values.
 
-    Categories of few levels get a column a level. Where there is a target, many levels that come again get its means;
-    so do the categories of most levels while the table would be too wide without.
+    A category with few levels becomes one column for each level. If there is a target, categories with many levels that
+    repeat are encoded by its means. So are those with the most levels, if the table would otherwise be too wide.
 
     Parameters
     ----------
     columns : dict of names and pandas Series or ndarray
     given : dict of names and kinds
-        The user's own word on some columns.
+        The kinds that the user has given for some columns.
     cardinality_threshold : int
-        From how many different values on strings are no categories of few levels.
+        Strings with this many different values or more are not categories with few levels.
     n_components : int
-        How many numbers a text becomes.
+        The number of columns that encode a text.
     target : Target or None
     """
     readers: dict[str, list[Reader]] = {}
@@ -69,13 +69,13 @@ def find_readers(
 
 
 def of_many_levels(column: Any, target: Target, n_components: int) -> list[Reader]:
-    """Return the readers of a category of many levels: means of the target, frequent levels, and text if it tells."""
+    """Return the readers of a category with many levels: means, frequent levels, and text if it is informative."""
     texts, means = Texts.fit(column, n_components), LevelMeans.fit(column, target)
     return [*frequent_levels(column), means, *([texts] if explains(texts, means) else [])]
 
 
 def frequent_levels(column: Any) -> list[Categories]:
-    """Return the reader of the few levels that many rows have, or nothing if no level is frequent."""
+    """Return the reader of the levels that many rows have, or nothing if no level is frequent."""
     counts = Counter(text for text in as_texts(column) if text is not None)
     fewest = SHARE_OF_FREQUENT * len(column)
     frequent = sorted(level for level, count in counts.most_common(MOST_FREQUENT) if count >= fewest)
@@ -83,13 +83,13 @@ def frequent_levels(column: Any) -> list[Categories]:
 
 
 def comes_again(texts: np.ndarray) -> bool:
-    """Whether most rows have a value that others have too, as ids, post codes and cities do and free text does not."""
+    """Whether most rows share their value with another row, as with post codes and cities but not with free text."""
     counts = np.array(list(Counter(text for text in texts if text is not None).values()))
     return bool(counts[counts > 1].sum() >= SHARE_OF_REPEATED * counts.sum())
 
 
 def explains(texts: Texts, means: LevelMeans) -> bool:
-    """Whether the n-grams of levels tell the means of levels that had no part in learning it, by ridge regression."""
+    """Whether a ridge regression on the n-grams of levels predicts the means of levels that were left out."""
     Z = texts.read(optional("pandas", "a table").Series(means.levels, dtype=object)).raw
     M = means.means[: len(Z)]
     folds = PredefinedSplit(np.arange(len(Z)) % FOLDS)
@@ -100,9 +100,10 @@ def explains(texts: Texts, means: LevelMeans) -> bool:
 def narrowed(
     readers: Mapping[str, list[Reader]], columns: Mapping[str, Any], target: Target
 ) -> dict[str, list[Reader]]:
-    """Return the readers with means in place of a column a level, most levels first, until the table is not too wide.
+    """Return the readers with means in place of one column a level until the table is narrow enough.
 
-    A distance adds up all columns: hundreds of levels of little weight each drown a few numbers that count.
+    A distance is a sum over all columns: hundreds of levels with a small weight each would hide a few important
+    numbers.
     """
     narrow = dict(readers)
     widths = {name: width_of(name, own) for name, own in readers.items()}
@@ -117,5 +118,5 @@ def narrowed(
 
 
 def width_of(name: str, readers: list[Reader]) -> int:
-    """Return how many columns the readers make of one, text aside."""
+    """Return how many columns the readers make of one, without those of texts."""
     return sum(len(reader.names(name)) for reader in readers if not isinstance(reader, Texts))

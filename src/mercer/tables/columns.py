@@ -22,21 +22,21 @@ Reader = Numbers | Dates | Categories | LevelMeans | Texts
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumn:
-    """One column of the user's table and how a reader makes numbers of it; plain values only.
+    """One column of the user's table, and how a reader turns it into numbers; it holds plain values only.
 
-    Every column weighs alike, however many numbers it becomes: where it is scaled, its variances sum to 1, so that the
-    mean squared distance of two rows along it is 2. Categories stay 0 and 1, for which it is 2 at most.
+    Every column has the same weight, however many encoded columns it becomes: if it is scaled, their variances sum to
+    1, so that the mean squared distance of two rows along it is 2. Categories stay 0 and 1, for which it is at most 2.
 
     Attributes
     ----------
     name : str
     reader : Numbers, Dates, Categories, LevelMeans or Texts
     kept : ndarray of int
-        Which of the reader's numbers vary over the rows of the fit; the others say nothing.
+        Which of the reader's numbers vary over the rows of the fit; the others carry no information.
     fill, center, factor : ndarray of shape (len(kept),)
-        A missing number becomes `fill`; then numbers are (number - center) * factor.
+        A missing number is replaced by `fill`; then each number becomes (number - center) * factor.
     marked : bool
-        Whether one more column marks the missing values: the fit saw enough of them.
+        Whether an additional column marks the missing values, because there were enough of them in the fit.
     """
 
     name: str
@@ -49,7 +49,7 @@ class EncodedColumn:
 
     @classmethod
     def fit(cls, name: str, reader: Reader, raw: np.ndarray, scale: bool) -> "EncodedColumn":
-        """Work out the fillings and scales from the raw numbers of the fit, some of which are there."""
+        """Compute the fill values and scales from the raw numbers of the fit, not all of which are missing."""
         missing = np.isnan(raw[:, 0])
         present = raw[~missing]
         # A number that is far out moves the median little. Parts of dates and texts belong together: the mean is

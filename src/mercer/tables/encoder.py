@@ -1,4 +1,4 @@
-"""A table as it comes, as a matrix of numbers: an encoder whose fitted state is plain values."""
+"""An encoder that turns a table into a matrix of numbers, and whose fitted state is plain values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,59 +33,60 @@ TARGETS = ("auto", "numbers", "classes")
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn numbers, categories, dates and text with missing values into a matrix that kernels can measure distances in.
 
-    The dtype of a column tells its kind, or skrub finds it in the values. Numbers stay numbers, in strings too.
-    Categories get a column a level, or, if they have many and there is a target, the target's mean at each level. Dates
-    become year, month, day, weekday, time of day and the seconds since 1970, with months, weekdays and the time of day
-    on a circle. Text becomes coordinates along the leading singular directions of its character n-grams. Missing
-    numbers become the median, and where the fit saw more than a few, one more column marks them; a missing category is
-    a category. Each column of the table weighs alike at the start: see `scale`.
+    The kind of a column is given by its dtype, or skrub finds it in the values. Numbers stay numbers, also if they are
+    written as strings. A category becomes one column for each level or, if it has many levels and there is a target,
+    the mean of the target at each level. Dates become year, month, day, weekday, time of day and the seconds since
+    1970, with months, weekdays and the time of day on a circle. Text becomes coordinates along the leading singular
+    directions of its character n-grams. A missing number is replaced by the median, and an additional column marks
+    missing numbers if there are more than a few. A missing category is a category of its own. Each column of the table
+    has the same weight at first: see `scale`.
 
     Parameters
     ----------
     kinds : dict of str or None, default=None
-        The kind of columns for which it should not be found: "number", "date", "category" or "text". Post codes are
-        categories, for instance, and look like numbers.
+        The kinds of columns that should not be found automatically: "number", "date", "category" or "text". Post
+        codes, for instance, are categories that look like numbers.
     cardinality_threshold : int, default=40
-        Strings with fewer different values are categories with a column a level. Others are text, unless there is a
-        target and most rows have a value that comes again: ids, post codes and cities are then categories of many
-        levels, and so are those that `kinds` names.
+        Strings with fewer different values are categories with one column for each level. Others are text, unless
+        there is a target and most rows share their value with another row: ids, post codes and cities are then
+        categories with many levels, and so are those that `kinds` names.
     n_components : int, default=30
-        How many numbers a text becomes, at most.
+        The largest number of columns that encode a text.
     scale : bool, default=True
-        Center and scale, so that the variances of what a column becomes sum to 1; text keeps its shape. Categories and
-        marks of missing values stay 0 and 1: two rows that differ are then sqrt(2) apart. False leaves numbers in their
-        units, for estimators that scale themselves.
+        Whether to center and scale, so that the variances of the columns that encode one column sum to 1. Text is
+        scaled as a whole. Categories and marks of missing values stay 0 and 1, so that two rows with different
+        categories are sqrt(2) apart. False leaves numbers in their units, for estimators that scale themselves.
 
     target_type : {"auto", "numbers", "classes"}, default="auto"
-        What y is, for the means of categories of many levels. "auto" takes floats and whole numbers of more than 20
-        values for numbers, all else for classes; `tabular` knows it from its estimator.
+        What y is, for the means of categories with many levels. "auto" treats floats, and whole numbers with more than
+        20 values, as numbers, and everything else as classes. `tabular` knows it from its estimator.
 
     Attributes
     ----------
     columns_ : list of EncodedColumn
-        What became of each column of the table, but for those that were dropped. A category of many levels has one for
-        its means, and one for its frequent levels or for its text, where these say more.
+        How each column of the table is encoded, except those that were dropped. A category with many levels has one
+        entry for its means, and one for its frequent levels or its text if these add information.
     kinds_ : dict of str
         The kind of each column of the table; "constant" and "missing" ones were dropped.
     origins_ : ndarray of shape (n_encoded,)
         Which column of the table each encoded one comes from.
     variances_ : ndarray of shape (n_encoded,)
-        Of the encoded columns over the rows of the fit.
+        The variances of the encoded columns over the rows of the fit.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 
     Notes
     -----
-    The mean of a level is drawn to the mean of all rows, the more the fewer rows have it. `fit_transform` gives each
-    row a mean in which its own target has no part, and `transform` the mean over all rows of the fit, so that the two
-    differ on these. Levels that at least 2 % of the rows have get a column of their own beside. The categories of most
-    levels get means, however few they have, where the table would have more than 3 d + 50 columns.
+    The mean of a level is shrunk towards the mean of all rows, and more so if few rows have the level. `fit_transform`
+    gives each row a mean that does not use its own target, and `transform` the mean over all rows of the fit, so that
+    the two differ on the rows of the fit. Levels that at least 2 % of the rows have also get a column of their own. If
+    the table would have more than 3 d + 50 columns, the categories with the most levels are encoded by means.
 
-    Columns are found by name, in any order, and columns that the fit did not see are ignored. A value that the fit did
-    not see is in no category. Strings such as "N/A" and "?" are missing values, and so, with a warning, is what cannot
-    be read as the column's kind. Once fitted, only pandas is needed; arrays of numbers need neither pandas nor skrub.
-    Time and memory are O(n) for each encoded column, and the fit of text needs a sparse decomposition of its distinct
-    values.
+    Columns are found by name, in any order, and columns that were not in the fit are ignored. A value that was not in
+    the fit belongs to no category. Strings such as "N/A" and "?" are missing values. A value that cannot be read as the
+    column's kind is missing too, with a warning. Once fitted, only pandas is needed; arrays of numbers need neither
+    pandas nor skrub. Time and memory are O(n) for each encoded column, and the fit of text needs a sparse decomposition
+    of its distinct values.
 
     Examples
     --------
@@ -115,13 +116,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.target_type = target_type
 
     def fit(self, X: Any, y: Any = None) -> "TableEncoder":
-        """Find out what each column is and how it becomes numbers.
+        """Find the kind of each column and how to encode it.
 
         Parameters
         ----------
         X : data frame or array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_outputs), optional
-            What is to be predicted. Without it, many levels become text, or a column each.
+            The target. Without it, categories with many levels become text, or one column for each level.
 
         Returns
         -------
@@ -131,7 +132,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit and return the encoded rows, reading the table once; means of levels without the row's own target.
+        """Fit and return the encoded rows. The means of levels do not use the row's own target.
 
         Parameters
         ----------
@@ -167,7 +168,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : ignored
-            There for scikit-learn: the names are those of the fit.
+            Ignored; the names are those of the fit.
         """
         check_is_fitted(self)
         names: dict[str, None] = {}

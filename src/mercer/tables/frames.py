@@ -1,4 +1,4 @@
-"""How a table comes in: a data frame of any library, its columns by name, and what to say where they differ."""
+"""How a table is read: a data frame of any library, its columns by name, and messages about columns that differ."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def optional(module: str, what: str, extra: str = "tables") -> Any:
-    """Return pandas, skrub or what else the plain install does not have, or say which extra brings it."""
+    """Import pandas, skrub or another optional package, or say which extra installs it."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -17,7 +17,7 @@ def optional(module: str, what: str, extra: str = "tables") -> Any:
 def as_frame(X: Any) -> Any:
     """Return X as a pandas data frame, or None if it is not a data frame of any library.
 
-    Polars, Arrow and others hand themselves over by `to_pandas`.
+    Polars, Arrow and others are converted with `to_pandas`.
     """
     X = X.to_pandas() if hasattr(X, "to_pandas") else X
     return X if hasattr(X, "columns") and hasattr(X, "iloc") else None
@@ -33,7 +33,7 @@ def column_names(frame: Any) -> list[str]:
 
 
 def positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where each of the wanted columns is among `names`; an error tells which are not there.
+    """Return the position of each wanted column among `names`; an error lists those that are missing.
 
     The order does not matter, and columns that nobody asks for are passed over: a table at prediction often has an
     identifier or the target beside the inputs, and by name nothing can be mistaken.

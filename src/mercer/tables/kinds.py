@@ -1,4 +1,4 @@
-"""What kind of column each is: numbers, dates, categories or text. The dtype tells, or skrub looks at the values."""
+"""The kind of each column: numbers, dates, categories or text, by its dtype or as skrub finds it in the values."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -28,9 +28,9 @@ def find_kinds(columns: Mapping[str, Any], given: Mapping[str, str], cardinality
     ----------
     columns : dict of names and pandas Series or ndarray
     given : dict of names and kinds
-        The user's own word on some columns.
+        The kinds that the user has given for some columns.
     cardinality_threshold : int
-        From how many different values on strings are text.
+        Strings with this many different values or more are text.
     """
     told = {name: kind_of_dtype(column, cardinality_threshold) for name, column in columns.items()}
     unknown = {}
@@ -51,7 +51,7 @@ def find_kinds(columns: Mapping[str, Any], given: Mapping[str, str], cardinality
 
 
 def kind_of_dtype(column: Any, cardinality_threshold: int) -> str | None:
-    """Return the kind of a column whose dtype tells it, or None for objects and strings."""
+    """Return the kind of a column if its dtype determines it, or None for objects and strings."""
     if isinstance(column, np.ndarray) or column.dtype.kind in "biufcm":
         return "number"
     if column.dtype.kind == "M" or str(column.dtype).startswith("period"):
@@ -64,8 +64,8 @@ def kind_of_dtype(column: Any, cardinality_threshold: int) -> str | None:
 def look_at(columns: Mapping[str, Any], cardinality_threshold: int) -> dict[str, Found]:
     """Return the kind that skrub finds for each column, and the format of dates in strings.
 
-    Only what is found is taken over, not skrub's fitted objects, which need pickle. The values are then read by the
-    readers here, in the fit as at prediction.
+    Only the kinds are used, not skrub's fitted objects, which need pickle. The values are then read by our own readers,
+    both in the fit and at prediction.
     """
     if not columns:
         return {}

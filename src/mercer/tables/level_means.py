@@ -1,4 +1,4 @@
-"""The reader for categories of many levels: what the target is on average where a level comes, shrunken to its mean."""
+"""The reader for categories with many levels: the mean of the target at each level, shrunk towards that of all rows."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +16,7 @@ SMALLEST_WEIGHT = 1e-6
 
 
 class Target(NamedTuple):
-    """What is to be predicted, as numbers whose means say something: the numbers, or which class each row has.
+    """The target as numbers whose means are meaningful: the numbers themselves, or indicators of the classes.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Target(NamedTuple):
 
     @classmethod
     def guessed(cls, y: np.ndarray) -> "Target":
-        """Return a target of which nobody has said whether it is numbers: floats, and whole numbers of many values."""
+        """Return a target whose type was not given: floats, and whole numbers with many values, are numbers."""
         several = y.ndim > 1 and y.shape[1] > 1
         if several or y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES):
             return cls.numbers(y)
@@ -63,22 +63,22 @@ class Target(NamedTuple):
 
 
 def level_sums(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return how often each level comes, of shape (n_levels, 1), and the sums of the targets there."""
+    """Return the number of rows at each level, of shape (n_levels, 1), and the sums of their targets."""
     counts = np.bincount(codes, minlength=n_levels)[:, None]
     return counts, np.stack([np.bincount(codes, weights=y, minlength=n_levels) for y in Y.T], axis=1)
 
 
 def shrinkage(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> float:
-    """Return how many rows the mean of all counts for, beside the rows of a level: sigma^2 / tau^2.
+    """Return how many rows the mean of all rows is worth when it is averaged with the rows of a level: sigma^2 / tau^2.
 
     Targets are taken as the effect of their level, of variance tau^2 among the levels, plus noise of variance sigma^2
-    within them. Both come from the analysis of variance, pooled over the columns of Y: where levels have few rows each,
-    the scatter of one level alone says nothing. At most n, where the levels do not differ.
+    within them. Both come from the analysis of variance, pooled over the columns of Y: if levels have few rows each,
+    the scatter within one level alone is too uncertain. It is at most n, if the levels do not differ.
 
     Parameters
     ----------
     codes : ndarray of int of shape (n,)
-        The level of each row; each level comes.
+        The level of each row; no level is without rows.
     Y : ndarray of shape (n, c)
     n_levels : int
     """
@@ -95,12 +95,12 @@ def shrinkage(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> float:
 
 
 def shrunken_means(sums: np.ndarray, counts: np.ndarray, mean: np.ndarray, weight: float) -> np.ndarray:
-    """Return (sum + weight * mean) / (count + weight) for each level, which is `mean` where it does not come."""
+    """Return (sum + weight * mean) / (count + weight) for each level, which is `mean` for a level without rows."""
     return (sums + weight * mean) / (counts + weight)
 
 
 def dealt_folds(codes: np.ndarray) -> np.ndarray:
-    """Return a fold for each row, dealt in turn within the levels: of a level with two rows, each has the other."""
+    """Return a fold for each row, assigned in turn within each level: two rows of a level are in different folds."""
     folds = np.empty(len(codes), dtype=int)
     folds[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % FOLDS
     return folds
@@ -111,11 +111,11 @@ def dealt_folds(codes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LevelMeans:
-    """Many levels that come again: the target's shrunken mean where a level comes, and for a new level that of all.
+    """A category with many levels: the shrunk mean of the target at each level, or of all rows for a new level.
 
-    A missing value is a level too, if the fit saw some. This is scikit-learn's TargetEncoder, but for the weight of the
-    mean of all rows, which is one for all levels (`shrinkage`), the folds, which are dealt within the levels, and the
-    prior, which is the mean of all rows in each fold.
+    A missing value is a level too, if there were some in the fit. This is scikit-learn's TargetEncoder with three
+    differences: the weight of the mean of all rows is the same for all levels (`shrinkage`), folds are assigned within
+    the levels, and the prior is the mean of all rows in each fold.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class LevelMeans:
     means : ndarray of shape (number of levels, c)
     mean : ndarray of shape (c,)
     weight : float
-        How many rows `mean` counts for.
+        How many rows `mean` is worth.
     titles : list of str
         What each column is.
     """
@@ -157,7 +157,7 @@ class LevelMeans:
         return Reading(np.vstack([self.means, self.mean])[codes], np.zeros(len(codes), dtype=bool))
 
     def read_left_out(self, column: Any, target: Target) -> Reading:
-        """Return for the rows of the fit the means over the other folds, in which their own targets have no part."""
+        """Return, for the rows of the fit, the means over the other folds, which do not use their own targets."""
         codes = level_codes(as_texts(column), self.levels, self.missing)
         folds, raw = dealt_folds(codes), np.empty(target.values.shape)
         for fold in range(FOLDS):

@@ -1,4 +1,4 @@
-"""Any estimator on a table as it comes: `tabular(estimator)`."""
+"""Any estimator on a table with columns of any kind: `tabular(estimator)`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,12 +20,12 @@ from mercer.tables.target import check_target
 
 
 def tabular(estimator: Any, **options: Any) -> "TabularModel":
-    """Let an estimator learn from a data frame as it comes: numbers, categories, dates, text, missing values.
+    """Let an estimator learn from a data frame with numbers, categories, dates, text and missing values.
 
     Parameters
     ----------
     estimator : estimator
-        Of Mercer or of scikit-learn; it is cloned, not changed.
+        An estimator of Mercer or of scikit-learn; it is cloned, not changed.
     **options : of TableEncoder
         `kinds`, `cardinality_threshold`, `n_components`, `scale` and `target_type`.
 
@@ -97,9 +97,9 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : data frame or array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_outputs), optional
-            A Series of any dtype will do, as will none where the estimator needs none.
+            A Series of any dtype, or None if the estimator needs no target.
         **fit_params
-            For the estimator, such as `sample_weight`. The encoder does not weigh rows.
+            Passed to the estimator, such as `sample_weight`. The encoder does not use weights.
 
         Returns
         -------
@@ -135,12 +135,12 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("predict_quantiles"))
     def predict_quantiles(self, X: Any, q: Any) -> Any:
-        """Return quantiles of an observation, as the estimator's `predict_quantiles` does."""
+        """Return quantiles of a new target, as the estimator's `predict_quantiles` does."""
         return self._ask("predict_quantiles", X, q)
 
     @available_if(_has("predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9, **options: Any) -> Any:
-        """Return intervals that hold an observation with probability `coverage`: lower and upper ends, (n, 2)."""
+        """Return intervals that contain a new target with probability `coverage`: lower and upper ends, (n, 2)."""
         return self._ask("predict_interval", X, coverage, **options)
 
     @available_if(_has("support"))
@@ -170,7 +170,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("score"))
     def score(self, X: Any, y: Any = None, **options: Any) -> float:
-        """Return the estimator's score: accuracy, R^2, or whatever it has."""
+        """Return the estimator's score, such as accuracy or R^2."""
         return self._ask("score", X, check_target(y), **self._routed("score", options))
 
     @available_if(_has("transform"))
@@ -190,7 +190,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         input_features : ignored
-            There for scikit-learn: the names are those of the fit.
+            Ignored; the names are those of the fit.
         """
         check_is_fitted(self)
         return self.estimator_.get_feature_names_out()
@@ -213,20 +213,20 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @property
     def classes_(self) -> np.ndarray:
-        """The classes, where the estimator has them."""
+        """The classes, if the estimator is a classifier."""
         return self._fitted().classes_
 
     @property
     def metric_(self) -> Mahalanobis:
-        """The learned metric on the encoded columns, where the estimator has one."""
+        """The learned metric on the encoded columns, if the estimator learns one."""
         return self._fitted().metric_
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """How much each column of the table counts, in its order, of shape (n_features_in_,); they sum to 1.
+        """The importance of each column of the table, of shape (n_features_in_,); they sum to 1.
 
-        A column counts what its encoded columns count together; dropped columns count 0. How much worse new rows are
-        predicted without each column, `mercer.explain.permutation_importances` says, with intervals.
+        The importance of a column is the sum over its encoded columns, and 0 if it was dropped. How much worse new rows
+        are predicted without a column is the answer of `mercer.explain.permutation_importances`, with intervals.
         """
         encoded = np.asarray(self._fitted().feature_importances_, dtype=np.float64)
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)
@@ -242,7 +242,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         return series.sort_values(ascending=False, kind="stable")
 
     def metric_of_columns(self) -> Any:
-        """Return the learned metric M as a data frame with the encoded names on both sides, as a heat map wants it."""
+        """Return the learned metric M as a data frame with the encoded names as rows and columns."""
         names = self.encoder_.get_feature_names_out() if hasattr(self, "encoder_") else ()
         M = self.metric_.matrix(len(names))
         return optional("pandas", "metric_of_columns").DataFrame(M, index=names, columns=names)
@@ -273,7 +273,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         return process_routing(self, method, **options)["estimator"][method]
 
     def _target_type(self) -> str | None:
-        """Return what the estimator takes y for; None if it is neither a classifier nor a regressor."""
+        """Return how the estimator treats y; None if it is neither a classifier nor a regressor."""
         if not hasattr(self.estimator, "__sklearn_tags__"):
             return None
         return "classes" if is_classifier(self.estimator) else "numbers" if is_regressor(self.estimator) else None

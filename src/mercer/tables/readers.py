@@ -1,8 +1,8 @@
-"""From the values of one column to numbers: a reader for numbers, for dates, for categories; `text` has one more.
+"""Readers that turn the values of one column into numbers: for numbers, dates and categories; `text` has one more.
 
 A reader is made from the column of a fit and holds plain values only, so that it is saved without pickle. `read` gives
 the raw numbers of shape (n, k), NaN throughout a row whose value is missing, and says which values could not be read.
-Each row is read by itself: what stands beside it, and in which process, changes no bit.
+Each row is read on its own, so that the result does not depend on other rows or on the process.
 """
 
 from dataclasses import dataclass
@@ -36,12 +36,12 @@ def is_null_string(value: Any) -> bool:
 
 
 def without_padding(value: Any) -> Any:
-    """Return a string without the NUL characters that fill it up: with one behind it, a number would be a text."""
+    """Return a string without trailing NUL characters, which would turn a number into text."""
     return value.rstrip("\0") if isinstance(value, str) and value.endswith("\0") else value
 
 
 def without_null_strings(column: Any) -> Any:
-    """Return a column of objects in which every missing value is None, those written as a string too."""
+    """Return a column of objects in which every missing value is None, also if it was written as a string."""
     # As objects again: of values that are all dates, map makes a column of dates.
     values = column.astype(object).map(without_padding).astype(object)
     missing = column.isna().to_numpy(dtype=bool)
@@ -52,7 +52,7 @@ def without_null_strings(column: Any) -> Any:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as the text by which it is known; 3.0 is "3", since one missing value makes integers floats."""
+    """Return a value as text; 3.0 becomes "3", because one missing value turns integers into floats."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
@@ -65,7 +65,7 @@ def as_texts(column: Any) -> np.ndarray:
 
 
 def levels_of(texts: np.ndarray) -> tuple[list[str], bool]:
-    """Return the different texts in order, and whether there are missing ones besides."""
+    """Return the distinct texts in order, and whether some are missing."""
     seen = {text for text in texts if text is not None}
     return sorted(seen), any(text is None for text in texts)
 
@@ -88,7 +88,7 @@ def infinity_in(name: str) -> ValueError:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers of any dtype, in strings too; booleans are 0 and 1, durations are in seconds."""
+    """Numbers of any dtype, also in strings; booleans are 0 and 1, and durations are in seconds."""
 
     kind: ClassVar[str] = "number"
     scaling: ClassVar[str] = "each"
@@ -136,10 +136,10 @@ PARTS = (
 
 
 def date_parts(times: np.ndarray) -> np.ndarray:
-    """Return the PARTS of datetime64[us] values, of shape (n, 9); what comes round again as a point on a circle.
+    """Return the PARTS of datetime64[us] values, of shape (n, 9); periodic parts as a point on a circle.
 
-    The year, the day of the month and the time since 1970 go on as numbers. December is then beside January, Sunday
-    beside Monday and 23:59 beside 0:00.
+    The year, the day of the month and the time since 1970 stay numbers. On the circles, December is next to January,
+    Sunday to Monday and 23:59 to 0:00.
     """
     days, months, years = (times.astype(f"datetime64[{unit}]") for unit in "DMY")
     second = (times - days) / np.timedelta64(1, "s")
@@ -160,7 +160,7 @@ def date_parts(times: np.ndarray) -> np.ndarray:
 def parse_dates(column: Any, form: str | None) -> Any:
     """Return a column as pandas' dates, missing where it cannot be read; strings in the format `form`, or in ISO 8601.
 
-    Numbers are taken as they are written, such as 20240131: pandas would count nanoseconds since 1970.
+    Numbers are read as they are written, such as 20240131; pandas would count nanoseconds since 1970.
     """
     if str(column.dtype).startswith("period"):
         return column.dt.to_timestamp()
@@ -174,7 +174,7 @@ def parse_dates(column: Any, form: str | None) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Dates:
-    """Dates and times, in strings of one format too; the clock is that of the fit's time zone.
+    """Dates and times, also in strings of one format, in the time zone of the fit.
 
     Attributes
     ----------
@@ -218,13 +218,13 @@ class Dates:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """Few different values, one column each, 1 where a row has it; a value that the fit did not see has none.
+    """A category with few levels: one column for each level, which is 1 for the rows that have it.
 
     Attributes
     ----------
     levels : list of str
     missing : bool
-        Whether a missing value is a level too, the last one: the fit saw some.
+        Whether a missing value is a level too, the last one, because there were some in the fit.
     """
 
     levels: list[str]

@@ -1,4 +1,4 @@
-"""The reader for text: many different strings, placed so that like ones are near each other."""
+"""The reader for text: it maps strings to numbers so that similar strings are close to each other."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -37,11 +37,11 @@ def leading_directions(A: Any, k: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """Many different values: leading singular directions of their weighted character n-grams, so that the like is near.
+    """Text, as coordinates along the leading singular directions of its weighted character n-grams.
 
     This is what skrub's StringEncoder computes, with scikit-learn's parts. Ours keeps at most 10 000 n-grams, so that
-    a file is small, and takes each distinct text once in the weights of n-grams (tf-idf), so that the work grows with
-    the distinct texts and not with the rows; the decomposition counts them as often as they come.
+    a model file is small. It counts each distinct text once in the weights of n-grams (tf-idf), so that the work grows
+    with the distinct texts and not with the rows. The decomposition counts a text as often as it occurs.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The batches of an epoch: its rows in a random order, cut into parts of equal size."""
+"""The batches of an epoch: its rows in random order, divided into parts of equal size."""
 
 import torch
 from torch import Tensor
@@ -11,16 +11,16 @@ from mercer.training.randomness import generator_of
 def count_batches(n_rows: int, batch_size: int, min_batch: int = 1) -> int:
     """Return how many batches an epoch has: as few as keep each within `batch_size` rows.
 
-    The last batch is not what happens to be left: all are of one size, give or take one row. Every row is then seen in
-    every epoch, and no loss is computed on a handful of rows, whose covariances would be noise. 600 rows in batches of
-    256 make three of 200.
+    All batches have the same size, up to one row, so that the last one is not smaller. Every row is used in every
+    epoch, and no loss is computed on a few rows only, whose covariances would be noise. 600 rows and a `batch_size` of
+    256 make three batches of 200.
 
     Parameters
     ----------
     n_rows, batch_size : int
     min_batch : int, default=1
-        What the loss needs: batches have at least so many rows. Where both cannot be, as for 3 rows with a `batch_size`
-        of 2 and a `min_batch` of 2, they are larger than `batch_size`.
+        The number of rows that the loss needs at least. If both limits cannot hold, as for 3 rows with a `batch_size`
+        of 2 and a `min_batch` of 2, batches are larger than `batch_size`.
     """
     check_count("n_rows", n_rows)
     check_count("batch_size", batch_size)

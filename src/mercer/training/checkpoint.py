@@ -1,4 +1,4 @@
-"""Checkpoints: one safetensors file, written whole or not at all, that only the training it is of can go on from."""
+"""Checkpoints: one safetensors file, written as a whole or not at all, from which the same training can continue."""
 
 import hashlib
 import json
@@ -29,16 +29,16 @@ NAMED = 6
 
 
 class Checkpoint:
-    """The file of one training: where it is, what it must be of, and when it was last written.
+    """The file of one training: its path, the training that it must belong to, and when it was last written.
 
     Parameters
     ----------
     path : str or path
     about : dict
-        What the training is: recipe, seed, settings, a digest of the data, the shapes of the module. A file that says
-        otherwise is refused. As JSON gives it back: without tuples.
+        What identifies the training: recipe, seed, settings, a digest of the data, the shapes of the module. A file
+        with other values is refused. It contains no tuples, as if it were read from JSON.
     seconds : float
-        How often it is written, at most.
+        The time between two checkpoints at least.
     """
 
     def __init__(self, path: str | os.PathLike[str], about: Mapping[str, Any], seconds: float) -> None:
@@ -48,11 +48,11 @@ class Checkpoint:
         self._written = -float("inf")
 
     def is_due(self) -> bool:
-        """Whether it is time to write. At once at first: a path that does not work is noticed before the work."""
+        """Whether it is time to write. The first time is at the start, so that a bad path is noticed early."""
         return time.monotonic() - self._written >= self.seconds
 
     def write(self, document: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        """Write the file whole or not at all: a kill at any moment leaves the one before or the new one."""
+        """Write the file as a whole or not at all: a kill at any moment leaves the old or the new one."""
         text = json.dumps({"format": FORMAT, "about": self.about, **document}, allow_nan=False)
         stored = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         data = safetensors.torch.save(stored, {"document": text, "sha256": _digest(text, stored)})
@@ -86,9 +86,9 @@ class Checkpoint:
 
 
 def data_digest(*arrays: Any) -> str:
-    """Return a SHA-256 of arrays or tensors, their types and shapes: what tells the data of one fit from another's.
+    """Return a SHA-256 of arrays or tensors with their types and shapes, which identifies the data of a fit.
 
-    Walks over blocks of rows, so that a memory map is not held as a whole.
+    It reads blocks of rows, so that a memory map is never in memory as a whole.
     """
     digest = hashlib.sha256()
     for array in arrays:
@@ -101,7 +101,7 @@ def data_digest(*arrays: Any) -> str:
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """Return what differs between two JSON values, a sentence for each leaf."""
+    """Return the differences between two JSON values, one sentence for each."""
     if isinstance(before, dict) and isinstance(now, dict):
         keys = [*before, *(key for key in now if key not in before)]
         return [

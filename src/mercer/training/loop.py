@@ -1,4 +1,4 @@
-"""Training of a module by gradients, in one call."""
+"""Training of a module with gradients, in one call."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -19,18 +19,18 @@ from mercer.training.stopping import best_epoch
 
 
 class Training(NamedTuple):
-    """How a training went.
+    """The course of a training.
 
     Attributes
     ----------
     history : list of dict
         For each epoch: epoch, loss (the mean over its rows), criterion, learning_rate (of its last step).
     stopped : {"finished", "patience", "callback", "nan"}
-        Why it ended.
+        Why the training ended.
     best_epoch : int or None
-        That of the smallest criterion; None if no epoch was completed.
+        The epoch with the smallest criterion; None if no epoch was completed.
     n_steps : int
-        Steps that were made.
+        The number of steps.
     """
 
     history: list[dict[str, Any]]
@@ -56,46 +56,48 @@ def train(
     settings: Mapping[str, Any] | None = None,
     data: str = "",
 ) -> Training:
-    """Train a module in place, by gradients of a loss of batches of rows.
+    """Train a module in place, with gradients of a loss of batches of rows.
 
-    A training that was killed at any moment, and is started again with the same arguments and the same `checkpoint`,
-    ends with the same numbers, bit for bit on the same machine with as many threads, as one that ran through: the rows
-    and the chance of a step depend on `seed` and the number of the step alone, and all else that changes is in the
-    module and in the optimizer. What a callable changes from step to step must therefore be a parameter or a persistent
-    buffer of the module. (On a GPU torch itself must be set to be deterministic.)
+    A training can be killed at any moment and started again with the same arguments and the same `checkpoint`. On the
+    same machine with the same number of threads, its result is then identical to that of an uninterrupted training: the
+    rows and random numbers of a step depend on `seed` and the number of the step alone, and everything else that
+    changes is in the module and the optimizer. What a callable changes from step to step must therefore be a parameter
+    or a persistent buffer of the module. (On a GPU, torch itself must be set to be deterministic.)
 
     Parameters
     ----------
     module : nn.Module
-        On its device. Parameters that require no gradient stay as they are. Its training or evaluation modes are the
-        caller's affair; those that `validation` changes are put back.
+        It stays on its device. Parameters that require no gradient are not changed. The caller sets its training or
+        evaluation mode; if `validation` changes the mode, it is restored.
     batch_loss : callable
         (rows, generator) -> the loss of a batch, a tensor of one number. `rows` holds whole numbers below `n_rows`, on
-        the CPU; all chance comes from the generator, on the CPU too. Dropout and the like, which use torch's global
-        generators, are as reproducible: these are seeded inside the call, and put back after it.
+        the CPU. All random numbers must come from the generator, which is on the CPU too. Layers such as dropout, which
+        use torch's global generators, are reproducible too: these are seeded inside the call and restored after it.
     n_rows : int
     recipe : Recipe
     seed : int
     min_batch : int, default=1
-        How many rows the loss needs at least.
+        The number of rows that the loss needs at least.
     precondition : callable, optional
         (rows, generator) -> None, changes the gradients of the parameters in place, g -> P^-1 g, before they are
-        clipped and used. It is given the same numbers by chance as `batch_loss` was: it can draw the same views again.
+        clipped and used. Its generator gives the same random numbers as that of `batch_loss`, so that it can draw the
+        same views again.
     after_step : callable, optional
-        () -> None, after every step, without gradients: projects parameters onto a constraint, or moves averages.
+        () -> None, called after every step without gradients, to project parameters onto a constraint or to update
+        averages.
     validation : callable, optional
         (generator) -> the criterion of an epoch, smaller is better, computed without gradients. The generator is the
         same for all epochs, so that they are compared on the same views. Without it the criterion is the epoch's loss.
     progress : callable, optional
-        (epoch, n_epochs, record), with None for the record where an epoch begins and its entry of the history where it
-        ends; the training stops if it then returns True. See `fit_progress`.
+        (epoch, n_epochs, record), called with None at the start of an epoch and with its entry of the history at its
+        end. The training stops if it then returns True. See `fit_progress`.
     checkpoint : str or path, optional
-        A file that is written while training, and that training goes on from if it is there. At the end it holds the
-        result: a training that is finished is not made again.
+        A file that is written during training. If it exists, the training continues from it. At the end it holds the
+        result, so that a finished training is not repeated.
     checkpoint_seconds : float, default=60.0
-        How long to train between two checkpoints.
+        Seconds of training between two checkpoints.
     settings : dict, optional
-        What else the result depends on, as JSON has it: a checkpoint with other settings is refused.
+        Other values, as JSON, on which the result depends: a checkpoint with other settings is refused.
     data : str, default=""
         The same for the data: their `data_digest`.
 
@@ -109,7 +111,7 @@ def train(
     then has the state of the best epoch, or (with keep="last", or in the first epoch) the last state at which loss and
     gradient were finite. If they are not at the first step, there is no such state, and a NumericalError is raised.
 
-    Each step copies the state of the module; memory is three times that of the state, beside the optimizer's.
+    Each step copies the state of the module, so that memory is three times that of the state, plus the optimizer's.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The optimizers by their names, with one meaning for each parameter."""
+"""The optimizers by name; each parameter means the same for all of them."""
 
 from collections.abc import Iterable
 
@@ -22,9 +22,9 @@ def make_optimizer(
     parameters : iterable of tensors
     learning_rate : float
     weight_decay : float, default=0.0
-        Times the parameter, it is added to the gradient; "adamw" shrinks the parameter itself instead.
+        It is multiplied by the parameter and added to the gradient; "adamw" shrinks the parameter itself instead.
     momentum : float, default=0.9
-        The weight of the past in the running gradient: Adam's first beta.
+        The weight of earlier gradients in the running mean: Adam's first beta.
     """
     check_choice("optimizer", name, OPTIMIZERS)
     if name == "lars":

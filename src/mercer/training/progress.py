@@ -19,18 +19,18 @@ def fit_progress(
     within: Any = None,
     task_name: str = "fit",
 ) -> Iterator[Progress]:
-    """Give the loop a `progress` that runs the callbacks of the estimator, one task an epoch.
+    """Return a `progress` for the loop that runs the callbacks of the estimator, one task for each epoch.
 
     The estimator has `sklearn.callback.CallbackSupportMixin` among its bases and `sklearn.callback.with_callbacks` on
     its `fit`; its user asks for a bar with `estimator.set_callbacks(ProgressBar())`. A callback may end the training.
-    After a resume the tasks begin at the epoch where it goes on.
+    After a resume, the tasks begin at the epoch at which the training continues.
 
     Parameters
     ----------
     estimator : estimator that supports callbacks
     n_epochs : int
     X, y : array-likes, optional
-        What callbacks that ask for the data are given.
+        The data, for callbacks that ask for them.
     fitted : callable, optional
         () -> the attributes with which a copy of the estimator could predict now; for callbacks that score.
     within : sklearn.callback.CallbackContext, optional

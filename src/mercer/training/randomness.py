@@ -1,4 +1,4 @@
-"""All chance in a training from one seed and the number of the step, so that no generator's state is ever saved."""
+"""All random numbers of a training follow from one seed and the number of the step, so that no generator is saved."""
 
 import hashlib
 import threading

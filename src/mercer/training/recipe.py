@@ -1,4 +1,4 @@
-"""What a training does, as one value."""
+"""The settings of a training, as one value."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,26 +19,27 @@ class Recipe:
     Parameters
     ----------
     n_epochs : int
-        Passes over the rows, at most.
+        The largest number of passes over the rows.
     batch_size : int, default=256
-        Rows of a batch, at most; see `mercer.training.batches`.
+        The largest number of rows in a batch; see `mercer.training.batches`.
     optimizer : {"sgd", "adam", "adamw", "lars"}, default="adam"
     learning_rate : float, default=0.001
-        Its peak, after the warm-up.
+        The largest learning rate, after the warm-up.
     weight_decay : float, default=0.0
     momentum : float, default=0.9
-        The weight of the past in the running gradient, from 0 to below 1.
+        The weight of earlier gradients in the running mean, at least 0 and below 1.
     warmup_epochs : float, default=0.0
-        How long the learning rate rises, in epochs or parts of one.
+        The number of epochs, or a fraction of one, during which the learning rate rises.
     final_learning_rate : float, default=0.0
-        Where cosine annealing ends; equal to `learning_rate` it is constant.
+        The learning rate at the end of cosine annealing. If it equals `learning_rate`, the rate is constant.
     clip_norm : float or None, default=None
-        Gradients whose norm, over all parameters, is larger are scaled down to it.
+        If the norm of the gradient over all parameters is larger, the gradient is scaled down to it.
     patience : int or None, default=None
-        Stop once so many epochs in a row have not lowered the criterion by more than `tolerance`. None never does.
+        Number of epochs in a row without an improvement of the criterion by more than `tolerance` after which the
+        training stops. None never stops early.
     tolerance : float, default=0.0
     keep : {"best", "last"}, default="best"
-        Which state the module ends with: that of the epoch with the smallest criterion, or the last.
+        The final state of the module: that of the epoch with the smallest criterion, or the last.
     """
 
     n_epochs: int
