@@ -29,5 +29,10 @@ def interval(gains: Sequence[float]) -> Interval:
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the differences seed by seed; of lists of unlike length, over the seeds that both have."""
+    """Return the differences seed by seed; of lists of unlike length, over the seeds that both have.
+
+    What was run once, since chance has no part in it but for the beginnings of k-means, is compared with every seed.
+    """
+    if len(theirs) == 1:
+        theirs = [theirs[0]] * len(ours)
     return [a - b for a, b in zip(ours, theirs, strict=False)]
