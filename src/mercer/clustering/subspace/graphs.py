@@ -139,8 +139,9 @@ def sits_on_specks(vectors: np.ndarray) -> bool:
         The eigenvectors of k clusters.
     """
     n, k = vectors.shape
-    unit = vectors / np.linalg.norm(vectors, axis=0)
-    return bool((1.0 / (unit**4).sum(axis=0)).min() < 0.1 * n / k)
+    norms = np.linalg.norm(vectors, axis=0)
+    unit = vectors[:, norms > 0] / norms[norms > 0]  # where nothing joins points there is no eigenvector
+    return bool(((unit**4).sum(axis=0) > 10.0 * k / n).any())
 
 
 def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndarray:
