@@ -64,6 +64,16 @@ def _kept(C: Tensor, expression: SelfExpression, truncate: int | None) -> Matrix
     return without_small(C) if truncate is None and expression.is_sparse else truncated(C, truncate)
 
 
+def columns_of_copies(C: Matrix, which: np.ndarray) -> Matrix:
+    """Return the coefficients of points that may be copies, given which of the distinct ones each of them is."""
+    return C if len(which) == C.shape[1] else C[:, which]
+
+
+def among_copies(W: Matrix, which: np.ndarray) -> Matrix:
+    """Return the affinity of points that may be copies: that of the distinct ones."""
+    return W if len(which) == W.shape[0] else W[which][:, which]
+
+
 @dataclass(frozen=True)
 class Graph:
     """Points and what joins them: W among all of them, or Z through landmarks."""
