@@ -40,6 +40,14 @@ from .tables import tables
 LEAST = {"deviation .05": 0.98, "variance .05": 0.95}
 BOUNDS = {"mnist 2 000": 0.90, "mnist 10 000": 0.90, "digits": 0.88}
 # Ranks are those of the true clusters, as in the paper, read at 95 % of the squares.
+PRINTED_TOY_WHY = (
+    "the start's own clusters have 1.0 and .955 to .975; the second stage with one η and inner products loses some of "
+    "them on one seed of two. The paper says neither how long it lasts nor how the toy is trained"
+)
+REACH_WHY = {
+    "mnist 2 000": "the second stage has .971; on two of three draws the start is kept, whose code is a little shorter",
+    "digits": "raw pixels of 8 x 8: two of three seeds have .94",
+}
 RANK_WHY = "five of the hundred points of one seed's circle, which noise put at the pole, are 5.01 % of its squares"
 REACH = {"mnist 2 000": 0.97, "mnist 10 000": 0.97, "digits": 0.95}
 
@@ -59,18 +67,19 @@ def gain(text: str, paper: float | None, ours: str, theirs: str, measure: str = 
     return Claim(f"{text} (paired gain)", paper, gains, lambda results: interval(gains(results)).low > 0, why)
 
 
-def at_least(label: str, bound: float, note: str = "") -> Claim:
+def at_least(label: str, bound: float, note: str = "", why: str = "") -> Claim:
     case = on(label, OURS)
     return Claim(
         f"{label}: mean accuracy at {bound} or more{note}",
         None,
         of(case, "accuracy"),
         lambda results: results.mean(case, "accuracy") >= bound,
+        why,
     )
 
 
 def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
-    least = LEAST[reading]
+    least, is_printed = LEAST[reading], case != toy(reading)
 
     def ranks(results: Results) -> list[float]:
         both = (results.values(case, f"{which} rank") for which in ("first", "second"))
@@ -85,6 +94,7 @@ def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
             None,
             of(case, "accuracy"),
             lambda results: min(results.values(case, "accuracy")) >= least,
+            PRINTED_TOY_WHY if is_printed else "",
         ),
         Claim(f"{name}: Figure 1, ranks 2 and 1 (their sum)", 3.0, ranks, are_two_and_one, RANK_WHY),
         Claim(
@@ -92,6 +102,7 @@ def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
             None,
             of(case, "final cosine"),
             lambda results: max(results.values(case, "final cosine")) < 0.1,
+            PRINTED_TOY_WHY if is_printed else "",
         ),
     ]
 
@@ -148,7 +159,13 @@ def table_5_claims() -> list[Claim]:
     }
     return [
         gain(
-            f"Table 5: {what} costs accuracy", TABLE_5["all"] - TABLE_5[row], on_one_start("MLC"), on_one_start(method)
+            f"Table 5: {what} costs accuracy",
+            TABLE_5["all"] - TABLE_5[row],
+            on_one_start("MLC"),
+            on_one_start(method),
+            why="a loss of .008 in the mean of three seeds, within what they differ: the start has seen views already"
+            if method == "MLC without views"
+            else "",
         )
         for what, (method, row) in rows.items()
     ]
@@ -208,6 +225,7 @@ def figure_3_claims() -> list[Claim]:
             118 / 128,
             lambda results: [rank / 32 for rank in results.values(case, "rank of all")],
             lambda results: min(results.values(case, "rank of all")) >= 0.85 * 32,
+            "26 of 32 dimensions, where the authors have 128 and photographs in the place of digits; not looked into",
         ),
     ]
 
@@ -310,7 +328,7 @@ def imbalance_claim(label: str, name: str) -> Claim:
 CLAIMS = [
     *all_toy_claims(),
     *[at_least(label, bound) for label, bound in BOUNDS.items()],
-    *[at_least(label, bound, " (to reach for)") for label, bound in REACH.items()],
+    *[at_least(label, bound, " (to reach for)", REACH_WHY.get(label, "")) for label, bound in REACH.items()],
     *default_claims(),
     *[
         gain(f"{label}: the default above {name}", None, on(label, OURS), on(label, name))
