@@ -36,6 +36,10 @@ from .toy import toy_name
 
 Values = Callable[[Results], list[float]]
 PLACES = {"nmi": 0, "ari": 1}
+SHORT_WHY = (
+    "one trial, and short of an earlier version by a thousandth or so: its margin between equal modularities was "
+    "settled on these very sets, and was made narrower for parts of them that had no part in that"
+)
 WIDER_WHY = (
     "on faces all points move nearer to each other, those of one cluster the most: the separation, distances between "
     "clusters over those within, rises. On the toys, where the paper shows it, angles and distances rise too"
@@ -103,7 +107,7 @@ def wider(measure: str, unit: str) -> Claim:
 
 def at_least(case: str, measure: str, bound: float, paper: float | None = None) -> Claim:
     text = f"{case}: {measure.upper()} at {bound} or more"
-    return Claim(text, paper, of(case, measure), lambda results: results.mean(case, measure) >= bound)
+    return Claim(text, paper, of(case, measure), lambda results: results.mean(case, measure) >= bound, SHORT_WHY)
 
 
 def ahead_of(k: int, peer: str) -> Claim:

@@ -52,7 +52,8 @@ def first_of_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         X[first][which] is X.
     """
     places: dict[bytes, int] = {}
-    first, which = [], np.empty(len(X), dtype=np.int64)
+    first: list[int] = []
+    which = np.empty(len(X), dtype=np.int64)
     for i, row in enumerate(X):
         mark = hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
         if mark not in places:
