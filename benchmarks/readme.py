@@ -1,8 +1,8 @@
 """`python -m benchmarks.readme [--take DIR]`: comparisons on tables in README and docs, from the files they come from.
 
 The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
-`python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets come from the report
-of `python -m experiments rfm_and_ard` in `docs/results`.
+`python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets and of clusterings
+come from the reports of experiments in `docs/results`.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.cluster_tables import cluster_summaries
 from experiments.report import strict_json, write_atomically
 
 HOME = Path(__file__).resolve().parents[1]
@@ -36,8 +37,14 @@ UCI_CONTESTANTS = (
     "GPyTorch",
     "scikit-learn GPR",
 )
+# Sections of clusterings: what stands above.
+CLUSTER_SECTIONS = {
+    "faces": "Extended Yale B, NMI / ARI (agreement with the true classes; 1 is perfect):",
+    "subspaces elsewhere": "Other sets, NMI:",
+    "manifolds": "Accuracy, means over draws:",
+}
 # Which sections each page has.
-PAGES = {"README.md": ("tables",), "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS)}
+PAGES = {"README.md": ("tables",), "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS, *CLUSTER_SECTIONS)}
 
 
 def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
@@ -60,7 +67,10 @@ def section(name: str, summary: dict[str, Any]) -> str:
     head = ["", *summary["columns"]]
     rows = [head, ["---"] * len(head), *summary["rows"]]
     table = "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
-    above = UCI_SECTIONS[name][1] if name in UCI_SECTIONS else SECTIONS[name].format(**summary)
+    if name in CLUSTER_SECTIONS:
+        above = CLUSTER_SECTIONS[name]
+    else:
+        above = UCI_SECTIONS[name][1] if name in UCI_SECTIONS else SECTIONS[name].format(**summary)
     return f"{above}\n\n{table}"
 
 
@@ -78,10 +88,10 @@ def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
 
 
 def kept_summaries() -> dict[str, dict[str, Any]]:
-    """Return the summaries in `docs/comparisons`, and those of the UCI sets."""
+    """Return the summaries in `docs/comparisons`, and those of the UCI sets and of clusterings."""
     report = json.loads(UCI_REPORT.read_text())
     kept = {name: json.loads((KEPT / f"{name}.json").read_text()) for name in SECTIONS}
-    return kept | {name: uci_summary(report, title) for name, (title, _) in UCI_SECTIONS.items()}
+    return kept | {name: uci_summary(report, title) for name, (title, _) in UCI_SECTIONS.items()} | cluster_summaries()
 
 
 def main(argv: list[str] | None = None) -> int:

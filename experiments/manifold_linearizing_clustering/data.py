@@ -44,15 +44,13 @@ def samples_of(
     n: int | None,
     seed: int,
     *,
-    imbalanced: bool = False,
     mean_kept: bool = False,
     n_views: int = N_VIEWS,
 ) -> Samples:
     """Return a set: digits as they are, others by features of the images, with views of the images.
 
-    Gray images go through the wavelet scattering, photographs (CIFAR-10) through a pretrained network. `imbalanced`
-    removes half of the samples of odd classes, as for Table 4. `mean_kept` is for subspaces, which go through the
-    origin: the mean of the features is not taken off. There are no views then.
+    Gray images go through the wavelet scattering, photographs (CIFAR-10) through a pretrained network. `mean_kept` is
+    for subspaces, which go through the origin: the mean of the features is not taken off. There are no views then.
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -61,15 +59,18 @@ def samples_of(
         data = datasets.load(name)
         X, y = drawn(data.X.reshape(len(data.X), -1), data.y, n, seed)
     shape = SHAPES[name]
-    if imbalanced:
-        rows = balanced_no_more(y, seed)
-        X, y = X[rows], y[rows]
     if name == "digits":
         return Samples(X, [], y, shape)
     describe = pretrained if name == "cifar10" else scattered
     views = [] if mean_kept else views_of(X, shape, n_views, seed)
     features, *views = principal(describe([X, *views], shape), mean_kept)
     return Samples(features, views, y)
+
+
+def halved(samples: Samples, seed: int) -> Samples:
+    """Return samples without half of those of odd classes, as for Table 4(a); features stay those of all of them."""
+    rows = balanced_no_more(samples.y, seed)
+    return Samples(samples.X[rows], [view[rows] for view in samples.views], samples.y[rows], samples.image_shape)
 
 
 def balanced_no_more(y: np.ndarray, seed: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from .cases import (
     IMBALANCED,
     MEAN_KEPT,
     OURS,
+    PIXELS,
     PRINTED,
     PRINTED_SETS,
     READINGS,
@@ -32,13 +33,21 @@ from .cases import (
     pursuit,
     toy,
 )
-from .intervals import interval, paired
+from .intervals import interval, on_shared_start, paired
 from .paper import A_DSSC_MNIST, SPECTRAL_SECONDS, TABLE_1, TABLE_5, TABLE_6
 from .tables import tables
 
 LEAST = {"deviation .05": 0.98, "variance .05": 0.95}
 BOUNDS = {"mnist 2 000": 0.90, "mnist 10 000": 0.90, "digits": 0.88}
 # Ranks are those of the true clusters, as in the paper, read at 95 % of the squares.
+PRINTED_TOY_WHY = (
+    "the start's own clusters have 1.0 and .955 to .975; the second stage with one η and inner products loses some of "
+    "them on one seed of two. The paper says neither how long it lasts nor how the toy is trained"
+)
+REACH_WHY = {
+    "mnist 2 000": "the second stage has .971; on two of three draws the start is kept, whose code is a little shorter",
+    "digits": "raw pixels of 8 x 8: two of three seeds have .94",
+}
 RANK_WHY = "five of the hundred points of one seed's circle, which noise put at the pole, are 5.01 % of its squares"
 REACH = {"mnist 2 000": 0.97, "mnist 10 000": 0.97, "digits": 0.95}
 
@@ -52,23 +61,25 @@ def gain(text: str, paper: float | None, ours: str, theirs: str, measure: str = 
     """Return the claim that a case is above another, by the interval of their paired differences."""
 
     def gains(results: Results) -> list[float]:
-        return paired(results.values(ours, measure), results.values(theirs, measure))
+        difference = on_shared_start if "one start" in theirs else paired
+        return difference(results.values(ours, measure), results.values(theirs, measure))
 
     return Claim(f"{text} (paired gain)", paper, gains, lambda results: interval(gains(results)).low > 0, why)
 
 
-def at_least(label: str, bound: float, note: str = "") -> Claim:
+def at_least(label: str, bound: float, note: str = "", why: str = "") -> Claim:
     case = on(label, OURS)
     return Claim(
         f"{label}: mean accuracy at {bound} or more{note}",
         None,
         of(case, "accuracy"),
         lambda results: results.mean(case, "accuracy") >= bound,
+        why,
     )
 
 
 def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
-    least = LEAST[reading]
+    least, is_printed = LEAST[reading], case != toy(reading)
 
     def ranks(results: Results) -> list[float]:
         both = (results.values(case, f"{which} rank") for which in ("first", "second"))
@@ -83,6 +94,7 @@ def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
             None,
             of(case, "accuracy"),
             lambda results: min(results.values(case, "accuracy")) >= least,
+            PRINTED_TOY_WHY if is_printed else "",
         ),
         Claim(f"{name}: Figure 1, ranks 2 and 1 (their sum)", 3.0, ranks, are_two_and_one, RANK_WHY),
         Claim(
@@ -90,6 +102,7 @@ def toy_claims(reading: str, case: str, name: str) -> list[Claim]:
             None,
             of(case, "final cosine"),
             lambda results: max(results.values(case, "final cosine")) < 0.1,
+            PRINTED_TOY_WHY if is_printed else "",
         ),
     ]
 
@@ -103,12 +116,26 @@ def all_toy_claims() -> list[Claim]:
 
 
 def default_claims() -> list[Claim]:
-    """The default is above the presets on every set."""
-    return [
-        gain(f"{label}: the default above {called}", None, on(label, OURS), on(label, called))
-        for label in PRINTED_SETS
-        for called in PRINTED.values()
-    ]
+    """The default is above the presets, over all sets: one seed or two of a set have no interval."""
+
+    def over_sets(called: str) -> Claim:
+        def gains(results: Results) -> list[float]:
+            each = (
+                paired(
+                    results.values(on(label, OURS), "accuracy")[:seeds], results.values(on(label, called), "accuracy")
+                )
+                for label, seeds in PRINTED_SETS.items()
+            )
+            return [difference for differences in each for difference in differences]
+
+        return Claim(
+            f"the default above {called}, {sum(PRINTED_SETS.values())} draws of {len(PRINTED_SETS)} sets (paired gain)",
+            None,
+            gains,
+            lambda results: interval(gains(results)).low > 0,
+        )
+
+    return [over_sets(called) for called in PRINTED.values()]
 
 
 def table_1_claims(label: str) -> list[Claim]:
@@ -132,7 +159,13 @@ def table_5_claims() -> list[Claim]:
     }
     return [
         gain(
-            f"Table 5: {what} costs accuracy", TABLE_5["all"] - TABLE_5[row], on_one_start("MLC"), on_one_start(method)
+            f"Table 5: {what} costs accuracy",
+            TABLE_5["all"] - TABLE_5[row],
+            on_one_start("MLC"),
+            on_one_start(method),
+            why="a loss of .008 in the mean of three seeds, within what they differ: the start has seen views already"
+            if method == "MLC without views"
+            else "",
         )
         for what, (method, row) in rows.items()
     ]
@@ -164,7 +197,23 @@ def figure_3_claims() -> list[Claim]:
         before, after = (results.values(case, f"mean class rank at {when}") for when in ("first", "last"))
         return [a / b for a, b in zip(after, before, strict=True)]
 
+    def shares(results: Results) -> list[float]:
+        """The last rates over the first: that of all features, and that of what belongs with a point."""
+        return [results.mean(case, f"{rate} at last") / results.mean(case, f"{rate} at first") for rate in ("R", "R_c")]
+
     return [
+        Claim(
+            "Figure 3: the coding rate of all features falls by less than a tenth, R_c by more (last over first)",
+            None,
+            shares,
+            lambda results: shares(results)[0] > 0.9 > shares(results)[1],
+        ),
+        Claim(
+            "Figure 4: features of different clusters are nearly orthogonal (mean cosine between, and within)",
+            None,
+            lambda results: [results.mean(case, f"cosine {where} clusters") for where in ("between", "within")],
+            lambda results: results.mean(case, "cosine between clusters") < 0.1,
+        ),
         Claim(
             "Figure 3: the ranks of true classes fall (last over first, in the mean; the paper names 24 of 37)",
             24 / 37,
@@ -176,6 +225,7 @@ def figure_3_claims() -> list[Claim]:
             118 / 128,
             lambda results: [rank / 32 for rank in results.values(case, "rank of all")],
             lambda results: min(results.values(case, "rank of all")) >= 0.85 * 32,
+            "26 of 32 dimensions, where the authors have 128 and photographs in the place of digits; not looked into",
         ),
     ]
 
@@ -247,7 +297,7 @@ def pixel_claim() -> Claim:
         return paired(results.values(case, "accuracy"), results.values(case, "k-means accuracy"))
 
     return Claim(
-        "CIFAR-10 from pixels, 512 images: losses of both stages fall, accuracy above k-means on pixels (gain)",
+        f"CIFAR-10 from pixels, {PIXELS['rows']} images: losses of both stages fall, more accurate than k-means (gain)",
         None,
         gains,
         lambda results: falls(results) and min(gains(results)) > 0,
@@ -278,7 +328,7 @@ def imbalance_claim(label: str, name: str) -> Claim:
 CLAIMS = [
     *all_toy_claims(),
     *[at_least(label, bound) for label, bound in BOUNDS.items()],
-    *[at_least(label, bound, " (to reach for)") for label, bound in REACH.items()],
+    *[at_least(label, bound, " (to reach for)", REACH_WHY.get(label, "")) for label, bound in REACH.items()],
     *default_claims(),
     *[
         gain(f"{label}: the default above {name}", None, on(label, OURS), on(label, name))

@@ -31,3 +31,11 @@ def interval(gains: Sequence[float]) -> Interval:
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return the differences seed by seed; of lists of unlike length, over the seeds that both have."""
     return [a - b for a, b in zip(ours, theirs, strict=False)]
+
+
+def on_shared_start(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+    """Return the differences seed by seed of methods on one start that all seeds share.
+
+    A method that only the beginnings of k-means could change from seed to seed is run once, for all.
+    """
+    return paired(ours, theirs if len(theirs) > 1 else [theirs[0]] * len(ours))

@@ -17,7 +17,7 @@ from mercer.papers import mlc, nmce
 from mercer.papers.manifold_linearizing_clustering import SECOND
 from mercer.training import Recipe
 
-from .data import Samples, samples_of, two_manifolds
+from .data import Samples, halved, samples_of, two_manifolds
 
 Measures = dict[str, float | str]
 ENERGY = 0.95
@@ -100,8 +100,9 @@ def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
     """A contestant on a set; the same rows and features for all."""
-    options = {name: settings.get(name, False) for name in ("imbalanced", "mean_kept")}
-    samples = cached(settings["data"], settings["rows"], seed, **options)
+    samples = cached(settings["data"], settings["rows"], seed, mean_kept=settings.get("mean_kept", False))
+    if settings.get("imbalanced"):
+        samples = halved(samples, seed)
     k = len(np.unique(samples.y))
     if settings["contestant"] == "ManifoldClustering":
         model, seconds = fitted(samples, {"n_clusters": k} | settings["options"], seed)
@@ -112,9 +113,9 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
 
 
 # Each seed's samples are wanted by every contestant in turn.
-@lru_cache(maxsize=4)
-def cached(name: str, n: int | None, seed: int, *, imbalanced: bool = False, mean_kept: bool = False) -> Samples:
-    return samples_of(name, n, seed, imbalanced=imbalanced, mean_kept=mean_kept)
+@lru_cache(maxsize=6)
+def cached(name: str, n: int | None, seed: int, *, mean_kept: bool = False) -> Samples:
+    return samples_of(name, n, seed, mean_kept=mean_kept)
 
 
 def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[ManifoldClustering, float]:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from mercer import ManifoldClustering, SubspaceClustering
-from mercer.clustering.distinct_rows import check_n_clusters, distinct_rows
+from mercer.clustering.distinct_rows import check_n_clusters, distinct_rows, first_of_copies
 from mercer.exceptions import DataWarning
 from mercer.training import Recipe
 
@@ -45,3 +46,35 @@ def test_as_many_distinct_rows_as_clusters_are_enough(recwarn):
     assert not recwarn.list
     with pytest.raises(ValueError, match="n_clusters"):
         check_n_clusters(4, np.eye(3))
+
+
+def test_each_row_is_led_to_the_first_of_its_copies():
+    X = np.array([[1.0, 0.0], [2.0, 3.0], [1.0, -0.0], [2.0, 3.0], [4.0, 4.0]])
+    first, which = first_of_copies(X)
+    assert first.tolist() == [0, 1, 4]
+    assert which.tolist() == [0, 1, 0, 1, 2]
+    assert (X[first][which] == X).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"n_landmarks": 40}, {"self_expression": "omp"}])
+def test_copies_of_rows_change_nothing_about_subspaces(options):
+    """Twelve copies of each row would express each other alone: each row a clique, and no subspace to be seen."""
+    random = np.random.default_rng(0)
+    X = np.vstack([random.normal(size=(15, 3)) @ random.normal(size=(3, 20)) for _ in range(4)])
+    y = np.repeat(np.arange(4), 15)
+    order = random.permutation(np.repeat(np.arange(60), 12))
+    model = SubspaceClustering(4, random_state=0, **options).fit(X[order])
+    assert adjusted_rand_score(y[order], model.labels_) == 1.0
+    assert model.coef_.shape == (len(model.landmark_indices_), len(order))
+    assert len(np.unique(order[model.landmark_indices_])) == len(model.landmark_indices_)
+    for i in range(60):
+        assert len(set(model.labels_[order == i])) == 1
+    if "n_landmarks" not in options:
+        assert model.affinity_matrix_.shape == (len(order), len(order))
+    np.testing.assert_array_equal(model.predict(X[order]), model.labels_)
+
+
+def test_more_clusters_than_different_rows_warn_as_before():
+    X = np.repeat(np.eye(3), 4, axis=0)
+    with pytest.warns(DataWarning, match="distinct rows"):
+        SubspaceClustering(5, random_state=0).fit(X)

@@ -1,5 +1,7 @@
 """From coefficients to clusters: truncation, affinities, cuts, Laplacians by components, anchors, assignment."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from scipy import sparse
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 
+from mercer import SubspaceClustering
 from mercer.clustering.affinity import modularity, truncated, without_small
 from mercer.clustering.spectral import (
     ASSIGNMENTS,
@@ -19,6 +22,7 @@ from mercer.clustering.spectral import (
 )
 from mercer.clustering.subspace.graphs import Graph, proposed_labels, sits_on_specks, voted_labels
 from mercer.clustering.subspace.landmark_graph import landmark_modularity, landmark_spectrum, landmark_weights
+from mercer.exceptions import DataWarning
 from tests.examples_of import numbers
 
 
@@ -288,6 +292,15 @@ def test_specks_are_a_tenth_of_a_cluster():
     assert not sits_on_specks(vectors)
     vectors[:, 1] = np.arange(100) < 4
     assert sits_on_specks(vectors)
+
+
+def test_points_that_nothing_joins_are_no_specks():
+    """Rows at right angles express nothing: there is no affinity at all, and no eigenvector sits anywhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert not sits_on_specks(np.zeros((10, 3)))
+        with pytest.warns(DataWarning):
+            SubspaceClustering(3, random_state=0).fit(np.eye(10))
 
 
 def test_clusters_of_unequal_size_are_not_evened_out():

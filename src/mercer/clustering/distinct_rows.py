@@ -1,5 +1,6 @@
-"""How many clusters there can be: no more than there are rows, nor, without a word, than there are different ones."""
+"""Rows that are equal: which they are, and how many clusters there can be, no more than there are different ones."""
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,29 @@ def distinct_rows(X: np.ndarray, enough: int) -> int:
         if len(seen) == enough:
             break
     return len(seen)
+
+
+def first_of_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows that no earlier one equals, and for each row which of these it equals.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, ...)
+
+    Returns
+    -------
+    first : ndarray of shape (m,)
+        Indices into the rows, ascending.
+    which : ndarray of shape (n,)
+        X[first][which] is X.
+    """
+    places: dict[bytes, int] = {}
+    first: list[int] = []
+    which = np.empty(len(X), dtype=np.int64)
+    for i, row in enumerate(X):
+        mark = hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
+        if mark not in places:
+            places[mark] = len(first)
+            first.append(i)
+        which[i] = places[mark]
+    return np.array(first, dtype=np.int64), which

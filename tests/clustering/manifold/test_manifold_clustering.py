@@ -1028,3 +1028,20 @@ def test_cuts_are_nested_and_that_of_the_fit_is_the_prediction():
         assert all(len(np.unique(cuts[coarse][cuts[fine] == label])) == 1 for label in np.unique(cuts[fine]))
     with pytest.raises(InvalidParameterError, match="n_clusters=1000"):
         model.cut(new, 1000)
+
+
+@pytest.mark.parametrize(("backbone", "wanted"), [(None, 1), ("mlp", 1), (nn.Linear(3, 4), 2)])
+def test_rows_of_features_are_learned_on_one_thread_and_networks_of_images_on_all(backbone, wanted):
+    seen, before = set(), torch.get_num_threads()
+
+    def watched(batch, generator):
+        seen.add(torch.get_num_threads())
+        return batch + 0.1 * torch.randn(batch.shape, generator=generator, dtype=batch.dtype)
+
+    torch.set_num_threads(2)
+    try:
+        fitted(X[:, :3], backbone=backbone, augment=watched)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == {wanted}

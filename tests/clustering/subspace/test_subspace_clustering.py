@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import mercer
 from mercer import SubspaceClustering
@@ -15,6 +16,7 @@ from mercer.clustering.expression import (
     check_expression,
 )
 from mercer.clustering.subspace import Precision, graphs
+from mercer.clustering.subspace.features import subspace_bases
 from mercer.exceptions import DataWarning
 from mercer.kernels import Polynomial
 from mercer.metrics import clustering_accuracy, subspace_preserving_error
@@ -333,3 +335,19 @@ def test_rows_of_the_fit_keep_their_clusters_when_there_are_more_columns(kernel,
     ).fit(X)
     assert clustering_accuracy(np.repeat(range(3), 12), model.labels_) == 1.0
     np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+def test_bases_of_small_clusters_are_found_on_one_thread(monkeypatch):
+    """With two threads that spin beside a busy process they took three quarters of all of a fit's processor time."""
+    svd, threads = np.linalg.svd, []
+
+    def watched(*args, **options):
+        threads.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return svd(*args, **options)
+
+    monkeypatch.setattr(np.linalg, "svd", watched)
+    X, labels = subspaces()
+    with threadpool_limits(2, user_api="blas"):
+        subspace_bases(X, labels, len(np.unique(labels)), 0.98)
+        assert any(pool["num_threads"] == 2 for pool in threadpool_info() if pool["user_api"] == "blas")
+    assert set(threads) == {1}

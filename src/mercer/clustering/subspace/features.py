@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mercer.clustering.subspace.precision import Projection
 from mercer.kernels import InnerProductKernel, Kernel, RadialKernel
-from mercer.linalg import in_row_span
+from mercer.linalg import in_row_span, threads_for
 from mercer.mahalanobis import Mahalanobis
 
 
@@ -90,7 +90,9 @@ def subspace_bases(X: np.ndarray, labels: np.ndarray, n_clusters: int, energy: f
     """
     bases = []
     for cluster in range(n_clusters):
-        _, s, Vt = np.linalg.svd(X[labels == cluster], full_matrices=False)
+        members = X[labels == cluster]
+        with threads_for(min(members.shape)):
+            _, s, Vt = np.linalg.svd(members, full_matrices=False)
         total = np.cumsum(s**2)
         # Rounding must not add a direction to a share of 1.
         rank = int(np.searchsorted(total, energy * total[-1] * (1 - 1e-12))) + 1 if s.any() else 0

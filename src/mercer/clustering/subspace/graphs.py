@@ -64,6 +64,16 @@ def _kept(C: Tensor, expression: SelfExpression, truncate: int | None) -> Matrix
     return without_small(C) if truncate is None and expression.is_sparse else truncated(C, truncate)
 
 
+def columns_of_copies(C: Matrix, which: np.ndarray) -> Matrix:
+    """Return the coefficients of points that may be copies, given which of the distinct ones each of them is."""
+    return C if len(which) == C.shape[1] else C[:, which]
+
+
+def among_copies(W: Matrix, which: np.ndarray) -> Matrix:
+    """Return the affinity of points that may be copies: that of the distinct ones."""
+    return W if len(which) == W.shape[0] else W[which][:, which]
+
+
 @dataclass(frozen=True)
 class Graph:
     """Points and what joins them: W among all of them, or Z through landmarks."""
@@ -139,8 +149,9 @@ def sits_on_specks(vectors: np.ndarray) -> bool:
         The eigenvectors of k clusters.
     """
     n, k = vectors.shape
-    unit = vectors / np.linalg.norm(vectors, axis=0)
-    return bool((1.0 / (unit**4).sum(axis=0)).min() < 0.1 * n / k)
+    norms = np.linalg.norm(vectors, axis=0)
+    unit = vectors[:, norms > 0] / norms[norms > 0]  # where nothing joins points there is no eigenvector
+    return bool(((unit**4).sum(axis=0) > 10.0 * k / n).any())
 
 
 def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from mercer.checks import (
     refuse_sparse,
     validated,
 )
-from mercer.clustering.distinct_rows import check_n_clusters
+from mercer.clustering.distinct_rows import check_n_clusters, first_of_copies
 from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import eigengap
 from mercer.clustering.subspace.affinities import check_affinity
@@ -37,6 +37,8 @@ from mercer.clustering.subspace.graphs import (
     ASSIGN_LABELS,
     Clustering,
     Graph,
+    among_copies,
+    columns_of_copies,
     expressed,
     expressed_in,
     joined_by,
@@ -123,9 +125,11 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     labels_ : ndarray of shape (n,)
     n_clusters_ : int
     coef_ : ndarray or sparse matrix of shape (m, n)
-        Column i expresses point i in the points `landmark_indices_`.
+        Column i expresses point i in the points `landmark_indices_`: all of them, but for copies of earlier rows, or
+        the landmarks.
     affinity_matrix_ : ndarray or sparse matrix of shape (n, n)
-        None with landmarks: points are joined through them, and no such matrix is formed.
+        None with landmarks: points are joined through them, and no such matrix is formed. Copies of a row have its
+        affinities.
     eigenvalues_ : ndarray
         The smallest eigenvalues of the Laplacian, some more than there are clusters.
     metric_ : Mahalanobis
@@ -220,7 +224,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
         self._check_parameters(X)
         random = check_random_state(self.random_state)
-        rows = as_tensor(X)
+        first, which = self._distinct(X)
+        rows = as_tensor(X[first])
         rows = unit_rows(rows) if self.normalize else rows
         kernel = check_kernel(self.kernel).resolved(rows.numpy(), random)
         landmarks = landmarks_of(rows, self.n_landmarks, random, self.working_memory)
@@ -234,9 +239,19 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             features = in_their_span(points) if is_rotated else Features(points)
             best, candidates = self._learned(features, kernel, random)
         clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
-        self._keep(best, clustering, X, kernel, landmarks)
+        self._keep(best, clustering, X, kernel, which, first if landmarks is None else first[landmarks])
         self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         return self
+
+    def _distinct(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are clustered, and for each row which of these has its cluster: that of its copies.
+
+        Seven copies of a row express each other and nothing else, which tells nothing of subspaces. Where there are no
+        more different rows than clusters, all are taken: `check_n_clusters` has warned then.
+        """
+        first, which = first_of_copies(X)
+        least = 2 if self.n_clusters == "auto" else int(self.n_clusters)
+        return (first, which) if len(first) > least else (np.arange(len(X)), np.arange(len(X)))
 
     def _learned(
         self, features: Features, kernel: Kernel, random: np.random.RandomState
@@ -355,13 +370,20 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         return self._clustered(joined_through_landmarks(C), best.clustering.n_clusters, random, voted)
 
     def _keep(
-        self, best: Candidate, clustering: Clustering, X: np.ndarray, kernel: Kernel, landmarks: np.ndarray | None
+        self,
+        best: Candidate,
+        clustering: Clustering,
+        X: np.ndarray,
+        kernel: Kernel,
+        which: np.ndarray,
+        landmarks: np.ndarray,
     ) -> None:
         clustering.warn()
-        self.labels_ = clustering.labels
+        graph = clustering.graph
+        self.labels_ = clustering.labels[which]
         self.n_clusters_ = int(clustering.n_clusters)
-        self.coef_ = clustering.graph.coefficients
-        self.affinity_matrix_ = None if landmarks is not None else clustering.graph.weights
+        self.coef_ = columns_of_copies(graph.coefficients, which)
+        self.affinity_matrix_ = None if graph.through_landmarks else among_copies(graph.weights, which)
         self.eigenvalues_ = clustering.spectrum.eigenvalues
         self.metric_ = best.features.metric()
         self.n_iter_ = best.iteration
@@ -369,7 +391,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.modularity_ = clustering.modularity
         self.bases_ = subspace_bases(X, self.labels_, self.n_clusters_, self.energy)
         self.dimensions_ = np.array([len(basis) for basis in self.bases_])
-        self.landmark_indices_ = np.arange(len(X)) if landmarks is None else landmarks
+        self.landmark_indices_ = landmarks
         self.dictionary_ = best.features.rows.numpy()
         self.kernel_ = kernel
         self.expression_ = best.expression
