@@ -23,7 +23,7 @@ RIDGES_OF_KERNELS = RIDGES[:5:2]
 TOLERANCE = 0.1
 
 # How many directions ridges are compared in, as a multiple of the number of components, or of so many at least.
-DIRECTIONS, LEAST_COMPONENTS = 3, 100
+DIRECTIONS, LEAST_COMPONENTS = 2, 100
 
 
 class Choice(NamedTuple):
@@ -64,10 +64,14 @@ def choose_ridge(
         for tried, loss in zip(ridges, losses, strict=True)
     ]
     best = int(np.argmin(losses))
-    if form.n_views > 1:
-        near = [i for i, loss in enumerate(losses) if loss <= losses[best] + TOLERANCE * abs(losses[best])]
-        return Choice(ridges[max(near)], losses[best], tried)
-    return Choice(ridges[best], losses[best], tried)
+    chosen = largest_near_best(losses) if form.n_views > 1 else best
+    return Choice(ridges[chosen], losses[best], tried)
+
+
+def largest_near_best(losses: Sequence[float]) -> int:
+    """Return the place of the last loss with nine tenths of the best gain; ridges come in rising order."""
+    least = min(losses)
+    return max(i for i, loss in enumerate(losses) if loss <= least + TOLERANCE * abs(least))
 
 
 def choose_kernel(
