@@ -31,6 +31,17 @@ def started(start: str, problem: Problem, stats: Statistics, is_constrained: boo
     return (orthonormal(W) if is_constrained else W), bias
 
 
+def unit_scale(problem: Problem, W: Tensor) -> float:
+    """Return the factor that makes 1 of the mean variance of W^T z over the landmarks; 1 where they do not vary.
+
+    Principal components have the variance that the kernel gives them, a hundredth or less: to a loss that asks for
+    outputs of variance 1, as VICReg does, that is all there is to mend, and small steps never come to what matters.
+    """
+    outputs = problem.centers.gram() @ problem.halves.B.to(torch.float64) @ W.to(torch.float64)
+    variance = float(outputs.var(dim=0).mean()) if len(outputs) > 1 else 0.0
+    return variance**-0.5 if variance > 0 else 1.0
+
+
 def random_columns(stats: Statistics, n_components: int, seed: int) -> Tensor:
     """Return normal numbers, of shape (r, h), scaled so that every output W^T z has variance 1 over the rows.
 
