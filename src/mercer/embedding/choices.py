@@ -12,6 +12,7 @@ from mercer.embedding.objectives import ClosedForm, held_out_losses
 from mercer.embedding.problem import Halves, halves_of, no_rows
 from mercer.kernels import Kernel
 from mercer.kernels.radial import BandwidthKernel
+from mercer.linalg import threads_for
 from mercer.views.sources import ViewSource
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
@@ -92,9 +93,11 @@ def choose_kernel(
     choices = []
     for kernel in kernels:
         tried = centers._replace(kernel=kernel)
-        halves = halves_of(tried, add_views(no_rows(tried), tried, source, seed), bias)
-        width = min(n_components, halves.B.shape[1])
-        choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))
+        folds = add_views(no_rows(tried), tried, source, seed)
+        with threads_for(len(tried.like)):
+            halves = halves_of(tried, folds, bias)
+            width = min(n_components, halves.B.shape[1])
+            choices.append(choose_ridge(form, halves, ridge, width, kernel, RIDGES_OF_KERNELS))
     losses = [choice.loss for choice in choices]
     best = 0 if np.isnan(losses).all() else int(np.nanargmin(losses))
     return kernels[best], [entry for choice in choices for entry in choice.tried]

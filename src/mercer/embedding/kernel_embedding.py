@@ -21,6 +21,7 @@ from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.landmarks.features import landmark_influence
+from mercer.linalg import threads_for
 from mercer.rows import is_elsewhere, wherever_rows_are
 from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
@@ -274,7 +275,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     def _solve(self, begun: Beginning, folds: list[Moments]) -> None:
         """Minimize the loss in coordinates in which the landmarks are white, return to theirs, A = B W, and publish."""
-        halves = halves_of(begun.centers, folds, self.bias)
+        with threads_for(len(begun.centers.like)):
+            halves = halves_of(begun.centers, folds, self.bias)
         problem = Problem(
             self.loss,
             begun.centers,
