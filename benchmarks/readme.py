@@ -20,7 +20,7 @@ KEPT = HOME / "docs" / "comparisons"
 SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
     "classes": "Classes to predict, {tables} tables (`python -m benchmarks classes`):",
-    "representations": "Test accuracy of a linear probe in %, means over seeds (`python -m benchmarks representations`):",
+    "representations": "Accuracy of a linear probe in %, means over seeds (`python -m benchmarks representations`):",
 }
 # Sections that come from tables of the report on the UCI sets: how the title begins, and what stands above.
 UCI_REPORT = HOME / "docs" / "results" / "rfm_and_ard-full.json"

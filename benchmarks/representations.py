@@ -130,7 +130,7 @@ def judge(fits: Sequence[dict[str, Any]], had_back: Sequence[dict[str, Any]]) ->
 
 
 def summary(fits: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return a table for the pages: a row for each set, mean accuracies, and the ratio of the seconds where it is known.
+    """Return a table for the pages: a row for each set, with the mean accuracies over seeds.
 
     The default is the exact optimum of the spectral contrastive loss: of photographs it is in that column.
     """

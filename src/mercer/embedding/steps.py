@@ -56,8 +56,8 @@ class Steps:
         `mercer.embedding.preconditioners` has them with their parameters. A loss under a constraint has "white".
     start : {"principal", "random", "spectral"}, default="principal"
         Kernel principal components of the landmarks (section 3.1), all scaled by one factor so that outputs have
-        variance 1 in the mean over the landmarks, and Adam's rate with them; random numbers with outputs of variance 1, or the
-        exact optimum of the spectral contrastive loss.
+        variance 1 in the mean over the landmarks, and Adam's rate with them; random numbers with outputs of variance
+        1, or the exact optimum of the spectral contrastive loss.
     validation_fraction : float, default=0.1
         The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
         training loss does.
