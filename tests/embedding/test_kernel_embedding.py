@@ -257,6 +257,19 @@ def test_any_callable_is_a_view():
         small(augment=lambda batch, generator: batch[:-1]).fit(X)
 
 
+def test_views_are_drawn_once_for_all_bandwidths():
+    X, _ = two_views()
+    seen = []
+
+    def augment(batch, generator):
+        seen.append(len(batch))
+        return batch + 0.1 * torch.randn(batch.shape, generator=generator, dtype=batch.dtype)
+
+    model = small(augment=augment).fit(X)
+    assert len({entry["bandwidth"] for entry in model.history_}) == len(BANDWIDTHS)
+    assert seen == [80] * 4  # two views to choose by, and two to learn from
+
+
 def test_given_views_draw_nothing():
     _, views = two_views()
 

@@ -13,7 +13,7 @@ from mercer.embedding.problem import Halves, halves_of, no_rows
 from mercer.kernels import Kernel
 from mercer.kernels.radial import BandwidthKernel
 from mercer.linalg import threads_for
-from mercer.views.sources import ViewSource
+from mercer.views.sources import GivenViews, ViewSource
 
 # Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
 RIDGES = tuple(float(10.0**power) for power in np.arange(-5.0, -0.9, 0.5))
@@ -91,6 +91,8 @@ def choose_kernel(
     Losses of different kernels compare where they are functions of the embeddings alone.
     """
     choices = []
+    # Views are drawn once for all kernels: of color images they take as long as the kernel's values.
+    source = GivenViews([torch.cat(view).cpu().numpy() for view in zip(*source.chunks(centers.like), strict=True)])
     for kernel in kernels:
         tried = centers._replace(kernel=kernel)
         folds = add_views(no_rows(tried), tried, source, seed)

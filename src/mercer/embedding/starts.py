@@ -8,19 +8,19 @@ from mercer.embedding.moments import Statistics
 from mercer.embedding.problem import Problem
 from mercer.losses import orthonormal
 
-STARTS = ("principal", "random", "spectral")
+STARTS = ("standardized", "principal", "random", "spectral")
 
 
 def started(start: str, problem: Problem, stats: Statistics, is_constrained: bool) -> tuple[Tensor, Tensor]:
     """Return W to start from, of shape (r, h), and γ.
 
     "principal" are the kernel principal components of the landmarks, which in coordinates in which these are white are
-    the first columns of the identity. "random" are normal numbers, scaled so that every component has variance 1 over
+    the first columns of the identity; "standardized" are they at first, until `unit_scale` scales them. "random" are normal numbers, scaled so that every component has variance 1 over
     the rows. "spectral" is the exact optimum of the spectral contrastive loss, with random columns where it has fewer.
     """
     r, h = len(stats.mean), problem.n_components
     bias = torch.zeros(h).to(stats.mean)
-    if start == "principal":
+    if start in ("principal", "standardized"):
         return torch.eye(r, h).to(stats.mean), bias
     W = random_columns(stats, h, problem.seed)
     if start == "spectral":
@@ -38,7 +38,7 @@ def unit_scale(problem: Problem, W: Tensor) -> float:
     outputs of variance 1, as VICReg does, that is all there is to mend, and small steps never come to what matters.
     """
     outputs = problem.centers.gram() @ problem.halves.B.to(torch.float64) @ W.to(torch.float64)
-    variance = float(outputs.var(dim=0).mean()) if len(outputs) > 1 else 0.0
+    variance = float(outputs.var(dim=0, correction=0).mean())
     return variance**-0.5 if variance > 0 else 1.0
 
 

@@ -54,10 +54,11 @@ class Steps:
         in the kernel's space being that of the parameters; not at all, steps being made in A; by (K_mm + λ I)^-1 on the
         gradient by A; or, in white coordinates, by the curvature of "barlow_twins" or "simclr" (section 3.2).
         `mercer.embedding.preconditioners` has them with their parameters. A loss under a constraint has "white".
-    start : {"principal", "random", "spectral"}, default="principal"
-        Kernel principal components of the landmarks (section 3.1), all scaled by one factor so that outputs have
-        variance 1 in the mean over the landmarks, and Adam's rate with them; random numbers with outputs of variance
-        1, or the exact optimum of the spectral contrastive loss.
+    start : {"standardized", "principal", "random", "spectral"}, default="standardized"
+        "principal" are the kernel principal components of the landmarks (section 3.1). "standardized" are the same,
+        all times one factor that makes 1 of their mean variance over the landmarks, and Adam's rate with them; other
+        optimizers, constraints, kernel PCA and objectives with weights of their own have "principal". "random" are
+        random numbers with outputs of variance 1, "spectral" the exact optimum of the spectral contrastive loss.
     validation_fraction : float, default=0.1
         The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
         training loss does.
@@ -78,7 +79,7 @@ class Steps:
     optimizer: Any = "adam"
     schedule: Cosine = Cosine()  # noqa: RUF009
     preconditioner: Any = "white"
-    start: str = "principal"
+    start: str = "standardized"
     validation_fraction: float = 0.1
     guard: bool = True
     patience: int | None = None
@@ -217,7 +218,7 @@ class Steps:
         """
         of_scale = isinstance(problem.loss, str) and problem.loss in ("kernel_pca", *CONSTRAINED)
         is_adam = check_optimizer(self.optimizer).name == "adam"
-        return self.start == "principal" and is_adam and not of_scale and not any(True for _ in objective.parameters())
+        return self.start == "standardized" and is_adam and not of_scale and not any(True for _ in objective.parameters())
 
     def _redraws(self, problem: Problem) -> bool:
         """Whether views are drawn anew for each batch."""
