@@ -15,8 +15,9 @@ def started(start: str, problem: Problem, stats: Statistics, is_constrained: boo
     """Return W to start from, of shape (r, h), and γ.
 
     "principal" are the kernel principal components of the landmarks, which in coordinates in which these are white are
-    the first columns of the identity; "standardized" are they at first, until `unit_scale` scales them. "random" are normal numbers, scaled so that every component has variance 1 over
-    the rows. "spectral" is the exact optimum of the spectral contrastive loss, with random columns where it has fewer.
+    the first columns of the identity; "standardized" are they at first, until `unit_scale` scales them. "random" are
+    normal numbers, scaled so that every component has variance 1 over the rows. "spectral" is the exact optimum of the
+    spectral contrastive loss, with random columns where it has fewer.
     """
     r, h = len(stats.mean), problem.n_components
     bias = torch.zeros(h).to(stats.mean)

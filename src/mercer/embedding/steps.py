@@ -218,7 +218,8 @@ class Steps:
         """
         of_scale = isinstance(problem.loss, str) and problem.loss in ("kernel_pca", *CONSTRAINED)
         is_adam = check_optimizer(self.optimizer).name == "adam"
-        return self.start == "standardized" and is_adam and not of_scale and not any(True for _ in objective.parameters())
+        has_weights = next(objective.parameters(), None) is not None
+        return self.start == "standardized" and is_adam and not of_scale and not has_weights
 
     def _redraws(self, problem: Problem) -> bool:
         """Whether views are drawn anew for each batch."""
