@@ -1,7 +1,7 @@
 """`python -m benchmarks.readme [--take DIR]`: comparisons on tables in README and docs, from the files they come from.
 
 The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
-`python -m benchmarks tables` and `python -m benchmarks classes` left theirs. Those of the UCI sets and of clusterings
+`python -m benchmarks tables`, `classes` or `representations` left theirs. Those of the UCI sets and of clusterings
 come from the reports of experiments in `docs/results`.
 """
 
@@ -21,6 +21,7 @@ KEPT = HOME / "docs" / "comparisons"
 SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
     "classes": "Classes to predict, {tables} tables (`python -m benchmarks classes`):",
+    "representations": "Accuracy of a linear probe in %, means over seeds (`python -m benchmarks representations`):",
 }
 # Sections that come from tables of the report on the UCI sets: how the title begins, and what stands above.
 UCI_REPORT = HOME / "docs" / "results" / "rfm_and_ard-full.json"
@@ -102,7 +103,12 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.take is not None:
         for name in SECTIONS:
-            found = json.loads((args.take / f"{name}-{args.label}.json").read_text())
+            files = [args.take / f"{name}-{args.label}.json", args.take / f"{name}.json"]
+            there = [path for path in files if path.exists()]
+            if not there:
+                print(f"kept as it was: {name}, of which {args.take} has no file", file=sys.stderr)
+                continue
+            found = json.loads(there[0].read_text())
             kept = {**found["summary"], "machine": found["machine"]}
             write_atomically(KEPT / f"{name}.json", strict_json(kept))
     for page, names in PAGES.items():

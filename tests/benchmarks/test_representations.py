@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks import representations
-from benchmarks.representations import AUTOENCODER, DEFAULT, NYSTROEM, START, gains, judge, score
+from benchmarks.representations import AUTOENCODER, DEFAULT, NYSTROEM, START, gains, judge, score, summary
 from mercer.embedding.parameters import LOSSES
 
 
@@ -43,3 +43,16 @@ def test_contestants_are_fitted_and_scored(method, monkeypatch):
     found = score("digits", method, 0, 300)
     assert 0.3 < found["accuracy"] <= 1.0
     assert ("products" in found) == (method == DEFAULT)
+
+
+def test_the_table_of_the_pages_has_a_row_for_each_set():
+    entries = [{**fit, "rows": 600} for fit in fits("digits", 0.01)]
+    entries += [{**fit, "rows": None} for fit in photographs(0.03, 2.0)]
+    entries.append({"data": "digits", "method": "had back", "seed": 0, "rows": 600, "ours": 0.9, "pca": 0.9})
+    found = summary(entries)
+    digits, coil = (dict(zip(["set", *found["columns"]], row, strict=True)) for row in found["rows"])
+    assert digits["start"] == "90.0"
+    assert digits["simclr"] == "91.0"
+    assert (digits["set"], digits["rows at most"], digits["seeds"]) == ("digits", 600, 3)
+    assert (coil["spectral contrastive"], coil["Nystroem"], coil["simclr"]) == ("93.0", "90.0", "")
+    assert coil["rows at most"] == "all"

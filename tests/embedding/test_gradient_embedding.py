@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 import mercer
 from mercer import KernelEmbedding
 from mercer.embedding import Alternate, Exact, Steps
+from mercer.embedding.starts import STARTS
 from mercer.embedding.trained_losses import GRADIENT_LOSSES, PURE, views_needed
 from mercer.exceptions import ModelFileError
 from mercer.kernels import Gaussian
@@ -90,16 +91,34 @@ def test_the_penalty_is_tikhonovs():
 
 
 def test_starts():
-    models = {start: fitted(solver=replace(STILL, start=start)) for start in ("principal", "random", "spectral")}
+    models = {start: fitted(solver=replace(STILL, start=start)) for start in STARTS}
     np.testing.assert_allclose(gram(models["principal"]), np.eye(5), atol=1e-5)
     # The landmarks' kernel principal components, as Nystrom has them.
-    nystrom = mercer.Nystrom(Gaussian(1.5), landmarks=models["principal"].landmarks_, n_components=5).fit(X)
+    landmarks = models["principal"].landmarks_
+    nystrom = mercer.Nystrom(Gaussian(1.5), landmarks=landmarks, n_components=5).fit(X)
     A, B = models["principal"].coefficients_, nystrom.coefficients_
     np.testing.assert_allclose(np.abs(A), np.abs(B), rtol=1e-4, atol=1e-5)
+    # The same, with outputs of variance 1 in the mean.
+    scale = nystrom.transform(landmarks).var(axis=0).mean() ** -0.5
+    np.testing.assert_allclose(models["standardized"].coefficients_, scale * A, rtol=1e-4, atol=1e-4)
     spectral = KernelEmbedding("spectral_contrastive", **{**OPTIONS, "solver": Exact()}).fit(X)
     np.testing.assert_allclose(models["spectral"].coefficients_, spectral.coefficients_, rtol=1e-4, atol=1e-4)
     other = fitted(solver=replace(STILL, start="random"), random_state=1)
     assert not np.allclose(models["random"].coefficients_, other.coefficients_)
+
+
+def test_losses_of_directions_alone_learn_the_same_from_a_start_at_any_scale(monkeypatch):
+    """Adam's rate goes with the scale: only what asks for a scale of its own, as VICReg does, sees a difference."""
+    found = {}
+    for loss in ("simclr", "vicreg"):
+        scaled = fitted(loss).transform(X)
+        with monkeypatch.context() as patched:
+            patched.setattr("mercer.embedding.steps.unit_scale", lambda problem, W: 1.0)
+            found[loss] = scaled, fitted(loss).transform(X)
+    scaled, plain = found["simclr"]
+    assert abs(np.corrcoef(scaled.ravel(), plain.ravel())[0, 1]) > 0.999
+    far = [abs(np.log(Z.std(axis=0).mean())) for Z in found["vicreg"]]
+    assert far[0] < 0.2 < far[1]
 
 
 @pytest.mark.parametrize(

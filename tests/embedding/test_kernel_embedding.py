@@ -107,7 +107,8 @@ def test_views_that_agree_are_told_from_views_that_do_not():
 # ---- choices -------------------------------------------------------------------------------------------------
 
 
-def test_ridge_and_bandwidth_have_the_smallest_loss_left_out():
+def test_ridge_and_bandwidth_have_the_smallest_loss_left_out(monkeypatch):
+    monkeypatch.setattr("mercer.embedding.beginning.SEARCH_ROWS", 300)
     X, _ = digits()
     model = KernelEmbedding(image_shape=(8, 8), n_landmarks=60, n_components=10, random_state=0).fit(X)
     by_bandwidth = {}
@@ -121,6 +122,26 @@ def test_ridge_and_bandwidth_have_the_smallest_loss_left_out():
     assert model.ridge_ == max(ridge for ridge, gain in gains.items() if gain >= 0.9 * max(gains.values()))
     assert len(set(gains.values())) == 9
     assert all(entry["rows"] == len(X) for entry in model.history_)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_images_have_the_median_bandwidth_where_rows_are_few_whatever_the_loss(loss, monkeypatch):
+    """From 4000 rows on views choose it, of rows that a loss without views learns from as well."""
+    X, _ = digits()
+    options = {"image_shape": (8, 8), "n_landmarks": 60, "n_components": 10, "random_state": 0}
+    assert KernelEmbedding(loss, **options).fit(X).kernel_ == Gaussian().resolved(X)
+    monkeypatch.setattr("mercer.embedding.beginning.SEARCH_ROWS", 300)
+    monkeypatch.setattr("mercer.embedding.beginning.BANDWIDTHS", (0.5,))
+    assert KernelEmbedding(loss, **options).fit(X).kernel_ == Gaussian().resolved(X).rescaled(0.5)
+    own = KernelEmbedding("kernel_pca", augment=None, **options).fit(X)
+    assert own.kernel_ == Gaussian().resolved(X)
+
+
+def test_half_of_few_images_are_landmarks():
+    X, _ = digits(60)
+    assert KernelEmbedding(image_shape=(8, 8), random_state=0).fit(X).landmarks_.shape == (30, 64)
+    assert KernelEmbedding(random_state=0).fit(X).landmarks_.shape == (60, 64)
+    assert KernelEmbedding(image_shape=(8, 8), n_landmarks=60, random_state=0).fit(X).landmarks_.shape == (60, 64)
 
 
 def test_the_loss_left_out_is_that_of_two_halves():
@@ -178,7 +199,7 @@ def test_a_table_gets_a_wide_kernel_too_and_a_ridge_by_its_variance():
     augmented = [model.augmented_(torch.from_numpy(X), torch.Generator().manual_seed(j)).numpy() for j in range(400)]
     top = variance.fit(np.concatenate(augmented)).eigenvalues_[0]
     assert model.ridge_ == pytest.approx(0.1 * top, rel=0.2)
-    assert len({entry["ridge"] for entry in model.history_}) == 1
+    assert model.history_ == []
     # Views that are given, or the user's own, say something: there the ridge is chosen.
     for other in (
         KernelEmbedding(n_landmarks=20, random_state=0).fit_views(*views),
@@ -234,6 +255,19 @@ def test_any_callable_is_a_view():
     assert seen == [(80, 3)] * 3
     with pytest.raises(InvalidParameterError, match="augment=.*views of the batch's shape"):
         small(augment=lambda batch, generator: batch[:-1]).fit(X)
+
+
+def test_views_are_drawn_once_for_all_bandwidths():
+    X, _ = two_views()
+    seen = []
+
+    def augment(batch, generator):
+        seen.append(len(batch))
+        return batch + 0.1 * torch.randn(batch.shape, generator=generator, dtype=batch.dtype)
+
+    model = small(augment=augment).fit(X)
+    assert len({entry["bandwidth"] for entry in model.history_}) == len(BANDWIDTHS)
+    assert seen == [80] * 4  # two views to choose by, and two to learn from
 
 
 def test_given_views_draw_nothing():

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mercer.embedding.moments import Statistics
-from mercer.linalg import top_eigenpairs
+from mercer.linalg import generalized_eigenpairs, top_eigenpairs
 
 REGULARIZERS = ("covariance", "tikhonov")
 
@@ -31,8 +31,17 @@ def spectral_contrastive_optima(
     views. Either way what is left is |Σ^1/2 F Σ^1/2 - N|^2 with N = Σ^-1/2 S Σ^-1/2 up to a constant, and F is the best
     positive approximation of N of rank h: its top eigenpairs (ρ > 0, v) give W = Σ^-1/2 V diag(√ρ).
 
-    O(r^3) once for Σ, and the top h eigenpairs of an (r, r) matrix a ridge.
+    O(r^3) once for Σ, and the top h eigenpairs of an (r, r) matrix a ridge. A single ridge needs no eigenvectors of Σ:
+    the same W is that of the pencil S v = ρ (Σ + λ I) v, for which a Cholesky factor will do.
     """
+    if len(ridges) == 1 and regularizer == "covariance":
+        (ridge,) = ridges
+        penalized = stats.second + ridge * torch.eye(len(stats.second)).to(stats.second)
+        rho, V = generalized_eigenpairs(stats.cross, penalized, n_components)
+        positive = rho > 0
+        W = V[:, positive] * rho[positive].sqrt()
+        yield Optimum(W, rho[positive], ridge, torch.zeros_like(W[0]))
+        return
     values, Q = torch.linalg.eigh(stats.second)
     S = Q.T @ stats.cross @ Q
     floor = len(values) * torch.finfo(values.dtype).eps * values[-1].clamp(min=0.0)

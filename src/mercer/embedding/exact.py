@@ -6,12 +6,12 @@ from typing import Any
 import torch
 
 from mercer.checks import check_choice
-from mercer.embedding.choices import choose_ridge
+from mercer.embedding.choices import Choice, choose_ridge
 from mercer.embedding.closed_forms import REGULARIZERS, Optimum
 from mercer.embedding.objectives import CLOSED_FORMS, closed_form
 from mercer.embedding.problem import Problem, Solution
 from mercer.exceptions import invalid_parameter
-from mercer.linalg import threads_for
+from mercer.linalg import largest_eigenvalue, threads_for
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,11 @@ class Exact:
         form = closed_form(problem.loss, self.regularizer)
         stats = problem.halves.all_rows()
         ridge = problem.ridge
-        if ridge == "auto" and form.n_views > 1 and problem.views_are_noise:
-            ridge = problem.noise_ridge()
-        choice = choose_ridge(form, problem.halves, ridge, problem.n_components, problem.centers.kernel)
+        if ridge == "auto" and form.n_views > 1 and form.has_ridge and problem.share is not None:
+            ridge = problem.share * largest_eigenvalue(stats.second)
+            choice = Choice(ridge, float("nan"), [])
+        else:
+            choice = choose_ridge(form, problem.halves, ridge, problem.n_components, problem.centers.kernel)
         learned = problem.bias == "learned" and form.constant is not None
         (optimum,) = form.optima(stats, [choice.ridge], problem.n_components - learned)
         if learned:

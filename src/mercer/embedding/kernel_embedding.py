@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import PRECISIONS, all_or_nothing, check_count, finite_answers
-from mercer.embedding.beginning import Beginning, begin, most_components, views_tell
+from mercer.embedding.beginning import Beginning, begin, most_components, settled_share
 from mercer.embedding.centers import Centers
 from mercer.embedding.exact import Exact
 from mercer.embedding.landmark_map import LandmarkMap
@@ -21,6 +21,7 @@ from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.landmarks.features import landmark_influence
+from mercer.linalg import threads_for
 from mercer.rows import is_elsewhere, wherever_rows_are
 from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
@@ -51,7 +52,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
     n_components : int or None, default=None
         h. None takes 150, or as many as there are.
     n_landmarks : int or None, default=None
-        m, the number of rows of A. None takes 1000, or all rows if there are fewer.
+        m, the number of rows of A. None takes 1000, or all rows if there are fewer; of images at
+        most half of the rows, since a row that is a landmark is compared with itself.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
         How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
         of shape (m,).
@@ -83,8 +85,9 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         one. "none" is γ = 0.
     bandwidth : float, "median", "auto" or None, default="auto"
         "auto" keeps a number that the kernel has; in place of "median" it tries multiples of the median distance and
-        takes that of the smallest spectral contrastive loss on rows left out. It is the median for losses without
-        views, whose values do not compare, and where views are noise. None keeps the kernel's own.
+        takes that of the smallest spectral contrastive loss on rows left out. For images by a shorthand that is so
+        whatever the loss, and from 4000 rows on; it is the median for fewer, for tables whose views are noise, and for
+        tables under losses without views. None keeps the kernel's own.
     solver : "auto", Exact, Steps or Alternate, default="auto"
         How the loss is minimized: `mercer.embedding.Exact()` where it has a closed form, `Alternate()` for the kernel
         autoencoder, and for all others `Steps()`, which has epochs, optimizer, preconditioner, checkpoint and the like.
@@ -247,9 +250,10 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             before = self.moments_
             seen = sum(fold.n_rows for fold in before)
             drawn = DrawnViews(check_samples(self, X), self.augmented_, self.n_views, self.seed_, seen)
-            begun = Beginning(self.seed_, self.augmented_, drawn, self._centers(), self.landmark_indices_, [])
+            share = settled_share(self, are_given=False)
+            begun = Beginning(self.seed_, self.augmented_, drawn, self._centers(), self.landmark_indices_, [], share)
         folds = add_views(before, begun.centers, begun.source, begun.seed)
-        self._solve(begun, folds, are_given=False)
+        self._solve(begun, folds)
         self.moments_ = folds
         return self
 
@@ -264,14 +268,15 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             )
         begun = begin(self, X, given)
         folds = add_views(no_rows(begun.centers), begun.centers, begun.source, begun.seed)
-        self._solve(begun, folds, are_given=given is not None)
+        self._solve(begun, folds)
         if hasattr(self, "moments_"):
             del self.moments_
         return self
 
-    def _solve(self, begun: Beginning, folds: list[Moments], are_given: bool) -> None:
+    def _solve(self, begun: Beginning, folds: list[Moments]) -> None:
         """Minimize the loss in coordinates in which the landmarks are white, return to theirs, A = B W, and publish."""
-        halves = halves_of(begun.centers, folds, self.bias)
+        with threads_for(len(begun.centers.like)):
+            halves = halves_of(begun.centers, folds, self.bias)
         problem = Problem(
             self.loss,
             begun.centers,
@@ -281,7 +286,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             self.ridge,
             self.bias,
             begun.seed,
-            views_are_noise=not views_tell(self, are_given),
+            begun.share,
         )
         solution = solver_of(self).solve(problem, self)
         self._check_width(solution, len(begun.centers.like))

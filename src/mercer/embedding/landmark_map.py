@@ -22,12 +22,16 @@ class LandmarkMap(KernelMap):
     landmarks: Any
 
     def _landmarks(
-        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
+        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState, most: int | None = None
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the landmarks and the rows of X that they are, None for landmarks that were given as such."""
+        """Return the landmarks and the rows of X that they are, None for landmarks that were given as such.
+
+        Where nobody asked for a number there are at most `most`.
+        """
         if not isinstance(self.landmarks, str):
             return self._given_landmarks(X, kernel)
-        wanted = min(len(X), DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
+        most = len(X) if most is None else most
+        wanted = min(most, DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
         if self.n_landmarks is None:
             # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
             with ignored(DataWarning):

@@ -57,8 +57,9 @@ class Problem(NamedTuple):
     bias : {"centered", "learned", "none"}
         How γ is found; z is centered unless it is "none".
     seed : int
-    views_are_noise : bool
-        Whether views say little: those that a shorthand makes of a table.
+    share : float or None
+        λ where `ridge` is "auto" and an exact optimum asks for one, as a share of the largest variance: that of tables
+        whose views are noise, or the one that was chosen with the kernel. None chooses by the loss on rows left out.
     """
 
     loss: Any
@@ -69,11 +70,7 @@ class Problem(NamedTuple):
     ridge: Any
     bias: str
     seed: int
-    views_are_noise: bool
-
-    def noise_ridge(self) -> float:
-        """Return the ridge where views are noise: a share of the largest variance."""
-        return NOISE_RIDGE * float(torch.linalg.eigvalsh(self.halves.all_rows().second)[-1])
+    share: float | None
 
 
 class Solution(NamedTuple):

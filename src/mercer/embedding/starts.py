@@ -8,19 +8,20 @@ from mercer.embedding.moments import Statistics
 from mercer.embedding.problem import Problem
 from mercer.losses import orthonormal
 
-STARTS = ("principal", "random", "spectral")
+STARTS = ("standardized", "principal", "random", "spectral")
 
 
 def started(start: str, problem: Problem, stats: Statistics, is_constrained: bool) -> tuple[Tensor, Tensor]:
     """Return W to start from, of shape (r, h), and γ.
 
     "principal" are the kernel principal components of the landmarks, which in coordinates in which these are white are
-    the first columns of the identity. "random" are normal numbers, scaled so that every component has variance 1 over
-    the rows. "spectral" is the exact optimum of the spectral contrastive loss, with random columns where it has fewer.
+    the first columns of the identity; "standardized" are they at first, until `unit_scale` scales them. "random" are
+    normal numbers, scaled so that every component has variance 1 over the rows. "spectral" is the exact optimum of the
+    spectral contrastive loss, with random columns where it has fewer.
     """
     r, h = len(stats.mean), problem.n_components
     bias = torch.zeros(h).to(stats.mean)
-    if start == "principal":
+    if start in ("principal", "standardized"):
         return torch.eye(r, h).to(stats.mean), bias
     W = random_columns(stats, h, problem.seed)
     if start == "spectral":
@@ -29,6 +30,17 @@ def started(start: str, problem: Problem, stats: Statistics, is_constrained: boo
         W = torch.cat([optimum.W, W[:, found:]], dim=1)
         bias[:found] = optimum.bias
     return (orthonormal(W) if is_constrained else W), bias
+
+
+def unit_scale(problem: Problem, W: Tensor) -> float:
+    """Return the factor that makes 1 of the mean variance of W^T z over the landmarks; 1 where they do not vary.
+
+    Principal components have the variance that the kernel gives them, a hundredth or less: to a loss that asks for
+    outputs of variance 1, as VICReg does, that is all there is to mend, and small steps never come to what matters.
+    """
+    outputs = problem.centers.gram() @ problem.halves.B.to(torch.float64) @ W.to(torch.float64)
+    variance = float(outputs.var(dim=0, correction=0).mean())
+    return variance**-0.5 if variance > 0 else 1.0
 
 
 def random_columns(stats: Statistics, n_components: int, seed: int) -> Tensor:

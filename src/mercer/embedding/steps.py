@@ -12,7 +12,7 @@ from mercer.embedding.gauss_newton_forms import gauss_newton_form
 from mercer.embedding.neutral import judge_of, neutral_loss
 from mercer.embedding.preconditioners import GaussNewton, White, check_preconditioner
 from mercer.embedding.problem import Problem, Solution
-from mercer.embedding.starts import STARTS, started
+from mercer.embedding.starts import STARTS, started, unit_scale
 from mercer.embedding.trained_losses import (
     AUTOENCODER,
     CONSTRAINED,
@@ -54,9 +54,11 @@ class Steps:
         in the kernel's space being that of the parameters; not at all, steps being made in A; by (K_mm + λ I)^-1 on the
         gradient by A; or, in white coordinates, by the curvature of "barlow_twins" or "simclr" (section 3.2).
         `mercer.embedding.preconditioners` has them with their parameters. A loss under a constraint has "white".
-    start : {"principal", "random", "spectral"}, default="principal"
-        Kernel principal components of the landmarks (section 3.1), random numbers with outputs of variance 1, or the
-        exact optimum of the spectral contrastive loss.
+    start : {"standardized", "principal", "random", "spectral"}, default="standardized"
+        "principal" are the kernel principal components of the landmarks (section 3.1). "standardized" are the same,
+        all times one factor that makes 1 of their mean variance over the landmarks, and Adam's rate with them; other
+        optimizers, constraints, kernel PCA and objectives with weights of their own have "principal". "random" are
+        random numbers with outputs of variance 1, "spectral" the exact optimum of the spectral contrastive loss.
     validation_fraction : float, default=0.1
         The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
         training loss does.
@@ -77,7 +79,7 @@ class Steps:
     optimizer: Any = "adam"
     schedule: Cosine = Cosine()  # noqa: RUF009
     preconditioner: Any = "white"
-    start: str = "principal"
+    start: str = "standardized"
     validation_fraction: float = 0.1
     guard: bool = True
     patience: int | None = None
@@ -118,19 +120,19 @@ class Steps:
                 "Steps that keep A^T K_mm A = I are made in white coordinates, where it is W^T W = I.",
             )
 
-    def recipe(self, n_batches: int) -> Recipe:
-        """Return what `mercer.training.train` is told, where an epoch has so many batches."""
+    def recipe(self, n_batches: int, scale: float = 1.0) -> Recipe:
+        """Return what `mercer.training.train` is told, where an epoch has so many batches and W was scaled so."""
         optimizer = check_optimizer(self.optimizer)
         epochs = max(EPOCHS, -(-LEAST_STEPS // n_batches)) if self.epochs is None else self.epochs
         return Recipe(
             n_epochs=epochs,
             batch_size=self.batch_size,
             optimizer=optimizer.name,
-            learning_rate=optimizer.learning_rate,
+            learning_rate=scale * optimizer.learning_rate,
             weight_decay=optimizer.weight_decay,
             momentum=optimizer.momentum,
             warmup_epochs=min(self.schedule.warmup_epochs, epochs),
-            final_learning_rate=self.schedule.final * optimizer.learning_rate,
+            final_learning_rate=self.schedule.final * scale * optimizer.learning_rate,
             patience=self.patience,
         )
 
@@ -151,16 +153,18 @@ class Steps:
         W, bias = started(self.start, problem, stats, is_constrained)
         # Kernel PCA's loss has no place for a bias: the best one is the center of the rows.
         has_bias = problem.bias == "learned" and problem.loss != "kernel_pca"
-        model = LinearMap(space.from_white(W).to(like), bias.to(like) if has_bias else None)
         if isinstance(problem.loss, str) and problem.loss == "kernel_pca":
             objective: Any = PrincipalObjective(space, stats.diagonal)
         else:
             objective = make_objective(problem.loss, problem.n_components, seed=problem.seed)
+        scale = unit_scale(problem, W) if self._may_scale(problem, objective) else 1.0
+        W = scale * W
+        model = LinearMap(space.from_white(W).to(like), bias.to(like) if has_bias else None)
         objective.to(like)
         objective.begin(model)
         seen, left_out = split_rows(problem.source.n_rows, self.validation_fraction, problem.seed)
         n_batches = count_batches(len(seen), self.batch_size, objective.min_batch)
-        recipe = self.recipe(n_batches)
+        recipe = self.recipe(n_batches, scale)
         source = problem.source.of_rows(seen) if len(left_out) else problem.source
         held_out = all_features(space, problem.source.of_rows(left_out)) if len(left_out) else []
         module = TrainedMap(
@@ -205,6 +209,17 @@ class Steps:
                 trained, found = W, bias
         eigenvalues = ((stats.second @ trained) * trained).sum(dim=0)
         return Solution(trained, found, eigenvalues, ridge, loss, history)
+
+    def _may_scale(self, problem: Problem, objective: Any) -> bool:
+        """Whether W may start at another scale, and Adam's rate with it.
+
+        To a loss that looks at directions alone nothing changes then. Weights that an objective has beside W would have
+        the wrong rate; kernel PCA and constraints know the scale; and other starts have theirs.
+        """
+        of_scale = isinstance(problem.loss, str) and problem.loss in ("kernel_pca", *CONSTRAINED)
+        is_adam = check_optimizer(self.optimizer).name == "adam"
+        has_weights = next(objective.parameters(), None) is not None
+        return self.start == "standardized" and is_adam and not of_scale and not has_weights
 
     def _redraws(self, problem: Problem) -> bool:
         """Whether views are drawn anew for each batch."""

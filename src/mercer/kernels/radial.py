@@ -12,6 +12,7 @@ from torch import Tensor
 from mercer.checks import check_number
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
+from mercer.linalg import threads_for
 from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 
 # The median of the distances among this many rows is within a few per cent of that among all.
@@ -28,9 +29,10 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
     if X.shape[0] > MEDIAN_ROWS:
         chosen = check_random_state(random_state).choice(X.shape[0], MEDIAN_ROWS, replace=False)
         X = X[np.sort(chosen)]
-    x = metric.prepare(rows_as_tensor("X", X).to(torch.float64))
+    with threads_for(X.shape[0]):
+        x = metric.prepare(rows_as_tensor("X", X).to(torch.float64))
+        squares = metric.squared_distances(x, x) if order == 2 else torch.cdist(x.rows, x.rows, p=1).square_()
     above = np.triu_indices(len(x.rows), 1)
-    squares = metric.squared_distances(x, x) if order == 2 else torch.cdist(x.rows, x.rows, p=1).square_()
     r2 = squares.cpu().numpy()[above]
     r2 = r2[r2 > 0]
     if not len(r2):

@@ -9,6 +9,7 @@ from mercer.linalg.eigen import (
     generalized_eigenpairs,
     inverse_root,
     lanczos_eigenpairs,
+    largest_eigenvalue,
     top_eigenpairs,
 )
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
@@ -27,6 +28,7 @@ __all__ = [
     "inverted",
     "inverse_root",
     "lanczos_eigenpairs",
+    "largest_eigenvalue",
     "ridge_leave_one_out",
     "ridge_path",
     "solve_refined",

@@ -15,6 +15,8 @@ from mercer.exceptions import ConvergenceWarning, warn_user
 PARTIAL_SHARE = 0.3
 # Pivots see the smallest eigenvalue only roughly, so a Cholesky factor is trusted this far from the tolerance.
 PIVOT_MARGIN = 1e3
+# Smaller matrices are decomposed as a whole.
+FEW = 50
 # Blocks of a Krylov space that are tried before single Lanczos vectors, which can be restarted, take over.
 MOST_BLOCKS = 12
 
@@ -114,6 +116,14 @@ def generalized_eigenpairs(
     reduced = V.T @ A @ V
     values, vectors = top_eigenpairs((reduced + reduced.T) / 2, n_components)
     return EigenPairs(values, V @ vectors)
+
+
+def largest_eigenvalue(A: Tensor) -> float:
+    """Return the largest eigenvalue of a positive semi-definite matrix, in some products with vectors."""
+    longest = A[:, int(A.diagonal().argmax())]
+    if len(A) < FEW or not longest.any():
+        return float(torch.linalg.eigvalsh(A)[-1])
+    return float(lanczos_eigenpairs(lambda V: A @ V, longest, 1).values[0])
 
 
 def lanczos_eigenpairs(
