@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LinearRegression
+from tests.app.projects.test_unlabelled import people
 
 import mercer
 from mercer.app.cli.explore import prepare
@@ -19,7 +20,6 @@ from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.exceptions import DataFileError
 from mercer.explain import expansion, read_concepts
 from tests.app.projects.test_table_prediction import NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import people
 
 ONE = {"kernel": "gaussian", "metric": "diagonal", "warp": "none", "n_iter": 1, "random_state": 0}
 

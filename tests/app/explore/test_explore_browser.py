@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.app.projects.test_unlabelled import digits
 
 import mercer
 from mercer.app.explore import Exploration, Server
 from mercer.app.files.images import ImageFolder
 from mercer.app.projects import DataEmbedding
 from tests.app.browser import BROWSER, Browser
-from tests.app.projects.test_unlabelled import digits
 from tests.app.report.test_report import NASTY
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")

@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from mercer.app.projects.unlabeled import read_data
 from sklearn.base import clone
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import PCA
@@ -16,6 +15,7 @@ from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
 from mercer.app.projects.clustering import DataClustering
 from mercer.app.projects.embedding import DataEmbedding, neighbor_map, placed, principal_map
+from mercer.app.projects.unlabeled import read_data
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from mercer.metrics import clustering_accuracy

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
+from tests.app.projects.test_unlabelled import digits, people
 from typer.testing import CliRunner
 
 import mercer
@@ -35,7 +36,6 @@ from mercer.app.report.words import count, listed, percent, score_texts, signifi
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
 from tests.app.projects.test_table_prediction import CLASSES, NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import digits, people
 
 REAL_SVG = figures._svg
 NASTY = "</script><img src=x onerror=alert(1)> & \"'"

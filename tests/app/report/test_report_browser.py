@@ -10,11 +10,11 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from tests.app.projects.test_unlabelled import digits, people, some
 
 from mercer.app.projects import DataClustering, DataEmbedding, TablePrediction
 from mercer.app.report import build_report
 from tests.app.projects.test_table_prediction import NUMBERS, SIMPLE, flats
-from tests.app.projects.test_unlabelled import digits, people, some
 from tests.app.report.test_report import NASTY, Read
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
