@@ -7,7 +7,7 @@ from mercer.rows.files import FileRows, open_rows
 from mercer.rows.labels import class_numbers, drawn_with_classes, numbered_classes, some_of_rare_classes
 from mercer.rows.loop import gather_over_rows, map_over_rows, sum_over_rows
 from mercer.rows.sources import MappedRows, RowNumbers
-from mercer.rows.validation import is_elsewhere, validated_column, validated_rows
+from mercer.rows.validation import is_elsewhere, rows_brought_here, validated_column, validated_rows
 
 __all__ = [
     "DaskRows",
@@ -22,6 +22,7 @@ __all__ = [
     "map_over_rows",
     "numbered_classes",
     "open_rows",
+    "rows_brought_here",
     "some_of_rare_classes",
     "sum_over_rows",
     "validated_column",
