@@ -80,7 +80,7 @@ class FileRows(Rows):
         for name in names:
             self._check(name)
         client = None if self.cluster is None else self.cluster.client
-        return FileRows(self.pieces, {name: self.kinds[name] for name in names}, is_column, client=client)
+        return type(self)(self.pieces, {name: self.kinds[name] for name in names}, is_column, client=client)
 
     def _check(self, name: str) -> None:
         if name not in self.names:
@@ -138,7 +138,7 @@ class FileRows(Rows):
         first = int(np.searchsorted(self.starts, rows.start, side="right")) - 1
         last = int(np.searchsorted(self.starts, rows.stop, side="left"))
         first = min(first, len(self.pieces) - 1)
-        return FileRows(
+        return type(self)(
             self.pieces[first:last],
             self.kinds,
             self.is_column,
