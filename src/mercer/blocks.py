@@ -148,9 +148,10 @@ def walk_by(
     *,
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
+    done: int = 0,
 ) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
-    """Yield the same as `walk` in blocks of so many rows."""
-    bounds = list(row_slices(common_length(arrays), rows))
+    """Yield the same as `walk` in blocks of so many rows, without the first `done` of them."""
+    bounds = list(row_slices(common_length(arrays), rows))[done:]
     for place, *parts in zip(bounds, *(blocks_of(array, bounds) for array in arrays), strict=True):
         yield place, tuple(as_block(part, dtype, device) for part in parts)
 

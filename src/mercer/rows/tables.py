@@ -46,7 +46,7 @@ def table_rows(X: Any) -> FileTable | DaskTable:
     """Return rows that are elsewhere as a table of objects."""
     if isinstance(X, FileRows) and not X.is_column:
         client = None if X.cluster is None else X.cluster.client
-        return FileTable(X.pieces, X.kinds, client=client)
+        return FileTable(X.pieces, X.kinds, client=client, checkpoint=X.checkpoint)
     if is_dask(X) and hasattr(X, "columns"):
         return DaskTable(X)
     raise invalid_parameter(
