@@ -84,13 +84,8 @@ class FileRows(Rows):
         for name in names:
             self._check(name)
         client = None if self.cluster is None else self.cluster.client
-        return type(self)(
-            self.pieces,
-            {name: self.kinds[name] for name in names},
-            is_column,
-            client=client,
-            checkpoint=self.checkpoint,
-        )
+        kinds = {name: self.kinds[name] for name in names}
+        return type(self)(self.pieces, kinds, is_column, client=client, checkpoint=self.checkpoint)
 
     def _check(self, name: str) -> None:
         if name not in self.names:
@@ -217,7 +212,7 @@ def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = 
         Whose workers make the sums over the rows. They read the files themselves, so that the paths must be theirs too.
     checkpoint : str or path, optional
         A folder, made if it is not there, in which sums over the rows are kept as they grow. The same fit, begun again
-        after its process was lost, goes on from there, and ends with the same result. Remove the folder when it is done.
+        after its process was lost, goes on from there and ends with the same result. Remove the folder after that.
 
     Returns
     -------

@@ -57,7 +57,8 @@ class KeptSum:
         if self.file is None:
             return
         content = io.BytesIO()
-        np.savez(content, done=np.array(self.done), **self.total.state())
+        arrays: dict[str, Any] = self.total.state() | {"done": np.array(self.done)}
+        np.savez(content, **arrays)
         write_atomically(self.file, [content.getbuffer()])
         self._written = time.monotonic()
 
@@ -86,7 +87,7 @@ def checkpoint_of(sources: Sequence[Any]) -> Any:
 
 
 def _digest(value: Any, digest: Any) -> None:
-    """Add what tells a value from another: numbers by their bytes, sources by what they read, objects by their parts."""
+    """Add what tells a value from others: numbers by their bytes, sources by what they read, objects by their parts."""
     digest.update(type(value).__name__.encode())
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
