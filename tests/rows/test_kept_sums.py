@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import dask.array as da
 import numpy as np
@@ -63,6 +64,32 @@ def test_a_fit_that_was_killed_goes_on_and_gives_the_same_bits(tmp_path):
 def moments():
     """Return the function of blocks."""
     return lambda x: (x.T @ x, x.sum(dim=0))
+
+
+class Warp:
+    """A fitted thing whose method goes into a sum."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, x):
+        return self.factor * x
+
+    def transform(self, x):
+        return self.factor * x
+
+
+def warped(warp):
+    """Return the function of warped blocks."""
+    return lambda x: (warp(x).sum(dim=0),)
+
+
+@pytest.mark.parametrize("part", [lambda warp: warp, lambda warp: warp.transform, lambda warp: partial(warp.transform)])
+def test_what_objects_and_their_methods_hold_tells_sums_apart(part, tmp_path):
+    rows = DaskRows(da.from_array(X, chunks=(300, 3)), checkpoint=tmp_path)
+    for factor in (1.0, 3.0):
+        (found,) = sum_over_rows(warped, (part(Warp(factor)),), rows, rows_a_block=100)
+        assert_array_equal(found, sum_over_rows(warped, (Warp(factor),), X, rows_a_block=100)[0])
 
 
 def others():

@@ -5,6 +5,7 @@ belongs to one sum: its name is a digest of the function, of all its values, and
 shape of the tree depends on nothing but the number of blocks, what comes out is the same, bit for bit.
 """
 
+import functools
 import hashlib
 import io
 import os
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.blocks import Rows
@@ -34,16 +34,18 @@ class KeptSum:
     ----------
     file : path or None
         None keeps nothing.
+    device : torch.device, str or None, default=None
+        Where it is added up.
     """
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, device: Any = None) -> None:
         self.file = file
         self.total, self.done = TreeSum(), 0
         self._written = time.monotonic()
         if file is not None and file.exists():
             with np.load(file, allow_pickle=False) as kept:
                 self.done = int(kept["done"])
-                self.total = TreeSum.of_state({name: kept[name] for name in kept.files if name != "done"})
+                self.total = TreeSum.of_state({name: kept[name] for name in kept.files if name != "done"}, device)
 
     def add(self, terms: Sequence[Tensor]) -> None:
         """Add the next part, and write the file if that was not done just now."""
@@ -63,7 +65,9 @@ class KeptSum:
         self._written = time.monotonic()
 
 
-def kept_sum(make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, parts: str) -> KeptSum:
+def kept_sum(
+    make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, parts: str, device: Any = None
+) -> KeptSum:
     """Return the sum that is begun, or goes on; `parts` tells sums of blocks from those of tasks."""
     folder = checkpoint_of(sources)
     if folder is None:
@@ -73,7 +77,7 @@ def kept_sum(make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: 
         _digest(value, digest)
     place = check_path(folder, "checkpoint")
     place.mkdir(parents=True, exist_ok=True)
-    return KeptSum(place / f"{digest.hexdigest()[:24]}.npz")
+    return KeptSum(place / f"{digest.hexdigest()[:24]}.npz", device)
 
 
 def checkpoint_of(sources: Sequence[Any]) -> Any:
@@ -112,10 +116,11 @@ def _digest(value: Any, digest: Any) -> None:
     elif isinstance(value, torch.nn.Module):
         digest.update(repr(value).encode())
         _digest(dict(value.state_dict()), digest)
-    elif isinstance(value, BaseEstimator):
-        _digest(value.get_params(deep=False), digest)
+    elif isinstance(value, functools.partial):
+        _digest([value.func, value.args, value.keywords], digest)
     elif callable(value) and hasattr(value, "__qualname__"):
         digest.update(f"{value.__module__}.{value.__qualname__}".encode())
+        _digest(getattr(value, "__self__", None), digest)  # a method is known by its object
     elif hasattr(value, "__dict__"):
         _digest(vars(value), digest)
     else:

@@ -49,13 +49,13 @@ class TreeSum:
         return held | {"counts": np.array(self._counts, dtype=np.int64)}
 
     @classmethod
-    def of_state(cls, state: dict[str, np.ndarray]) -> "TreeSum":
-        """Return the sum of a `state`."""
+    def of_state(cls, state: dict[str, np.ndarray], device: Any = None) -> "TreeSum":
+        """Return the sum of a `state`, on a device."""
         total = cls()
         total._counts = state["counts"].tolist()
         widths = [sum(name.startswith(f"{level} ") for name in state) for level in range(len(total._counts))]
         total._levels = [
-            [torch.from_numpy(np.array(state[f"{level} {j}"])) for j in range(width)]
+            [torch.as_tensor(np.array(state[f"{level} {j}"]), device=device) for j in range(width)]
             for level, width in enumerate(widths)
         ]
         return total
