@@ -37,6 +37,7 @@ WITH_OPTIONS_OF_THEIR_OWN = (
     "classes",
     "cluster",
     "clustering",
+    "covertype_rows",
     "discriminant",
     "distributions",
     "explore",

@@ -69,6 +69,19 @@ class Rows(ABC):
         return next(iter(self.blocks([slice(start, stop)])))
 
 
+class Reused:
+    """Arrays that serve all blocks of a size: fresh memory for each would cost as much as the exponentials."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, ...], Tensor] = {}
+
+    def __call__(self, like: Tensor, *shape: int) -> Tensor:
+        """Return the array of that shape, with whatever it holds."""
+        if shape not in self._arrays:
+            self._arrays[shape] = like.new_empty(shape)
+        return self._arrays[shape]
+
+
 def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
     """Return a floating-point tensor that shares memory with `values` where it can.
 
@@ -136,9 +149,10 @@ def walk_by(
     *,
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
+    done: int = 0,
 ) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
-    """Yield the same as `walk` in blocks of so many rows."""
-    bounds = list(row_slices(common_length(arrays), rows))
+    """Yield the same as `walk` in blocks of so many rows, without the first `done` of them."""
+    bounds = list(row_slices(common_length(arrays), rows))[done:]
     for place, *parts in zip(bounds, *(blocks_of(array, bounds) for array in arrays), strict=True):
         yield place, tuple(as_block(part, dtype, device) for part in parts)
 

@@ -6,6 +6,7 @@ import scipy.linalg
 import torch
 from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import log_loss
 
 from mercer import KernelDiscriminant
 from mercer.discriminant import directions
@@ -217,6 +218,33 @@ def test_landmark_left_out_values_are_those_of_refits(regularizer, center):
             np.testing.assert_allclose(found.left_out[:, c], naive, atol=1e-6 * np.abs(naive).max())
 
 
+def test_values_at_some_rows_are_those_of_the_fit_on_all():
+    """The basis is that of 90 rows; whether 90 or 20 of them judge, their values and those left out are the same."""
+    X, y = labeled(90)
+    groups = groups_of(y)
+    rows = LandmarkRows(X, X[:30], Gaussian(1.5), True, 1.0, None)
+    basis = rows.basis(groups, "rkhs")
+    some = np.arange(5, 25)
+    everywhere = rows.discriminants(basis, groups, [0.01, 1.0], 2)
+    there = rows.of(X[some]).discriminants(basis, groups.of_rows(some), [0.01, 1.0], 2)
+    for found, few in zip(everywhere, there, strict=True):
+        np.testing.assert_allclose(few.values, found.values[some], atol=1e-10)
+        np.testing.assert_allclose(few.left_out, found.left_out[some], atol=1e-10)
+
+
+def test_smooth_kernels_of_rows_in_single_precision_are_as_good_as_in_double():
+    """K_mm of so wide a Gaussian has eigenvalues down to rounding: sums in float32 would be divided by them."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(6000, 4))
+    y = (np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * random.normal(size=6000) > 0).astype(int)
+    model = KernelDiscriminant(Gaussian(4.0), n_landmarks=200, ridge=1e-2, random_state=0)
+    losses = []
+    for precision in (np.float32, np.float64):
+        rows = X.astype(precision)
+        losses.append(log_loss(y[4000:], model.fit(rows[:4000], y[:4000]).predict_proba(rows[4000:])))
+    assert abs(losses[0] - losses[1]) < 5e-3
+
+
 @pytest.mark.parametrize("ridge", [1e-3, 0.3, 3.0])
 def test_components_of_landmarks_are_those_of_the_dense_eigenproblem(ridge):
     """Roots of one variable against scipy's eigenproblem of size r; there are as many above 1 as it says."""
@@ -227,10 +255,10 @@ def test_components_of_landmarks_are_those_of_the_dense_eigenproblem(ridge):
     G = (groups.counts.sqrt()[:, None] * basis.group_means).T.numpy()
     D = np.diag(basis.spread.numpy() + ridge) - G @ G.T
     ratios, vectors = scipy.linalg.eigh(np.diag(basis.spread.numpy()), D)
-    above = directions.n_class_components(basis, groups.counts, ridge)
+    above = directions.n_class_components(basis, ridge)
     assert above == (ratios > 1).sum()
     for n_components in (1, 2, 5):
-        beta, mu = directions.landmark_discriminants(basis, groups.counts, ridge, n_components)
+        beta, mu = directions.landmark_discriminants(basis, ridge, n_components)
         np.testing.assert_allclose(mu, ratios[::-1][:n_components], rtol=1e-7)
         beta = beta.numpy()
         np.testing.assert_allclose(beta.T @ D @ beta / 90, np.eye(n_components), atol=1e-6)

@@ -19,7 +19,6 @@ from mercer.discriminant.directions import (
     Groups,
     LandmarkBasis,
     double_centered,
-    landmark_basis,
     left_out_or_own,
     n_class_components,
     smoother_gram,
@@ -28,6 +27,7 @@ from mercer.discriminant.gaussian_classes import gaussian_classes
 from mercer.discriminant.landmark_rows import LandmarkRows
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import cholesky, ridge_leave_one_out
+from mercer.rows import some_of_rare_classes
 from mercer.selection import climb
 
 # Bandwidths are climbed to from this multiple of the median distance, in steps of the root of 2 at last.
@@ -80,6 +80,21 @@ class Choice(NamedTuple):
     place: tuple[int, int]
 
 
+class JudgedRows(NamedTuple):
+    """Rows that are looked at beside the sums over all.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Their numbers, in order: a draw, and some of each class that is rare in it.
+    drawn : ndarray of int or None
+        The places among these of the draw itself, from which landmarks and the median distance come; None if all are.
+    """
+
+    rows: np.ndarray
+    drawn: np.ndarray | None
+
+
 class Freedom(NamedTuple):
     """What may be chosen; `ridge` is None if it is, else the number that was given."""
 
@@ -113,10 +128,10 @@ def candidate_ridges(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[fl
     return [ridge_of_cutoff(cutoff, diagonal, regularizer) for cutoff in cutoffs]
 
 
-def ridges_that_keep(basis: LandmarkBasis, groups: Groups, ridges: list[float], n_components: int) -> list[float]:
+def ridges_that_keep(basis: LandmarkBasis, ridges: list[float], n_components: int) -> list[float]:
     """Return the ridges with which no class component is lost to a principal one; the smallest, if all lose some."""
-    wanted = min(n_components, len(groups.counts) - 1)
-    return [r for r in ridges if n_class_components(basis, groups.counts, r) >= wanted] or [min(ridges)]
+    wanted = min(n_components, len(basis.counts) - 1)
+    return [r for r in ridges if n_class_components(basis, r) >= wanted] or [min(ridges)]
 
 
 def factor_at(step: int) -> float:
@@ -300,7 +315,7 @@ def choose_with_landmarks(
     """
     rows = drawn_rows(len(X), SEARCH_ROWS_OF_LANDMARKS, random)
     few = landmarks[drawn_rows(len(landmarks), SEARCH_LANDMARKS, random)]
-    part = part_of(groups, rows)
+    part, searched = part_of(groups, rows), X[rows]
     wanted = min(n_components, len(part.counts) - 1)
     if wanted == 0:
         return kernel
@@ -309,9 +324,9 @@ def choose_with_landmarks(
         return kernel.rescaled(factor_at(place[0]))
 
     def cost(place: tuple[int, int]) -> float:
-        seen = LandmarkRows(X[rows], few, rescaled(place), center, working_memory, groups.counts.device)
-        basis = landmark_basis(*seen.sums(part), part.counts, seen.regularizer(regularizer))
-        ridges = ridges_that_keep(basis, part, candidate_ridges(kernel, few, regularizer), wanted)
+        seen = LandmarkRows(searched, few, rescaled(place), center, working_memory, groups.counts.device)
+        basis = seen.basis(part, regularizer)
+        ridges = ridges_that_keep(basis, candidate_ridges(kernel, few, regularizer), wanted)
         tried = seen.discriminants(basis, part, ridges, wanted)
         return relative(min(left_out_log_loss(found, part) for found in tried))
 
@@ -320,6 +335,16 @@ def choose_with_landmarks(
 
     best, _ = climb(cost, is_allowed, smallest_gain=SMALLEST_GAIN, fine=True)
     return rescaled(best)
+
+
+def judged_rows(groups: Groups, most: int, random: np.random.RandomState) -> JudgedRows:
+    """Return all rows, or `most` of them drawn at random with a hundred of each class."""
+    n = len(groups.of_row)
+    drawn = drawn_rows(n, most, random)
+    if len(drawn) == n:
+        return JudgedRows(drawn, None)
+    rows = np.union1d(drawn, some_of_rare_classes(groups.of_row.cpu().numpy(), len(groups.counts), drawn))
+    return JudgedRows(rows, np.searchsorted(rows, drawn) if len(rows) > len(drawn) else None)
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState) -> np.ndarray:

@@ -6,6 +6,7 @@ each value by the mean of its class, C_w = I - P. Total and within-class varianc
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
@@ -45,6 +46,11 @@ class Groups(NamedTuple):
     @classmethod
     def from_index(cls, index: Tensor, n_groups: int, dtype: torch.dtype = torch.float64) -> "Groups":
         return cls(index, torch.bincount(index, minlength=n_groups).to(dtype))
+
+    def of_rows(self, rows: np.ndarray) -> "Groups":
+        """Return the classes of some rows, numbered as they are."""
+        chosen = self.of_row[torch.from_numpy(rows).to(self.of_row.device)]
+        return Groups.from_index(chosen, len(self.counts), self.counts.dtype)
 
     def sums(self, U: Tensor) -> Tensor:
         """Return the sum of U's rows in each class, of shape (c, k)."""
@@ -165,10 +171,11 @@ def exact_discriminants(
     mu, W = significant(pairs)
     U = apply_inverse(W)
     U = U * unit_within(U, mu) * steady_signs(U)
-    T = scores(U, mu, groups)
+    T = scores(U, mu, *own_means(U, groups))
     alpha = factor.solve(T) if regularizer == "rkhs" else K @ factor.solve(T)
     leverages = leverages_of_components(K, leverage, ridge, mu, regularizer, intercept)
-    return Discriminants(alpha, U, mu, left_out_values(U, mu, groups, leverage, leverages, intercept))
+    share = 1.0 / len(K) if intercept else 0.0
+    return Discriminants(alpha, U, mu, left_out_values(U, mu, *own_means(U, groups), leverage, leverages, share))
 
 
 def precision_of_leverages(A: Tensor, ridge: float) -> torch.dtype | None:
@@ -203,8 +210,8 @@ def unregularized_discriminants(
     alpha = alpha * len(K) ** 0.5 * steady_signs(K @ alpha)
     U = K @ alpha
     leverage = ((K @ root) * root).sum(dim=1)
-    leverages = leverage[:, None].expand_as(U)
-    return Discriminants(alpha, U, mu, left_out_values(U, mu, groups, leverage, leverages, intercept))
+    leverages, share = leverage[:, None].expand_as(U), 1.0 / len(K) if intercept else 0.0
+    return Discriminants(alpha, U, mu, left_out_values(U, mu, *own_means(U, groups), leverage, leverages, share))
 
 
 class LandmarkBasis(NamedTuple):
@@ -219,15 +226,20 @@ class LandmarkBasis(NamedTuple):
         The mean of k over the rows.
     group_means : tensor of shape (c, r)
         Of the coordinates V^T (k - mean), class by class.
+    counts : tensor of shape (c,)
+        How many rows of each class the sums are over.
     """
 
     V: Tensor
     spread: Tensor
     mean: Tensor
     group_means: Tensor
+    counts: Tensor
 
 
-def landmark_basis(total: Tensor, group_sums: Tensor, counts: Tensor, R: Tensor | None) -> LandmarkBasis:
+def landmark_basis(
+    total: Tensor, group_sums: Tensor, counts: Tensor, R: Tensor | None, rounding: float = 0.0
+) -> LandmarkBasis:
     """Diagonalize the pencil (T, R) from sums over the rows, once for all ridges.
 
     Parameters
@@ -239,40 +251,45 @@ def landmark_basis(total: Tensor, group_sums: Tensor, counts: Tensor, R: Tensor 
     counts : tensor of shape (c,)
     R : tensor of shape (m, m) or None
         None stands for the identity.
+    rounding : float, default=0.0
+        Of the kernel values, relative. Directions in which R is smaller than that, relative to its largest eigenvalue,
+        are left out: values divided by the root of so little are noise.
     """
     n = counts.sum()
     mean = group_sums.sum(dim=0) / n
     T = total - n * torch.outer(mean, mean)
-    pairs = top_eigenpairs(T) if R is None else generalized_eigenpairs(T, R)
-    return LandmarkBasis(
-        pairs.vectors, pairs.values.clamp(min=0.0), mean, (group_sums / counts[:, None] - mean) @ pairs.vectors
-    )
+    pairs = top_eigenpairs(T) if R is None else generalized_eigenpairs(T, R, tolerance=max(rounding, rounding_of(R)))
+    group_means = (group_sums / counts[:, None] - mean) @ pairs.vectors
+    return LandmarkBasis(pairs.vectors, pairs.values.clamp(min=0.0), mean, group_means, counts)
 
 
-def landmark_discriminants(
-    basis: LandmarkBasis, counts: Tensor, ridge: float, n_components: int
-) -> tuple[Tensor, Tensor]:
+def rounding_of(R: Tensor) -> float:
+    """Return the error of the eigenvalues of a matrix, relative to the largest."""
+    return len(R) * torch.finfo(R.dtype).eps
+
+
+def landmark_discriminants(basis: LandmarkBasis, ridge: float, n_components: int) -> tuple[Tensor, Tensor]:
     """Solve (13) in the basis: return the coefficients beta of shape (r, k) in it, and the ratios.
 
     The denominator is diag(spread + ridge) - G G^T with the c columns sqrt(n_y) (class mean) in G. Components with
     ratios above 1 regress their class means with a ridge rho of their own (`class_components`); only if more are asked
     for is there an eigenproblem of size r.
     """
-    G = (counts.sqrt()[:, None] * basis.group_means).T
-    if n_components <= n_class_components(basis, counts, ridge):
+    G = (basis.counts.sqrt()[:, None] * basis.group_means).T
+    if n_components <= n_class_components(basis, ridge):
         beta, mu = class_components(basis.spread, G, ridge, n_components)
     else:
         root = basis.spread.sqrt()
         core = torch.diag(basis.spread + ridge) - G @ G.T
         mu, W = significant(top_eigenpairs(root[:, None] * torch.linalg.solve(core, torch.diag(root)), n_components))
         beta = torch.linalg.solve(core, root[:, None] * W)
-    variances = (basis.spread[:, None] * beta.square()).sum(dim=0) / counts.sum()
+    variances = (basis.spread[:, None] * beta.square()).sum(dim=0) / basis.counts.sum()
     return beta * (mu / variances).sqrt() * steady_signs(basis.group_means @ beta), mu
 
 
-def n_class_components(basis: LandmarkBasis, counts: Tensor, ridge: float) -> int:
+def n_class_components(basis: LandmarkBasis, ridge: float) -> int:
     """Return how many components of (13) have a ratio above 1: as many as G^T G has eigenvalues above the ridge."""
-    G = (counts.sqrt()[:, None] * basis.group_means).T
+    G = (basis.counts.sqrt()[:, None] * basis.group_means).T
     return int((torch.linalg.eigvalsh(G.T @ G) > CLASS_RATIO * ridge).sum())
 
 
@@ -310,9 +327,14 @@ def class_components(spread: Tensor, G: Tensor, ridge: float, n_components: int)
     return torch.stack(betas, dim=1), own / (own - ridge).clamp(min=torch.finfo(G.dtype).eps * ridge)
 
 
-def scores(U: Tensor, mu: Tensor, groups: Groups) -> Tensor:
-    """Return t = C u / mu + P u, of which u is the ridge regression on the rows."""
-    return centered(U) / mu + groups.project(U)
+def own_means(U: Tensor, groups: Groups) -> tuple[Tensor, Tensor]:
+    """Return the mean of each row's class, P u, and that of all rows."""
+    return groups.project(U), U.mean(dim=0)
+
+
+def scores(U: Tensor, mu: Tensor, of_class: Tensor, of_all: Tensor) -> Tensor:
+    """Return t = C u / mu + P u, of which u is the ridge regression on the rows; the means are `own_means`."""
+    return (U - of_all) / mu + of_class
 
 
 def effective_ridges(ridge: float, mu: Tensor) -> Tensor:
@@ -345,7 +367,7 @@ def leverages_of_components(
 
 
 def left_out_values(
-    U: Tensor, mu: Tensor, groups: Groups, leverage: Tensor, leverages: Tensor, intercept: bool
+    U: Tensor, mu: Tensor, of_class: Tensor, of_all: Tensor, leverage: Tensor, leverages: Tensor, share: float
 ) -> Tensor:
     """Return what each row's values would be had it not been in the fit.
 
@@ -357,20 +379,24 @@ def left_out_values(
     Parameters
     ----------
     U : tensor of shape (n, k)
+        Of all rows of the fit, or of some.
     mu : tensor of shape (k,)
-    groups : Groups
+    of_class : tensor of shape (n, k)
+        P u: the mean of each row's class, over all rows of the fit.
+    of_all : tensor of shape (k,)
+        The mean over all rows of the fit.
     leverage : tensor of shape (n,)
         At the ridge of the discriminants.
     leverages : tensor of shape (n, k)
         At the effective ridge of each component.
-    intercept : bool
-        Whether features are centered.
+    share : float
+        The leverage of a row in the mean: 1/n of the rows of the fit, or 0 where features are not centered.
     """
-    eps, mean = torch.finfo(U.dtype).eps, 1.0 / len(U) if intercept else 0.0
-    T = scores(U, mu, groups)
-    held = T - (T - U) / (1.0 - leverage - mean).clamp(min=eps)[:, None]
+    eps = torch.finfo(U.dtype).eps
+    T = scores(U, mu, of_class, of_all)
+    held = T - (T - U) / (1.0 - leverage - share).clamp(min=eps)[:, None]
     s = mu / (mu - 1.0).clamp(min=CLASS_RATIO - 1.0)
-    h, means = leverages + mean, groups.project(U) - U.mean(dim=0) / mu
+    h, means = leverages + share, of_class - of_all / mu
     return torch.where(mu > CLASS_RATIO, (U - s * h * means) / (1.0 - h).clamp(min=eps), held)
 
 

@@ -120,13 +120,19 @@ def best_temperature(
     counted = (priors[of_row] > 0) & (mass > 0)
     if not counted.any():
         return 1.0, 0.0
-    squares, of_row, mass = squares[counted], of_row[counted], mass[counted]
-    rows = np.arange(len(squares))
+    of_row, mass = of_row[counted], mass[counted]
+    # A class a row: what is taken over classes then runs along the memory, ten times as fast as over short rows.
+    halves = np.ascontiguousarray(squares[counted].T) * -0.5
+    with np.errstate(divide="ignore"):
+        logs = np.log(priors)[:, None]
+    own, own_logs = halves[of_row, np.arange(len(of_row))], logs[of_row, 0]
 
     def loss(log_temperature: float) -> float:
-        joint = log_joint(squares, priors, np.exp(log_temperature))
-        top = joint.max(axis=1)
-        losses = top + np.log(np.exp(joint - top[:, None]).sum(axis=1)) - joint[rows, of_row]
+        joint = halves / np.exp(log_temperature)
+        joint += logs
+        top = joint.max(axis=0)
+        joint -= top
+        losses = top + np.log(np.exp(joint, out=joint).sum(axis=0)) - own / np.exp(log_temperature) - own_logs
         return float(np.average(losses, weights=mass))
 
     found = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded", options={"xatol": 1e-3})

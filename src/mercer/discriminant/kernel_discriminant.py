@@ -30,6 +30,7 @@ from mercer.discriminant.choice import (
     choose_with_landmarks,
     drawn_rows,
     is_free,
+    judged_rows,
     left_out_log_loss,
     ridges_that_keep,
 )
@@ -38,7 +39,6 @@ from mercer.discriminant.directions import (
     Groups,
     double_centered,
     exact_discriminants,
-    landmark_basis,
     left_out_or_own,
     unregularized_discriminants,
     variance_ratios,
@@ -52,7 +52,6 @@ from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 from mercer.mahalanobis import check_metric
 from mercer.rows import (
-    drawn_with_classes,
     is_elsewhere,
     numbered_classes,
     validated_column,
@@ -64,9 +63,9 @@ REGULARIZERS = ("identity", "rkhs")
 # n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
 EXACT_ROWS = 10_000
 AUTO_LANDMARKS = 4000
-# Discriminants of landmarks have values at no more rows than this, for each ridge that is tried: so many tell log
-# losses apart that differ in the third digit.
-MOST_JUDGED = 200_000
+# Landmarks are drawn from no more rows than this, and ridges compared, and classes described, by their values at these,
+# each left out. Log losses of the same rows differ by far less than they vary from row to row.
+MOST_JUDGED = 20_000
 
 
 class KernelDiscriminant(ClassifierMixin, KernelMap):
@@ -221,17 +220,17 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         self._check_parameters(X, groups)
         random = check_random_state(self.random_state)
 
-        kernels, freedom = self._kernels(X, random)
         n_landmarks = self._n_landmarks(len(X))
         judged = groups
         if n_landmarks is None:
             X = np.asarray(X)
+            kernels, freedom = self._kernels(X, random)
             searched = drawn_rows(len(X), choice.SEARCH_ROWS, random)
             wanted = self._n_components(groups, at_most=len(X) - 1, why="the rank, rows - 1")
             kernel, ridge = self._choose(X, kernels, groups, searched, wanted, freedom, random)
             found = self._fit_exact(X, kernel, groups, ridge, wanted)
         else:
-            kernel, ridge, found, judged = self._fit_landmarks(X, labels, kernels, groups, n_landmarks, freedom, random)
+            kernel, ridge, found, judged = self._fit_landmarks(X, labels, groups, n_landmarks, random)
             searched = np.arange(len(judged.of_row))
 
         self.kernel_, self.ridge_ = kernel, ridge
@@ -258,28 +257,25 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         return found
 
     def _fit_landmarks(
-        self,
-        X: Any,
-        labels: Any,
-        kernels: list[Kernel | None],
-        groups: Groups,
-        n_landmarks: int,
-        freedom: Freedom,
-        random: np.random.RandomState,
+        self, X: Any, labels: Any, groups: Groups, n_landmarks: int, random: np.random.RandomState
     ) -> tuple[Kernel, float, Discriminants, Groups]:
         """Return kernel, ridge and discriminants, and the classes of the rows that these have values for."""
-        if kernels[0] is None:
+        if self._is_precomputed():
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
-        kernel = kernels[0]
+        # Rows in files are read twice: these, for all choices, and all of them, for the sums.
+        some = judged_rows(groups, max(MOST_JUDGED, 2 * n_landmarks), random)
+        seen, judged = (X[some.rows], groups.of_rows(some.rows)) if len(some.rows) < len(X) else (X, groups)
+        pool = seen if some.drawn is None else seen[some.drawn]
+        kernels, freedom = self._kernels(pool, random)
+        kernel, memory = check_kernel(kernels[0]), self.working_memory
         if len(kernels) > 1 or self.metric != "identity":
             # What is right for functions of all rows is right for those of landmarks, but for the bandwidth.
-            some = drawn_rows(len(X), choice.SEARCH_ROWS, random)
+            searched = drawn_rows(len(seen), choice.SEARCH_ROWS, random)
             wanted = len(groups.counts) - 1
-            kernel = self._choose(X, kernels, groups, some, wanted, freedom, random)[0] or kernel
+            kernel = self._choose(seen, kernels, judged, searched, wanted, freedom, random)[0] or kernel
             kernel = kernel.rescaled(1.0 / choice.FIRST_BANDWIDTH) if freedom.bandwidth else kernel
-        memory = self.working_memory
         chosen = choose_landmarks(
-            X,
+            pool,
             n_landmarks,
             self.landmarks,
             metric=kernel.common_metric(),
@@ -287,19 +283,16 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             random_state=random,
             working_memory=memory,
         )
-        Z = X[chosen]
+        Z = pool[chosen]
         wanted = self._n_components(groups, at_most=len(chosen), why="the number of landmarks")
         if freedom.bandwidth:
             options = (self.regularizer, self.center, memory, random)
-            kernel = choose_with_landmarks(kernel, X, Z, groups, wanted, *options)
+            kernel = choose_with_landmarks(kernel, seen, Z, judged, wanted, *options)
         rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
-        basis = landmark_basis(*rows.sums(groups, labels), groups.counts, rows.regularizer(self.regularizer))
+        basis = rows.basis(groups, self.regularizer, labels)
         ridges = [freedom.ridge] if freedom.ridge is not None else candidate_ridges(kernel, Z, self.regularizer)
-        ridges = ridges_that_keep(basis, groups, ridges, wanted)
-        some = drawn_with_classes(groups.of_row.cpu().numpy(), len(groups.counts), MOST_JUDGED, random)
-        judged = groups if len(some) == len(X) else Groups.from_index(groups.of_row[some], len(groups.counts))
-        seen = rows if isinstance(X, np.ndarray) and judged is groups else rows.of(X[some])
-        tried = seen.discriminants(basis, judged, ridges, wanted)
+        ridges = ridges_that_keep(basis, ridges, wanted)
+        tried = rows.of(seen).discriminants(basis, judged, ridges, wanted)
         losses = [left_out_log_loss(found, judged) for found in tried] if len(tried) > 1 else [0.0]
         best = int(np.argmin(losses))
         found, ridge = tried[best], ridges[best]

@@ -264,7 +264,8 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
                 "loss",
                 self.loss,
                 f"one of {', '.join(CLOSED_FORMS)} where rows are in files or with Dask",
-                "Others are trained by batches of rows that are drawn from all of them.",
+                "Others are trained by batches drawn from all rows. Learn from some of them in memory: X[numbers] of "
+                "`open_rows` is an array. transform() serves all.",
             )
         begun = begin(self, X, given)
         folds = add_views(no_rows(begun.centers), begun.centers, begun.source, begun.seed)

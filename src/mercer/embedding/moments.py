@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.embedding.centers import Centers
+from mercer.linalg import gram
 from mercer.rows import RowNumbers, sum_over_rows
 from mercer.views.sources import ViewSource
 
@@ -144,11 +145,11 @@ def chunk_moments(
         sums += K
         diagonals += kernel.prepared_diagonal(x)
         for i, second in enumerate(seconds):
-            second.addmm_(K[i::n_folds].T, K[i::n_folds])
+            second += gram(K[i::n_folds])
     found = []
     for i, second in enumerate(seconds):
         dealt = sums[i::n_folds]
-        cross = (dealt.T @ dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
+        cross = gram(dealt).sub_(second).div_(p * (p - 1)) if p > 1 else torch.zeros_like(second)
         diagonal = diagonals[i::n_folds].sum() / p
         found.append(Moments(len(dealt), dealt.sum(dim=0) / p, second / p, cross, diagonal))
     return found

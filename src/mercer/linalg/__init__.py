@@ -12,6 +12,7 @@ from mercer.linalg.eigen import (
     largest_eigenvalue,
     top_eigenpairs,
 )
+from mercer.linalg.gram import gram
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
 from mercer.linalg.span import in_row_span
 from mercer.linalg.threads import in_parallel, one_thread, threads_for
@@ -25,6 +26,7 @@ __all__ = [
     "cholesky",
     "conjugate_gradients",
     "generalized_eigenpairs",
+    "gram",
     "inverted",
     "inverse_root",
     "lanczos_eigenpairs",

@@ -13,8 +13,12 @@ from torch import Tensor
 
 from mercer.blocks import Rows, common_length, row_slices
 from mercer.exceptions import ClusterError
+from mercer.rows.kept import kept_sum
 from mercer.rows.sources import MappedRows
 from mercer.rows.tree import FAN, Make, added, block_map, block_sum
+
+# Tasks that are asked for at once where sums are kept; a power of the tree's branches, so that its shape is the same.
+WAVE = FAN * FAN
 
 
 class Cluster:
@@ -35,11 +39,18 @@ class Cluster:
         """Return what `mercer.rows.sum_over_rows` does; branches of the tree are tasks."""
         from dask import delayed
 
+        kept = kept_sum(make, values, sources, rows_a_block, "tasks")
         tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, kind))
-        while len(tasks) > 1:
-            tasks = [delayed(added)(tasks[i : i + FAN]) for i in range(0, len(tasks), FAN)]
-        device = kind.get("device")
-        return tuple(torch.as_tensor(np.array(term)).to(device) for term in self.compute(tasks)[0])
+        # Without a file all tasks are one wave. With one, so many are asked for at once that a client that is lost
+        # loses some minutes, and the sums of what is done come here.
+        wave = len(tasks) if kept.file is None else WAVE
+        while kept.done * wave < len(tasks):
+            some = tasks[kept.done * wave : (kept.done + 1) * wave]
+            while len(some) > 1:
+                some = [delayed(added)(some[i : i + FAN]) for i in range(0, len(some), FAN)]
+            kept.add([torch.as_tensor(np.array(term)) for term in self.compute(some)[0]])
+        kept.write()
+        return tuple(term.to(kind.get("device")) for term in kept.total.total() or ())
 
     def mapped(
         self, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows_a_block: int, **kind: Any

@@ -30,11 +30,16 @@ class DaskRows(Rows):
         What errors call it.
     client : distributed.Client or None, default=None
         None is Dask's own choice.
+    checkpoint : str or path, optional
+        A folder in which sums are kept as they grow, as for `open_rows`.
     """
 
-    def __init__(self, collection: Any, name: str = "X", client: Any = None) -> None:
+    checkpoint: Any = None
+
+    def __init__(self, collection: Any, name: str = "X", client: Any = None, checkpoint: Any = None) -> None:
         import dask.array
 
+        self.checkpoint = checkpoint
         self.cluster = Cluster(client)
         if not isinstance(collection, dask.array.Array):
             if collection.ndim == 1:

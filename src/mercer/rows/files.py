@@ -37,6 +37,8 @@ class FileRows(Rows):
         The number of the first row among all rows, for errors.
     client : distributed.Client, optional
         Where sums over these rows are made: workers must see the files under the same paths. None is this process.
+    checkpoint : str or path, optional
+        A folder in which sums are kept as they grow (`mercer.rows.kept`).
     """
 
     names: tuple[str, ...]
@@ -51,7 +53,9 @@ class FileRows(Rows):
         n_rows: int | None = None,
         number: int = 0,
         client: Any = None,
+        checkpoint: Any = None,
     ) -> None:
+        self.checkpoint = checkpoint
         self.pieces, self.kinds, self.is_column, self.number = list(pieces), dict(kinds), is_column, number
         self.names = tuple(kinds)
         # Where each piece begins among these rows.
@@ -80,7 +84,8 @@ class FileRows(Rows):
         for name in names:
             self._check(name)
         client = None if self.cluster is None else self.cluster.client
-        return FileRows(self.pieces, {name: self.kinds[name] for name in names}, is_column, client=client)
+        kinds = {name: self.kinds[name] for name in names}
+        return type(self)(self.pieces, kinds, is_column, client=client, checkpoint=self.checkpoint)
 
     def _check(self, name: str) -> None:
         if name not in self.names:
@@ -138,7 +143,7 @@ class FileRows(Rows):
         first = int(np.searchsorted(self.starts, rows.start, side="right")) - 1
         last = int(np.searchsorted(self.starts, rows.stop, side="left"))
         first = min(first, len(self.pieces) - 1)
-        return FileRows(
+        return type(self)(
             self.pieces[first:last],
             self.kinds,
             self.is_column,
@@ -193,7 +198,7 @@ def read_ahead(items: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
             yield item
 
 
-def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = None) -> Any:
+def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = None, checkpoint: Any = None) -> Any:
     """Return the rows of files that need not fit into memory: Parquet, Arrow, or a NumPy file as a memory map.
 
     Parameters
@@ -205,6 +210,9 @@ def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = 
         The columns to read; all by default. `rows.without("y")` and `rows.column("y")` part rows and target later.
     client : distributed.Client, optional
         Whose workers make the sums over the rows. They read the files themselves, so that the paths must be theirs too.
+    checkpoint : str or path, optional
+        A folder, made if it is not there, in which sums over the rows are kept as they grow. The same fit, begun again
+        after its process was lost, goes on from there and ends with the same result. Remove the folder after that.
 
     Returns
     -------
@@ -238,4 +246,4 @@ def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = 
             kinds = own_kinds if columns is None else {name: own_kinds[name] for name in columns}
         kinds = common_kinds(kinds, own_kinds, file, found[0][0])
         pieces += own
-    return FileRows(pieces, kinds or {}, client=client)
+    return FileRows(pieces, kinds or {}, client=client, checkpoint=checkpoint)

@@ -21,7 +21,8 @@ from torch import Tensor
 from mercer.blocks import blocks_of, common_length, row_slices, walk_by
 from mercer.linalg import in_parallel
 from mercer.rows.cluster import cluster_of
-from mercer.rows.tree import Make, TreeSum
+from mercer.rows.kept import kept_sum
+from mercer.rows.tree import Make
 
 # Rows of one column that are looked at together, where no kernel is.
 ROWS_A_PART = 65_536
@@ -61,12 +62,14 @@ def sum_over_rows(
         raise ValueError("there are no rows to sum over: the first array has shape[0] = 0, at least 1 is needed.")
     if (cluster := cluster_of(sources)) is not None:
         return cluster.summed(make, values, sources, rows_a_block, dtype=dtype, device=device)
-    function, total = make(*values), TreeSum()
-    waiting = walk_by(sources, rows_a_block, dtype=dtype, device=device)
+    kept = kept_sum(make, values, sources, rows_a_block, "blocks", device)
+    function = make(*values)
+    waiting = walk_by(sources, rows_a_block, dtype=dtype, device=device, done=kept.done)
     while group := [blocks for _, blocks in islice(waiting, n_threads)]:
         for terms in in_parallel(lambda blocks: function(*blocks), group, n_threads):
-            total.add(terms)
-    return total.total() or ()
+            kept.add(terms)
+    kept.write()
+    return tuple(term.to(device) for term in kept.total.total() or ())
 
 
 def gather_over_rows(function: Callable[..., Any], values: tuple[Any, ...], source: Any) -> list[Any]:

@@ -39,6 +39,27 @@ class TreeSum:
             carried = totals if count else carried
         return None if carried is None else tuple(carried)
 
+    def state(self) -> dict[str, np.ndarray]:
+        """Return what `of_state` makes the same sum of."""
+        held = {
+            f"{level} {j}": term.cpu().numpy()
+            for level, terms in enumerate(self._levels)
+            for j, term in enumerate(terms)
+        }
+        return held | {"counts": np.array(self._counts, dtype=np.int64)}
+
+    @classmethod
+    def of_state(cls, state: dict[str, np.ndarray], device: Any = None) -> "TreeSum":
+        """Return the sum of a `state`, on a device."""
+        total = cls()
+        total._counts = state["counts"].tolist()
+        widths = [sum(name.startswith(f"{level} ") for name in state) for level in range(len(total._counts))]
+        total._levels = [
+            [torch.as_tensor(np.array(state[f"{level} {j}"]), device=device) for j in range(width)]
+            for level, width in enumerate(widths)
+        ]
+        return total
+
     def _add(self, level: int, terms: Sequence[Tensor], is_own: bool) -> None:
         if level == len(self._levels):
             self._levels.append([])

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from mercer.blocks import Rows
@@ -37,6 +38,37 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool = True, ensure_min_sam
         raise ValueError(f"X has {len(rows)} rows, and {type(estimator).__name__} needs at least {ensure_min_samples}.")
     _check_columns(estimator, rows, reset)
     return rows
+
+
+def rows_brought_here(estimator: Any, X: Any, most: int, random_state: Any) -> tuple[Any, np.ndarray | None]:
+    """Return rows that fits without sums over rows learn from: an array as it is, of others as many as memory holds.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, Rows, or a collection of Dask
+    most : int
+        Of more rows that are elsewhere, so many are drawn.
+    random_state : int, RandomState instance or None
+
+    Returns
+    -------
+    rows : X itself, an array, or a frame where columns have names
+    numbers : ndarray or None
+        Which rows were drawn, in order; None if these are all.
+    """
+    if not is_elsewhere(X):
+        return X, None
+    rows = validated_rows(estimator, X)
+    numbers = None
+    if len(rows) > most:
+        numbers = np.sort(check_random_state(random_state).choice(len(rows), most, replace=False))
+    here = rows[:] if numbers is None else rows[numbers]
+    if rows.names is None:
+        return here, numbers
+    import pandas as pd
+
+    return pd.DataFrame(here, columns=list(rows.names), copy=False), numbers
 
 
 def validated_column(y: Any, n_rows: int) -> Any:

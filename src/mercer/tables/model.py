@@ -14,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from mercer.checks import all_or_nothing
 from mercer.exceptions import invalid_parameter
 from mercer.mahalanobis import Mahalanobis
+from mercer.rows import is_elsewhere
+from mercer.tables.elsewhere import TableElsewhere, column_of
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.frames import as_frame, optional
 from mercer.tables.target import check_target
@@ -96,6 +98,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame or array-like of shape (n, d)
+            A Dask frame or rows of files (`mercer.rows`) as well: of more than 100 000 such rows the encoder learns
+            from a draw of as many, and the estimator, which has to have a number of landmarks then, from all.
         y : array-like of shape (n,) or (n, n_outputs), optional
             A Series of any dtype, or None if the estimator needs no target.
         **fit_params
@@ -106,17 +110,41 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        target = check_target(y)
         encoder = TableEncoder() if self.encoder is None else clone(self.encoder)
         kind = self._target_type()
         if kind is not None and encoder.target_type == "auto":
             encoder.set_params(target_type=kind)
+        if is_elsewhere(X):
+            table = TableElsewhere.of(X)
+            drawn = table.drawn(getattr(self.estimator, "random_state", None))
+            if drawn is not None:
+                return self._fit_on_drawn(table, drawn, y, encoder, kind, fit_params)
+            X, y = table.frame(slice(None)), column_of(y, slice(None), len(table.rows))[1]
+        target = check_target(y)
         # The estimator gets a data frame if the table had names: it then knows the encoded names, and rows their index.
         encoder.set_output(transform="default" if as_frame(X) is None else "pandas")
         # What learns without y, or may, is not told of it by the means of levels.
         encoded = encoder.fit_transform(X, None if kind is None else target)
-        self.estimator_ = clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params))
-        self.encoder_ = encoder
+        return self._keep(clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params)), encoder)
+
+    def _fit_on_drawn(
+        self,
+        table: TableElsewhere,
+        drawn: np.ndarray,
+        y: Any,
+        encoder: TableEncoder,
+        kind: str | None,
+        fit_params: dict[str, Any],
+    ) -> "TabularModel":
+        """Fit the encoder on some rows, and the estimator on all, which are encoded as they come."""
+        target, some = column_of(y, drawn, len(table.rows))
+        encoder.set_output(transform="pandas")
+        encoder.fit(table.frame(drawn), None if kind is None else some)
+        encoded = table.encoded(encoder)
+        return self._keep(clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params)), encoder)
+
+    def _keep(self, estimator: Any, encoder: TableEncoder) -> "TabularModel":
+        self.estimator_, self.encoder_ = estimator, encoder
         self.n_features_in_ = encoder.n_features_in_
         if hasattr(encoder, "feature_names_in_"):
             self.feature_names_in_ = encoder.feature_names_in_
@@ -126,7 +154,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     def _ask(self, method: str, X: Any, /, *args: Any, **options: Any) -> Any:
         check_is_fitted(self)
-        return getattr(self.estimator_, method)(self.encoder_.transform(X), *args, **options)
+        rows = TableElsewhere.of(X).encoded(self.encoder_) if is_elsewhere(X) else self.encoder_.transform(X)
+        return getattr(self.estimator_, method)(rows, *args, **options)
 
     @available_if(_has("predict"))
     def predict(self, X: Any, **options: Any) -> Any:

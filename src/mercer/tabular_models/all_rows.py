@@ -131,7 +131,10 @@ def _is_drawn(model: Any, rows: Any) -> bool:
     if is_elsewhere(rows) and not has_landmarks:
         allowed = "a number" if model._sums_over_all_rows else f"used with rows in memory by {type(model).__name__}"
         raise invalid_parameter(
-            "n_landmarks", model.n_landmarks, f"{allowed} for more than {MOST_TABLE_ROWS} rows in files or with Dask"
+            "n_landmarks",
+            model.n_landmarks,
+            f"{allowed} for more than {MOST_TABLE_ROWS} rows in files or with Dask",
+            "Or learn from some rows in memory: X[numbers] of `open_rows` is an array. predict() serves all.",
         )
     return has_landmarks
 

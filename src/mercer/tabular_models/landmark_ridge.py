@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, rows_per_block
+from mercer.blocks import WORKING_MEMORY, Reused, rows_per_block
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features, principal_coefficients
-from mercer.linalg import RidgeSolution, cholesky
+from mercer.linalg import RidgeSolution, cholesky, gram
 from mercer.rows import sum_over_rows
 from mercer.tabular_models.evidence import EvidenceTerms
 
@@ -51,19 +51,6 @@ class LandmarkSums(NamedTuple):
     def degrees_of_freedom(self, ridge: float) -> float:
         """Return the sum of the leverages of the rows."""
         return float((self.eigenvalues / (self.eigenvalues + ridge)).sum())
-
-
-class Reused:
-    """Arrays that serve all blocks of a size: fresh memory for each would cost as much as the exponentials."""
-
-    def __init__(self) -> None:
-        self._arrays: dict[tuple[int, ...], Tensor] = {}
-
-    def __call__(self, like: Tensor, *shape: int) -> Tensor:
-        """Return the array of that shape, with whatever it holds."""
-        if shape not in self._arrays:
-            self._arrays[shape] = like.new_empty(shape)
-        return self._arrays[shape]
 
 
 def landmark_view(
@@ -143,9 +130,9 @@ def ridge_terms(
     def terms(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
         x, K = seen(rows)
         Phi = torch.mm(K, T, out=reuse(K, len(K), T.shape[1]))
-        weighted = Phi * w[:, None]
-        diagonal = w @ kernel.prepared_diagonal(x)
-        return weighted.T @ Phi, weighted.T @ target, (target.square() * w[:, None]).sum(dim=0), diagonal
+        weighted = target * w[:, None]
+        by_target, squares = Phi.T @ weighted, (target * weighted).sum(dim=0)
+        return gram(Phi.mul_(w.sqrt()[:, None])), by_target, squares, w @ kernel.prepared_diagonal(x)
 
     return terms
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from mercer.checks import all_or_nothing
+from mercer.clustering.draws import MOST_ROWS_BROUGHT
 from mercer.clustering.manifold.closed_start import begin_in_closed_form, scale_outputs
 from mercer.clustering.manifold.history import Looks
 from mercer.clustering.manifold.network import ManifoldNetwork
@@ -22,6 +23,7 @@ from mercer.linalg import one_thread
 from mercer.networks.backbones import check_backbone
 from mercer.networks.evaluation import by_blocks, with_arrays
 from mercer.networks.heads import Entrance
+from mercer.rows import is_elsewhere, rows_brought_here, wherever_rows_are
 from mercer.training import Recipe, Training, fit_progress
 from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 
@@ -62,19 +64,24 @@ class _ManifoldEstimator(
         Parameters
         ----------
         X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
+            Rows of files or of Dask (`mercer.rows`) as well: of more than 20 000 of these, as many are drawn to learn
+            from, and `predict` serves all.
         y : ignored
 
         Returns
         -------
         self
         """
+        X, drawn = rows_brought_here(self, X, MOST_ROWS_BROUGHT, self.random_state)
         X = check_samples(self, X, reset=True)
         self._begin(X)
         if self.augment is None:
             raise invalid_parameter("augment", None, "a view, or 'auto'", "fit_views() takes views that are there.")
         augmented = Augmented.fitted(self.augment, self.sample_shape_, X)
         with self._threads():
-            return self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
+            self._fit(X, DrawnViews(X, augmented, self.n_views, self.seed_))
+        self.drawn_rows_ = drawn
+        return self
 
     @with_callbacks
     def fit_views(self, X: Any, *views: Any) -> "_ManifoldEstimator":
@@ -91,6 +98,8 @@ class _ManifoldEstimator(
         -------
         self
         """
+        if any(map(is_elsewhere, (X, *views))):
+            raise invalid_parameter("X", type(X).__name__, "an array", "fit() takes rows of files and of Dask.")
         X = check_samples(self, X, reset=True)
         self._begin(X)
         arrays = [check_samples(self, view) for view in views]
@@ -100,7 +109,9 @@ class _ManifoldEstimator(
                 f"fit_views() got views with {rows} rows: two or more with {len(X)}, as X has, are needed."
             )
         with self._threads():
-            return self._fit(X, GivenViews(arrays, self.n_views))
+            self._fit(X, GivenViews(arrays, self.n_views))
+        self.drawn_rows_ = None
+        return self
 
     def _threads(self) -> AbstractContextManager[None]:
         """Return one thread for rows of features, whose products are small, and all of them for a network of images.
@@ -167,6 +178,7 @@ class _ManifoldEstimator(
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
         """Return features of length 1, of shape (n, d).
 

@@ -22,6 +22,7 @@ from mercer.clustering.manifold.training import linearize
 from mercer.clustering.trees import cluster_tree
 from mercer.networks.evaluation import by_blocks
 from mercer.networks.heads import Entrance
+from mercer.rows import wherever_rows_are
 from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 from mercer.views.sources import ViewSource
@@ -122,6 +123,8 @@ class ManifoldClustering(_ManifoldEstimator):
 
     Attributes
     ----------
+    drawn_rows_ : ndarray of shape (n,) or None
+        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
     labels_ : ndarray of shape (n,)
     start_labels_, final_labels_ : ndarrays of shape (n,)
         The clusters after each stage.
@@ -320,6 +323,7 @@ class ManifoldClustering(_ManifoldEstimator):
 
     # ---- use --------------------------------------------------------------------------------------------------
 
+    @wherever_rows_are
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters that samples belong to most, by their memberships to samples of the fit.
 
@@ -330,6 +334,7 @@ class ManifoldClustering(_ManifoldEstimator):
         check_is_fitted(self)
         return self._votes(self._rows(X)).argmax(axis=1)
 
+    @wherever_rows_are
     def cut(self, X: Any, n_clusters: int) -> np.ndarray:
         """Return the clusters of samples at another number of clusters: larger ones, or parts of them.
 

@@ -15,6 +15,7 @@ from mercer.clustering.manifold.training import MIN_BATCH, training_mode
 from mercer.losses import mcr2, nmce
 from mercer.networks.evaluation import arrays_of, by_blocks, guarded
 from mercer.networks.heads import Entrance
+from mercer.rows import wherever_rows_are
 from mercer.training import Recipe, Training, fit_progress, train
 from mercer.training.randomness import global_chance_from, seed_of
 from mercer.views.sources import ViewSource
@@ -153,6 +154,8 @@ class NMCE(_ManifoldEstimator):
 
     Attributes
     ----------
+    drawn_rows_ : ndarray of shape (n,) or None
+        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
     labels_ : ndarray of shape (n,)
     start_labels_ : ndarray of shape (n,)
         By the memberships that were learned with the features held.
@@ -266,6 +269,7 @@ class NMCE(_ManifoldEstimator):
     def _labels(self, network: ManifoldNetwork, X: np.ndarray) -> np.ndarray:
         return _shares(network, X).argmax(axis=1)
 
+    @wherever_rows_are
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters that samples belong to most.
 
@@ -276,6 +280,7 @@ class NMCE(_ManifoldEstimator):
         check_is_fitted(self)
         return self._labels(self._fitted_network(), self._rows(X))
 
+    @wherever_rows_are
     def membership(self, X: Any) -> np.ndarray:
         """Return the shares of the clusters in each sample, of shape (n, k).
 

@@ -20,6 +20,7 @@ from mercer.checks import (
     validated,
 )
 from mercer.clustering.distinct_rows import check_n_clusters, first_of_copies
+from mercer.clustering.draws import MOST_ROWS_BROUGHT
 from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import eigengap
 from mercer.clustering.subspace.affinities import check_affinity
@@ -50,7 +51,7 @@ from mercer.clustering.subspace.landmark_graph import landmarks_of
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.linalg import one_thread
-from mercer.rows import wherever_rows_are
+from mercer.rows import rows_brought_here, wherever_rows_are
 
 # How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
 KEPT = 6
@@ -141,6 +142,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     dimensions_ : ndarray of shape (n_clusters_,)
     bases_ : list of ndarray of shape (dimension, d)
         Orthonormal bases of the clusters' subspaces, in rows.
+    drawn_rows_ : ndarray of shape (n,) or None
+        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
     history_ : list of dict
         Candidates: iteration, ridge, n_clusters, modularity, eigengap, chosen.
     landmark_indices_ : ndarray of shape (m,)
@@ -211,7 +214,8 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
+            Of more than 20 000 rows that are elsewhere, as many are drawn to learn from: `predict` serves all.
         y : ignored
 
         Returns
@@ -219,6 +223,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self
         """
         refuse_sparse(self, X)
+        X, drawn = rows_brought_here(self, X, MOST_ROWS_BROUGHT, self.random_state)
         X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         if not X.any():
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
@@ -240,6 +245,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
             best, candidates = self._learned(features, kernel, random)
         clustering = best.clustering if landmarks is None else self._extended(best, rows, kernel, landmarks, random)
         self._keep(best, clustering, X, kernel, which, first if landmarks is None else first[landmarks])
+        self.drawn_rows_ = drawn
         self.history_ = [candidate.record(chosen=candidate is best) for candidate in candidates]
         return self
 

@@ -1,0 +1,80 @@
+"""Models of tables in files and with Dask, with categories and holes: what they learn is what they learn in memory."""
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from mercer import KernelDiscriminant, RFMRegressor, tabular
+from mercer.exceptions import InvalidParameterError
+from mercer.rows import open_rows
+
+RANDOM = np.random.default_rng(0)
+N = 240
+TABLE = pd.DataFrame(
+    {
+        "size": np.where(RANDOM.random(N) < 0.1, np.nan, RANDOM.normal(size=N)),
+        "kind": RANDOM.choice(["oak", "elm", "ash"], size=N),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(RANDOM.integers(0, 700, size=N), unit="D"),
+        "floor": RANDOM.integers(0, 4, size=N),
+        "grade": pd.Categorical(RANDOM.choice(["1", "2"], size=N)),
+    }
+)
+TABLE.loc[::17, "kind"] = None
+NUMBERS = TABLE["size"].fillna(0.0) + (TABLE["kind"] == "oak") + 0.1 * RANDOM.normal(size=N)
+CLASSES = np.where(NUMBERS > 0.4, "high", "low")
+SETTINGS = {"n_landmarks": 30, "random_state": 0}
+MODELS = {
+    "rfm": (RFMRegressor("laplace", "identity", warp="none", **SETTINGS), NUMBERS.to_numpy(), "predict"),
+    "discriminant": (KernelDiscriminant("gaussian", **SETTINGS), CLASSES, "predict_proba"),
+}
+
+
+def elsewhere(source, y, folder):
+    """Return the table and its target in files of uneven row groups, or in uneven partitions of Dask, one empty."""
+    table = TABLE.assign(y=y)
+    if source == "files":
+        table[:150].to_parquet(folder / "part-0.parquet", row_group_size=70)
+        table[150:].to_parquet(folder / "part-1.parquet")
+        rows = open_rows(folder)
+        return rows.without("y"), rows.column("y")
+    parts = [table[:130], table[130:130], table[130:131], table[131:]]
+    frame = dd.concat([dd.from_pandas(part, npartitions=1) for part in parts])
+    return frame.drop(columns="y"), frame["y"]
+
+
+@pytest.mark.parametrize("source", ["files", "dask"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_table_that_is_brought_here_is_that_in_memory(name, source, tmp_path):
+    model, y, asked = MODELS[name]
+    X, target = elsewhere(source, y, tmp_path)
+    here, there = tabular(model).fit(TABLE, y), tabular(model).fit(X, target)
+    assert there.encoder_.kinds_ == here.encoder_.kinds_
+    assert_allclose(np.asarray(getattr(there, asked)(X)), getattr(here, asked)(TABLE), rtol=1e-8, atol=1e-8)
+    if source == "dask":
+        assert getattr(there, asked)(X).chunks[0] == (130, 0, 1, 109)
+
+
+@pytest.mark.parametrize("source", ["files", "dask"])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_encoder_learns_from_a_draw_and_the_estimator_from_all(name, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.tables.elsewhere.MOST_ENCODED_ROWS", 200)
+    monkeypatch.setattr("mercer.tabular_models.all_rows.MOST_TABLE_ROWS", 220)
+    model, y, asked = MODELS[name]
+    X, target = elsewhere(source, y, tmp_path)
+    there = tabular(model).fit(X, target)
+    drawn = np.sort(np.random.RandomState(0).choice(N, 200, replace=False))
+    encoder = tabular(model).fit(TABLE.iloc[drawn], y[drawn]).encoder_
+    encoded = encoder.transform(TABLE)
+    assert_array_equal(there.encoder_.get_feature_names_out(), encoder.get_feature_names_out())
+    here = type(model)(**model.get_params()).fit(encoded, y)
+    assert_allclose(np.asarray(getattr(there, asked)(X)), getattr(here, asked)(encoded), rtol=1e-8, atol=1e-8)
+
+
+def test_leaves_of_a_table_elsewhere_say_what_to_do(tmp_path, monkeypatch):
+    for module in ("tables.elsewhere.MOST_ENCODED_ROWS", "tabular_models.all_rows.MOST_TABLE_ROWS"):
+        monkeypatch.setattr(f"mercer.{module}", 200)
+    X, target = elsewhere("files", NUMBERS.to_numpy(), tmp_path)
+    with pytest.raises(InvalidParameterError, match=r"a number for more than 200 rows"):
+        tabular(RFMRegressor()).fit(X, target)
