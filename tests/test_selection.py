@@ -92,7 +92,7 @@ def test_best_prefers_the_first_of_equals_and_never_a_nan():
     b = evaluate(Gaussian(1.0), [0.1], X, y, about={"name": "b"})[0]
     assert best([a, b]) is a
     assert evaluate(Gaussian(1.0), [0.1], X, y * float("nan"))[0].score == -math.inf
-    with pytest.raises(ValueError, match="no candidates"):
+    with pytest.raises(ValueError, match="no settings"):
         best([])
 
 

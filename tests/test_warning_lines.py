@@ -60,7 +60,7 @@ CASES = {
         hidden=4, backbone=Breaking(), recipe=Recipe(n_epochs=6, batch_size=30), random_state=0
     ).fit(X, X[:, 0] > 0),
     "fewer components": lambda: mercer.Nystrom("linear", n_landmarks=10, n_components=5, random_state=0).fit(X),
-    "copies of rows": lambda: mercer.SubspaceClustering(2, n_iter=0, random_state=0).fit(np.repeat(X, 2, axis=0)),
+    "copies of rows": lambda: mercer.SubspaceClustering(4, n_iter=0, random_state=0).fit(np.repeat(X[:3], 4, axis=0)),
     "a function": lambda: cholesky(torch.ones(2, 2, dtype=torch.float64)),
 }
 

@@ -9,16 +9,19 @@ from mercer.kernels import Gaussian
 from tests.examples_of import METRICS, RADIAL, numbers
 
 DECAYING = {name: kernel for name, kernel in RADIAL.items() if name != "custom"}
+# Powers of a distance never reach 0.
+SMALLEST = {"rational_quadratic": 1e-100}
 
 
 @pytest.mark.parametrize("cell", [1e100, 1e155, -1e155, 1e300, 1.7e308])
-@pytest.mark.parametrize("kernel", DECAYING.values(), ids=DECAYING)
-def test_a_row_too_far_to_measure_is_like_none_but_itself(kernel, cell):
+@pytest.mark.parametrize("name", DECAYING)
+def test_a_row_too_far_to_measure_is_like_none_but_itself(name, cell):
+    kernel = DECAYING[name]
     X = numbers(6, 3) + np.array([50.0, 0.0, 0.0])  # an offset, so that rows are moved to their mean
     X[2, 1] = cell
     K = kernel.matrix(X)
     assert np.isfinite(K).all()
-    assert not K[2, [0, 1, 3, 4, 5]].any()
+    assert (K[2, [0, 1, 3, 4, 5]] <= SMALLEST.get(name, 0.0)).all()
     assert K[2, 2] == K[0, 0] > 0
     near = [0, 1, 3, 4, 5]
     np.testing.assert_allclose(K[np.ix_(near, near)], kernel.matrix(X[near]), rtol=1e-9)

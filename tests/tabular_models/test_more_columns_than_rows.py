@@ -54,6 +54,12 @@ def test_noise_is_not_taken_for_a_function(make, kernel):
     assert not inside or np.mean(inside) > 0.7
 
 
+def test_a_kernel_is_kept_as_it_is_where_nothing_is_chosen():
+    X, y, _, _ = noise(0)
+    assert RFMRegressor(Linear(), "identity", ridge=0.1).fit(X, y).kernel_ == Linear()
+    assert RFMRegressor(Linear(), "identity").fit(X, y).kernel_.offset > 0
+
+
 @pytest.mark.parametrize("make", [RFMClassifier, GPClassifier], ids=lambda make: make.__name__)
 def test_noise_is_not_taken_for_classes(make):
     losses = []

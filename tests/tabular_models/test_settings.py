@@ -6,7 +6,7 @@ import pytest
 from mercer.exceptions import InvalidParameterError
 from mercer.kernels import Custom, Gaussian, Laplace, Linear, ProductLaplace, ProductMatern32
 from mercer.tabular_models import settings
-from mercer.tabular_models.settings import AUTO_KERNELS, Setting, kernels_of, metrics_of, warps_of
+from mercer.tabular_models.settings import AUTO_KERNELS, Setting, kernels_of, metrics_of, warps_of, with_intercept
 from tests.examples_of import KERNELS, numbers, rational
 from tests.tabular_models.test_table import table_of
 
@@ -57,10 +57,14 @@ def test_a_kernel_that_is_given_is_the_only_one_and_has_the_bandwidth_that_is_as
     assert kernels_of(Gaussian(1.3), None, 1000, 3) == [Gaussian(1.3)]
     assert kernels_of(Gaussian(1.3), "auto", 1000, 3) == [Gaussian("median")]
     assert kernels_of(rational, "auto", 1000, 3) == [Custom(rational)]
-    assert kernels_of(Gaussian(1.3) + Linear(), None, 1000, 3) == [Gaussian(1.3) + Linear(offset="mean")]
-    assert kernels_of(Linear(offset=2.0), "auto", 1000, 3) == [Linear(offset=2.0)]
     with pytest.raises(InvalidParameterError, match="kernel='rbf' "):
         kernels_of("rbf", "auto", 1000, 3)
+
+
+def test_what_is_linear_gets_an_intercept_unless_it_has_one():
+    assert with_intercept(Gaussian(1.3) + Linear()) == Gaussian(1.3) + Linear(offset="mean")
+    assert with_intercept(Linear(offset=2.0)) == Linear(offset=2.0)
+    assert with_intercept(Gaussian(1.3)) == Gaussian(1.3)
 
 
 def test_metrics_suit_the_kernel_and_the_number_of_columns(monkeypatch):

@@ -15,10 +15,7 @@ from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
     answers_without_nan,
-    check_bandwidth,
-    check_choice,
     check_count,
-    check_number,
     distinct_classes,
     refuse_sparse,
     validated,
@@ -44,11 +41,12 @@ from mercer.discriminant.directions import (
     variance_ratios,
 )
 from mercer.discriminant.gaussian_classes import gaussian_classes, log_joint, squared_class_distances
-from mercer.discriminant.kernel_choice import AUTO_KERNELS, LEARNED_METRICS, choose_exact
+from mercer.discriminant.kernel_choice import AUTO_KERNELS, choose_exact
 from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.discriminant.parameters import check_parameters
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
-from mercer.landmarks import METHODS, choose_landmarks
+from mercer.landmarks import choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 from mercer.mahalanobis import check_metric
 from mercer.rows import (
@@ -59,7 +57,6 @@ from mercer.rows import (
     wherever_rows_are,
 )
 
-REGULARIZERS = ("identity", "rkhs")
 # n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
 EXACT_ROWS = 10_000
 AUTO_LANDMARKS = 4000
@@ -217,7 +214,8 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
             X, y = validated(self, X, y, dtype=PRECISIONS)
         self.classes_, index, labels = numbered_classes(y)
         groups = Groups.from_index(torch.from_numpy(index).to(self.device), len(self.classes_))
-        self._check_parameters(X, groups)
+        check_parameters(self, self.classes_, exact=self._n_landmarks(len(X)) is None)
+        self._check_precomputed(X)
         random = check_random_state(self.random_state)
 
         n_landmarks = self._n_landmarks(len(X))
@@ -389,35 +387,6 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         if self.n_components is None:
             return default
         return check_count("n_components", self.n_components, at_most=at_most, why=why)
-
-    def _check_parameters(self, X: np.ndarray, groups: Groups) -> None:
-        n_classes = len(groups.counts)
-        if n_classes < 2:
-            raise ValueError(
-                f"y has {n_classes} class ({self.classes_[0]!r}): a discriminant needs at least 2 classes."
-            )
-        check_choice("regularizer", self.regularizer, REGULARIZERS)
-        check_choice("metric", self.metric, ("identity", *LEARNED_METRICS, "auto"))
-        if self.metric != "identity" and self._is_precomputed():
-            raise invalid_parameter("metric", self.metric, "'identity' if kernel='precomputed'")
-        check_number("working_memory", self.working_memory, above=0.0)
-        if not (isinstance(self.ridge, str) and self.ridge == "auto"):
-            if isinstance(self.ridge, str):
-                raise invalid_parameter("ridge", self.ridge, "a finite number at least 0, or 'auto'")
-            check_number("ridge", self.ridge, at_least=0.0)
-            if self.ridge == 0 and self._n_landmarks(len(X)) is not None:
-                raise invalid_parameter("ridge", self.ridge, "above 0 with landmarks or where the bandwidth is chosen")
-        check_choice("landmarks", self.landmarks, METHODS)
-        if isinstance(self.n_landmarks, str):
-            check_choice("n_landmarks", self.n_landmarks, ("auto",))
-        elif self.n_landmarks is not None:
-            check_count("n_landmarks", self.n_landmarks)
-        check_bandwidth(self.bandwidth)
-        if self.priors is not None:
-            priors = np.asarray(self.priors, dtype=np.float64)
-            if priors.shape != (n_classes,) or not np.all(np.isfinite(priors)) or priors.min() < 0 or priors.sum() <= 0:
-                raise invalid_parameter("priors", self.priors, f"{n_classes} numbers, none negative, not all zero")
-        self._check_precomputed(X)
 
     # ---- use --------------------------------------------------------------------------------------------------
 

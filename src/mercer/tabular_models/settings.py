@@ -53,11 +53,11 @@ def kernels_of(kernel: Any, bandwidth: Any, n_rows: int, n_columns: int) -> list
     """
     own = "median" if bandwidth == "auto" else bandwidth
     if not (isinstance(kernel, str) and kernel == "auto"):
-        return [with_intercept(check_kernel(kernel, own))]
+        return [check_kernel(kernel, own)]
     names: tuple[str, ...] = AUTO_KERNELS
     if n_columns <= MOST_SLOW_COLUMNS and not FEW_ROWS < n_rows <= VERY_MANY_ROWS:
         names += SLOW_KERNELS
-    made = [with_intercept(check_kernel(name, own)) for name in names]
+    made = [check_kernel(name, own) for name in names]
     return [k for k in made if n_columns <= MOST_PRODUCT_COLUMNS or not isinstance(k, CoordinatewiseKernel)]
 
 

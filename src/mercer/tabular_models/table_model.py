@@ -36,7 +36,7 @@ from mercer.tabular_models.learning import learn
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.plans import Search
 from mercer.tabular_models.screen import FIRST_RIDGE
-from mercer.tabular_models.settings import METRICS, kernels_of
+from mercer.tabular_models.settings import METRICS, kernels_of, with_intercept
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.tuning import Freedom
 
@@ -136,6 +136,8 @@ class TableModel(BaseEstimator):
             return learned_on_all_rows(self.metric, kernel, self.warp, table)
         if self.metric not in ("auto", "identity"):
             check_metric(kernels[0].single_metric())
+        if ridge is None or len(kernels) > 1:
+            kernels = [with_intercept(kernel) for kernel in kernels]
         search = Search(
             fitter,
             Freedom(bandwidth=self.bandwidth == "auto", ridge=ridge is None),

@@ -177,7 +177,7 @@ def test_json_of_coordinates_is_one_document(images, tmp_path):
     assert (document["reads"], document["rows"], document["n_components"]) == ("images", 150, 3)
     assert document["image_shape"] == [8, 8]
     assert document["columns"] is None
-    assert document["settings"]["landmarks"] == 150
+    assert document["settings"]["landmarks"] == 75  # half of few images
 
 
 @by_command
