@@ -17,11 +17,13 @@ X = np.vstack([RANDOM.normal(size=(40, 2)) @ RANDOM.normal(size=(2, 8)) for _ in
 X = X[RANDOM.permutation(120)]
 UNEVEN = (70, 0, 1, 49)
 SHORT = Recipe(n_epochs=2, batch_size=40)
+SMALL = {"augment": "noise", "hidden": 8, "start_recipe": SHORT, "recipe": SHORT, "random_state": 0}
+SMALL = {"augment": "noise", "hidden": 8, "start_recipe": SHORT, "recipe": SHORT, "random_state": 0}
 ESTIMATORS = {
     "subspaces": SubspaceClustering(3, random_state=0),
     "subspaces by landmarks": SubspaceClustering(3, n_landmarks=40, random_state=0),
-    "manifolds": ManifoldClustering(3, augment="noise", start_recipe=SHORT, recipe=SHORT, random_state=0),
-    "manifolds by a head": NMCE(3, augment="noise", start_recipe=SHORT, recipe=SHORT, random_state=0),
+    "manifolds": ManifoldClustering(3, eta=0.175, **SMALL),
+    "manifolds by a head": NMCE(3, n_init=2, **SMALL),
 }
 
 
