@@ -63,7 +63,7 @@ def without_the_row(of_row: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
     The centroid of n_y rows, without row v, is mu + (mu - v) / (n_y - 1), so that v is n_y / (n_y - 1) times as far
     from it. Otherwise centroids of few rows look like those of classes: where columns say nothing, 60 rows of three
-    classes had a log loss of 1.15 to 1.21 with a temperature from plain distances (log 3 is 1.10).
+    classes had a log loss of 1.19 with a temperature from plain distances, and have 1.13 (log 3 is 1.10; eight draws).
     """
     growth = np.ones((len(of_row), len(counts)))
     own = counts[of_row]
