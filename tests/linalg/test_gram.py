@@ -6,12 +6,11 @@ import torch
 from mercer.linalg import gram
 
 
-@pytest.mark.parametrize("m", [1, 128, 129, 400, 1030])
+@pytest.mark.parametrize("m", [0, 1, 128, 129, 400, 1030])
 def test_half_of_the_product_is_the_product(m):
     K = torch.randn(37, m, dtype=torch.float64, generator=torch.Generator().manual_seed(m))
     product = gram(K)
     torch.testing.assert_close(product, K.T @ K)
-    if m > 128:
-        assert torch.equal(product[:1, 128:], product[128:, :1].T)
+    assert torch.equal(product, product.T)
     strided = torch.cat([K, K])[::2]
     torch.testing.assert_close(gram(strided), strided.T @ strided)

@@ -15,12 +15,13 @@ def gram(K: Tensor) -> Tensor:
     does not know of the symmetry takes 2 n m^2.
     """
     m = K.shape[1]
-    if m <= FEWEST_COLUMNS:
-        return K.T @ K
     width = max(FEWEST_COLUMNS, -(-m // MOST_STRIPS))
     out = torch.empty((m, m), dtype=K.dtype, device=K.device)
     for start in range(0, m, width):
         stop = min(start + width, m)
         torch.mm(K[:, start:stop].T, K[:, start:], out=out[start:stop, start:])
+        # A product does not sum its two halves in the same order, so that the last bits of a square may differ.
+        square = out[start:stop, start:stop]
+        square.copy_(square.triu() + square.triu(1).T)
         out[stop:, start:stop] = out[start:stop, stop:].T
     return out
