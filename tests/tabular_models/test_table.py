@@ -200,3 +200,20 @@ def test_a_table_in_single_precision_has_the_same_rows_in_seven_digits(warped_be
     assert_allclose(single.weights, table.weights, rtol=1e-6)
     assert_allclose(single.warped("rank"), table.warped("rank"), rtol=1e-5)
     assert table.y.dtype == table.warped("rank").dtype == torch.float64
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+@pytest.mark.parametrize("names", [("log", "none", "rank"), ("rank", "rank", "log")])
+def test_a_warp_for_each_column_is_made_of_those_of_all_columns(names, standardize):
+    """No column is looked at twice, and the warp is the one that would have been fitted, to the last bit."""
+    random = np.random.default_rng(1)
+    X = np.column_stack([np.exp(random.normal(size=(40, 2))), random.integers(0, 2, size=40)])
+    weights = random.uniform(0.5, 2.0, size=40)
+    table = table_of(X, X[:, 0], weights, standardize=standardize)
+    found = table.columns(names)
+    fitted = ColumnWarp(names, standardize=standardize).fit(table.X, sample_weight=table.mass.numpy())
+    assert found.warps_ == fitted.warps_
+    assert found.get_params() == fitted.get_params()
+    assert vars(found).keys() == vars(fitted).keys()
+    assert_array_equal(found.transform(X), fitted.transform(X))
+    assert_array_equal(found.slopes(X), fitted.slopes(X))

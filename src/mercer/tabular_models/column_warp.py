@@ -1,6 +1,6 @@
 """Columns bent one by one, so that a skewed column does not spend its distances on its tail."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,3 +170,19 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             elif name == "rank":
                 result[:, k] = np.interp(result[:, k], *parameters)
         return result
+
+
+def mixed(names: tuple[str, ...], fitted: Mapping[str, ColumnWarp]) -> ColumnWarp:
+    """Return the warp with a name for each column, from warps of all columns that were fitted to the same rows.
+
+    Columns are warped one by one, so that nothing is to be learned anew: a search that tries a name for one column
+    after another takes the columns that it has.
+    """
+    chosen = [fitted[name] for name in names]
+    warp = ColumnWarp(names, standardize=chosen[0].standardize)
+    warp.warps_ = [each.warps_[k] for k, each in enumerate(chosen)]
+    warp.parameters_ = [each.parameters_[k] for k, each in enumerate(chosen)]
+    warp.mean_ = np.array([each.mean_[k] for k, each in enumerate(chosen)])
+    warp.scale_ = np.array([each.scale_[k] for k, each in enumerate(chosen)])
+    warp.n_features_in_ = len(names)
+    return warp

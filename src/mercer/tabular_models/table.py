@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.tabular_models.column_warp import ColumnWarp
+from mercer.tabular_models.column_warp import WARPS, ColumnWarp, mixed
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.noise import effective_weights
 
@@ -137,6 +137,8 @@ class Table:
         if self._whole is not None:
             return self._whole.columns(warp)
         key = warp if isinstance(warp, str) else tuple(warp)
+        if key not in self._fitted and isinstance(key, tuple) and len(key) == self.n_columns and set(key) <= set(WARPS):
+            self._fitted[key] = mixed(key, {name: self.columns(name) for name in set(key)})
         if key not in self._fitted:
             step = -(-len(self.X) // MOST_WARP_ROWS)
             mass = self.mass.cpu().numpy()[::step]
