@@ -5,10 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
 from mercer import KernelDiscriminant, RFMRegressor, tabular
 from mercer.exceptions import InvalidParameterError
 from mercer.rows import open_rows
+from mercer.tables.level_means import FOLDS, LevelMeans, Target
+from mercer.tables.level_sums import folds_of
 
 RANDOM = np.random.default_rng(0)
 N = 240
@@ -31,9 +34,9 @@ MODELS = {
 }
 
 
-def elsewhere(source, y, folder):
+def elsewhere(source, y, folder, table=TABLE):
     """Return the table and its target in files of uneven row groups, or in uneven partitions of Dask, one empty."""
-    table = TABLE.assign(y=y)
+    table = table.assign(y=y)
     if source == "files":
         table[:150].to_parquet(folder / "part-0.parquet", row_group_size=70)
         table[150:].to_parquet(folder / "part-1.parquet")
@@ -78,3 +81,70 @@ def test_leaves_of_a_table_elsewhere_say_what_to_do(tmp_path, monkeypatch):
     X, target = elsewhere("files", NUMBERS.to_numpy(), tmp_path)
     with pytest.raises(InvalidParameterError, match=r"a number for more than 200 rows"):
         tabular(RFMRegressor()).fit(X, target)
+
+
+# ---- means of levels ---------------------------------------------------------------------------------------------
+
+SHOPS = pd.DataFrame({"size": RANDOM.normal(size=N), "shop": [f"shop {i}" for i in RANDOM.integers(0, 80, size=N)]})
+SHOPS.loc[5::40, "shop"] = None
+
+
+class Seen(RegressorMixin, BaseEstimator):
+    """What an estimator is given, and nothing else."""
+
+    def fit(self, X, y):
+        self.X_ = np.asarray(X)
+        return self
+
+
+class SeenByClassifier(ClassifierMixin, Seen):
+    """The same for classes."""
+
+
+@pytest.fixture
+def small_draw(monkeypatch):
+    monkeypatch.setattr("mercer.tables.elsewhere.MOST_ENCODED_ROWS", 100)
+
+
+def the_means(model):
+    return next(each for each in model.encoder_.columns_ if isinstance(each.reader, LevelMeans))
+
+
+@pytest.mark.parametrize("source", ["files", "dask"])
+@pytest.mark.parametrize(
+    ("estimator", "y"),
+    [(Seen(), NUMBERS.to_numpy()), (SeenByClassifier(), CLASSES), (SeenByClassifier(), np.arange(N) % 3)],
+)
+def test_means_of_levels_are_those_of_all_rows(source, estimator, y, tmp_path, small_draw):
+    model = tabular(estimator, kinds={"shop": "category"}).fit(*elsewhere(source, y, tmp_path, SHOPS))
+    reader = the_means(model).reader
+    target = Target.classes(y) if is_classifier(estimator) else Target.numbers(y)
+    everything = LevelMeans.fit(SHOPS["shop"], target)
+    assert (reader.levels, reader.missing) == (everything.levels, everything.missing)
+    assert_allclose(reader.mean, target.values.mean(axis=0))
+    for level, mean in zip([*reader.levels, None], reader.means, strict=True):
+        own = target.values[SHOPS["shop"].isna() if level is None else SHOPS["shop"] == level]
+        expected = (own.sum(axis=0) + reader.weight * reader.mean) / (len(own) + reader.weight)
+        assert_allclose(mean, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("source", ["files", "dask"])
+def test_the_estimator_sees_means_in_which_the_row_itself_has_no_part(source, tmp_path, small_draw):
+    y = NUMBERS.to_numpy()
+    model = tabular(Seen(), kinds={"shop": "category"}, scale=False)
+    model.fit(*elsewhere(source, y, tmp_path, SHOPS))
+    names, reader = list(model.encoder_.get_feature_names_out()), the_means(model).reader
+    shops, folds = SHOPS["shop"].fillna("-").to_numpy(), folds_of(np.arange(N))
+    expected = []
+    for shop, fold in zip(shops, folds, strict=True):
+        others = y[(shops == shop) & (folds != fold)]
+        expected.append((others.sum() + reader.weight * y.mean()) / (len(others) + reader.weight))
+    assert_allclose(model.estimator_.X_[:, names.index("shop: mean of y")], expected, rtol=1e-10)
+
+
+def test_folds_of_rows_are_of_one_size_and_have_no_period():
+    folds = folds_of(np.arange(100_000))
+    assert_allclose(np.bincount(folds, minlength=FOLDS) / 100_000, 1 / FOLDS, rtol=0.01)
+    for period in range(2, 50):
+        shares = np.bincount(folds[::period], minlength=FOLDS) / len(folds[::period])
+        assert_allclose(shares, 1 / FOLDS, rtol=0.1)

@@ -44,11 +44,19 @@ class Target(NamedTuple):
             parts = [cls.classes(column) for column in y.T]
             names = [f"{name} (y{i})" for i, part in enumerate(parts) for name in part.names]
             return cls(np.hstack([part.values for part in parts]), names)
-        levels, codes = np.unique([as_text(label) for label in y.ravel().tolist()], return_inverse=True)
-        shown = range(1, 2) if len(levels) == 2 else range(len(levels))
-        return cls(
-            np.stack([codes == k for k in shown], axis=1).astype(np.float64), [f"share of {levels[k]}" for k in shown]
-        )
+        levels = cls.levels_of_classes(y)
+        return cls(cls.shares(y, levels), [f"share of {level}" for level in _shown(levels)])
+
+    @staticmethod
+    def levels_of_classes(y: np.ndarray) -> list[str]:
+        """Return the names of the classes, in order."""
+        return sorted({as_text(label) for label in y.ravel().tolist()})
+
+    @staticmethod
+    def shares(y: np.ndarray, levels: list[str]) -> np.ndarray:
+        """Return indicators of the classes of these names, (n, c); a class that is not among them has none."""
+        texts = np.array([as_text(label) for label in y.ravel().tolist()], dtype=object)
+        return np.stack([texts == level for level in _shown(levels)], axis=1).astype(np.float64)
 
     @classmethod
     def guessed(cls, y: np.ndarray) -> "Target":
@@ -57,6 +65,11 @@ class Target(NamedTuple):
         if several or y.dtype.kind == "f" or (y.dtype.kind in "iu" and len(np.unique(y)) > MOST_CLASSES):
             return cls.numbers(y)
         return cls.classes(y)
+
+
+def _shown(levels: list[str]) -> list[str]:
+    """Return the classes that have a column: all, or of two the second alone."""
+    return levels[1:] if len(levels) == 2 else levels
 
 
 # ---- the maths -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from mercer.rows import is_elsewhere
 from mercer.tables.elsewhere import TableElsewhere, column_of
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.frames import as_frame, optional
+from mercer.tables.level_sums import with_means_of_all_rows
 from mercer.tables.target import check_target
 
 
@@ -140,7 +141,11 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         target, some = column_of(y, drawn, len(table.rows))
         encoder.set_output(transform="pandas")
         encoder.fit(table.frame(drawn), None if kind is None else some)
-        encoded = table.encoded(encoder)
+        if kind is None:
+            of_fit = [encoder]
+        else:
+            encoder, of_fit = with_means_of_all_rows(encoder, table.rows, table.categories, target, some)
+        encoded = table.encoded_in_fit(of_fit)
         return self._keep(clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params)), encoder)
 
     def _keep(self, estimator: Any, encoder: TableEncoder) -> "TabularModel":
