@@ -9,16 +9,17 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import log_loss
 
 from mercer import KernelDiscriminant
-from mercer.discriminant import directions
-from mercer.discriminant.directions import (
-    Groups,
-    double_centered,
-    exact_discriminants,
+from mercer.discriminant import left_out
+from mercer.discriminant.directions import exact_discriminants, unregularized_discriminants
+from mercer.discriminant.groups import Groups, double_centered, variance_ratios
+from mercer.discriminant.landmark_directions import (
+    class_components,
     landmark_basis,
-    unregularized_discriminants,
-    variance_ratios,
+    landmark_discriminants,
+    n_class_components,
 )
 from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.discriminant.left_out import precision_of_leverages
 from mercer.exceptions import NumericalWarning
 from mercer.kernels import Gaussian, Linear
 from tests.examples_of import labeled, same_up_to_signs
@@ -255,10 +256,10 @@ def test_components_of_landmarks_are_those_of_the_dense_eigenproblem(ridge):
     G = (groups.counts.sqrt()[:, None] * basis.group_means).T.numpy()
     D = np.diag(basis.spread.numpy() + ridge) - G @ G.T
     ratios, vectors = scipy.linalg.eigh(np.diag(basis.spread.numpy()), D)
-    above = directions.n_class_components(basis, ridge)
+    above = n_class_components(basis, ridge)
     assert above == (ratios > 1).sum()
     for n_components in (1, 2, 5):
-        beta, mu = directions.landmark_discriminants(basis, ridge, n_components)
+        beta, mu = landmark_discriminants(basis, ridge, n_components)
         np.testing.assert_allclose(mu, ratios[::-1][:n_components], rtol=1e-7)
         beta = beta.numpy()
         np.testing.assert_allclose(beta.T @ D @ beta / 90, np.eye(n_components), atol=1e-6)
@@ -271,7 +272,7 @@ def test_classes_with_equal_roots_keep_orthogonal_components():
     spread = torch.tensor([4.0, 4.0, 1.0], dtype=torch.float64)
     angles = torch.arange(3, dtype=torch.float64) * 2 * np.pi / 3
     G = torch.stack([angles.cos(), angles.sin(), torch.zeros_like(angles)])
-    beta, mu = directions.class_components(spread, G, 0.5, 2)
+    beta, mu = class_components(spread, G, 0.5, 2)
     assert float(mu[0]) == pytest.approx(float(mu[1]), rel=1e-9)
     assert float(beta[:, 0] @ beta[:, 1]) == pytest.approx(0.0, abs=1e-9)
 
@@ -331,7 +332,7 @@ def test_leverages_of_many_rows_follow_those_of_a_part(regularizer, monkeypatch)
     """Every second row says how leverages change with the ridge; exact values differ by some hundredths."""
     K, _, _, y = matrices(center=True, n=300, apart=1.0)
     exact = solve(K, y, 2.0, regularizer, 2)
-    monkeypatch.setattr(directions, "LEVERAGE_ROWS", 150)
+    monkeypatch.setattr(left_out, "LEVERAGE_ROWS", 150)
     shifted = solve(K, y, 2.0, regularizer, 2)
     assert exact.ratios.min() > 1
     assert exact.ratios.max() < 20
@@ -342,10 +343,10 @@ def test_leverages_of_many_rows_follow_those_of_a_part(regularizer, monkeypatch)
 
 def test_leverages_in_float32_are_close(monkeypatch):
     K, _, _, y = matrices(center=True, apart=6.0)
-    assert directions.precision_of_leverages(torch.from_numpy(K), 1e-2) == torch.float32
-    assert directions.precision_of_leverages(torch.from_numpy(K), 1e-9) is None
+    assert precision_of_leverages(torch.from_numpy(K), 1e-2) == torch.float32
+    assert precision_of_leverages(torch.from_numpy(K), 1e-9) is None
     single = solve(K, y, 1e-2, "rkhs", 2)
-    monkeypatch.setattr(directions, "LEVERAGE_ERROR", 0.0)
+    monkeypatch.setattr(left_out, "LEVERAGE_ERROR", 0.0)
     double = solve(K, y, 1e-2, "rkhs", 2)
     assert not torch.equal(single.left_out, double.left_out)
     np.testing.assert_allclose(single.left_out, double.left_out, atol=1e-3 * double.left_out.abs().max())

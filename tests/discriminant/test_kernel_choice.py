@@ -10,7 +10,7 @@ import mercer
 from mercer import KernelDiscriminant
 from mercer.agop import agop
 from mercer.discriminant.choice import STAYS, Freedom, factor_at, tuned
-from mercer.discriminant.directions import Groups
+from mercer.discriminant.groups import Groups
 from mercer.discriminant.kernel_choice import AUTO_KERNELS, best_kernel, gradients_metric, with_metric
 from mercer.kernels import Gaussian, check_kernel
 

@@ -282,7 +282,7 @@ def test_auto_keeps_a_bandwidth_that_the_kernel_has():
 
 def test_the_left_out_error_is_that_of_refits():
     from mercer.discriminant.choice import left_out_errors
-    from mercer.discriminant.directions import Groups, double_centered
+    from mercer.discriminant.groups import Groups, double_centered
 
     X, y = labeled(30)
     K = Gaussian(1.5).matrix(X)
@@ -302,7 +302,9 @@ def test_the_left_out_error_is_that_of_refits():
 def test_the_ridge_gives_the_weakest_component_that_of_the_regression(regularizer):
     """lambda = ridge s, and the component's effective ridge is lambda mu / (mu - 1): the ridge again."""
     from mercer.discriminant.choice import discriminant_ridge
-    from mercer.discriminant.directions import Groups, double_centered, effective_ridges, exact_discriminants
+    from mercer.discriminant.directions import exact_discriminants
+    from mercer.discriminant.groups import Groups, double_centered
+    from mercer.discriminant.left_out import effective_ridges
 
     X, y = labeled(60)
     K = double_centered(torch.from_numpy(Gaussian(1.5).matrix(X)))

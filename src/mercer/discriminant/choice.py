@@ -14,17 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.discriminant.directions import (
-    Discriminants,
-    Groups,
-    LandmarkBasis,
-    double_centered,
-    left_out_or_own,
-    n_class_components,
-    smoother_gram,
-)
+from mercer.discriminant.directions import smoother_gram
 from mercer.discriminant.gaussian_classes import gaussian_classes
+from mercer.discriminant.groups import Discriminants, Groups, double_centered
+from mercer.discriminant.landmark_directions import LandmarkBasis, n_class_components
 from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.discriminant.left_out import left_out_or_own
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import cholesky, ridge_leave_one_out
 from mercer.rows import some_of_rare_classes

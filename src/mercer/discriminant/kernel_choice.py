@@ -21,7 +21,8 @@ from mercer.discriminant.choice import (
     ridge_of_cutoff,
     tuned,
 )
-from mercer.discriminant.directions import Groups, centered, double_centered, smoother_gram
+from mercer.discriminant.directions import smoother_gram
+from mercer.discriminant.groups import Groups, centered, double_centered
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky
 

@@ -4,19 +4,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import (
     PRECISIONS,
     all_or_nothing,
-    answers_without_nan,
     check_count,
-    distinct_classes,
     refuse_sparse,
     validated,
 )
@@ -31,30 +27,23 @@ from mercer.discriminant.choice import (
     left_out_log_loss,
     ridges_that_keep,
 )
-from mercer.discriminant.directions import (
-    Discriminants,
-    Groups,
-    double_centered,
-    exact_discriminants,
-    left_out_or_own,
-    unregularized_discriminants,
-    variance_ratios,
-)
-from mercer.discriminant.gaussian_classes import gaussian_classes, log_joint, squared_class_distances
+from mercer.discriminant.class_predictions import ClassPredictions
+from mercer.discriminant.directions import exact_discriminants, unregularized_discriminants
+from mercer.discriminant.gaussian_classes import gaussian_classes
+from mercer.discriminant.groups import Discriminants, Groups, double_centered, variance_ratios
 from mercer.discriminant.kernel_choice import AUTO_KERNELS, choose_exact
 from mercer.discriminant.landmark_rows import LandmarkRows
+from mercer.discriminant.left_out import left_out_or_own
 from mercer.discriminant.parameters import check_parameters
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
-from mercer.landmarks.kernel_map import KernelMap
 from mercer.mahalanobis import check_metric
 from mercer.rows import (
     is_elsewhere,
     numbered_classes,
     validated_column,
     validated_rows,
-    wherever_rows_are,
 )
 
 # n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
@@ -65,7 +54,7 @@ AUTO_LANDMARKS = 4000
 MOST_JUDGED = 20_000
 
 
-class KernelDiscriminant(ClassifierMixin, KernelMap):
+class KernelDiscriminant(ClassPredictions):
     """Find the functions with the largest ratio of total to within-class variance, and classify in their values.
 
     Solves (13) of the note `kernel-discriminant`: for one component after another, each uncorrelated with those before,
@@ -141,7 +130,7 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
     covariance_ : ndarray of shape (n_components, n_components)
         Of the classes in the discriminant space, pooled over leave-one-out values.
     temperature_ : float
-        What squared distances to the centroids are divided by.
+        What squared distances to the centers are divided by.
     priors_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
@@ -387,92 +376,3 @@ class KernelDiscriminant(ClassifierMixin, KernelMap):
         if self.n_components is None:
             return default
         return check_count("n_components", self.n_components, at_most=at_most, why=why)
-
-    # ---- use --------------------------------------------------------------------------------------------------
-
-    @wherever_rows_are
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the components' values, of shape (n, n_components): (11), or (14) if centered.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
-        """
-        check_is_fitted(self)
-        return self._evaluate(X, self.basis_, bias=self.bias_)
-
-    @answers_without_nan
-    def _log_joint(self, X: Any) -> np.ndarray:
-        check_is_fitted(self)
-        values = np.asarray(self.transform(X), dtype=np.float64)
-        squares = squared_class_distances(values, self.centroids_, self.covariance_)
-        return log_joint(squares, self.priors_, self.temperature_)
-
-    @wherever_rows_are
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
-        joint = self._log_joint(X)
-        return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
-
-    @wherever_rows_are
-    @answers_without_nan
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of `predict_proba`."""
-        joint = self._log_joint(X)
-        return joint - np.logaddexp.reduce(joint, axis=1, keepdims=True)
-
-    @wherever_rows_are
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class, of shape (n, n_classes)."""
-        return np.exp(self.predict_log_proba(X))
-
-    @wherever_rows_are
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        joint = self._log_joint(X)
-        return self.classes_[joint.argmax(axis=1)]
-
-    @all_or_nothing
-    def add_classes(self, X: Any, y: Any) -> "KernelDiscriminant":
-        """Add new classes by their centroids in the learned map, without refitting it.
-
-        The new classes share the covariance of the others. How many rows they have here says nothing about how common
-        they are: each gets the mean of the known priors, and all are scaled to sum to 1. A class with one row works,
-        with a warning.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Classes that the model does not have yet.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        values = np.asarray(self.transform(X), dtype=np.float64)
-        y = np.asarray(y)
-        if y.ndim != 1 or len(y) != len(values):
-            raise ValueError(f"y has shape {y.shape} and X has {len(values)} rows: y must have one class a row.")
-        new, index, counts = distinct_classes(y, return_inverse=True, return_counts=True)
-        if (new.dtype.kind in "OSU") != (self.classes_.dtype.kind in "OSU"):
-            raise invalid_parameter("y", list(new), f"of the kind of the known classes, {self.classes_.dtype}")
-        known = np.intersect1d(new, self.classes_)
-        if len(known):
-            raise invalid_parameter("y", list(known), "classes that are not known yet")
-        if counts.min() == 1:
-            warn_user(
-                f"the classes {new[counts == 1].tolist()} have one row each: it is their centroid.",
-                DataWarning,
-            )
-        centroids = np.stack([values[index == i].mean(axis=0) for i in range(len(new))])
-        classes = np.concatenate([self.classes_, new])
-        # scikit-learn keeps classes sorted.
-        order = np.argsort(classes, kind="stable")
-        self.classes_ = classes[order]
-        self.centroids_ = np.concatenate([self.centroids_, centroids])[order]
-        priors = np.concatenate([self.priors_, np.full(len(new), self.priors_.mean())])[order]
-        self.priors_ = priors / priors.sum()
-        return self

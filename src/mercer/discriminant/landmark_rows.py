@@ -8,16 +8,9 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import Reused, as_tensor, rows_per_block
-from mercer.discriminant.directions import (
-    Discriminants,
-    Groups,
-    LandmarkBasis,
-    double_centered,
-    effective_ridges,
-    landmark_basis,
-    landmark_discriminants,
-    left_out_values,
-)
+from mercer.discriminant.groups import Discriminants, Groups, double_centered
+from mercer.discriminant.landmark_directions import LandmarkBasis, landmark_basis, landmark_discriminants
+from mercer.discriminant.left_out import effective_ridges, left_out_values
 from mercer.kernels import Kernel
 from mercer.kernels.base import TEMPORARIES, block_numbers
 from mercer.linalg import gram

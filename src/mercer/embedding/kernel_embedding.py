@@ -17,9 +17,9 @@ from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
 from mercer.embedding.objectives import CLOSED_FORMS
 from mercer.embedding.parameters import check_parameters, reconstructs, solver_of
-from mercer.embedding.problem import Problem, Solution, halves_of, no_rows
+from mercer.embedding.problem import Problem, Solution, check_width, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
-from mercer.exceptions import DataWarning, invalid_parameter, warn_user
+from mercer.exceptions import invalid_parameter
 from mercer.landmarks.features import landmark_influence
 from mercer.linalg import threads_for
 from mercer.rows import is_elsewhere, wherever_rows_are
@@ -290,7 +290,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
             begun.share,
         )
         solution = solver_of(self).solve(problem, self)
-        self._check_width(solution, len(begun.centers.like))
+        check_width(solution, len(begun.centers.like), self.n_components)
         self._publish(begun, problem, solution)
 
     def _publish(self, begun: Beginning, problem: Problem, solution: Solution) -> None:
@@ -385,20 +385,3 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         """
         check_count("n_landmarks", n_landmarks, at_most=len(self.landmarks_), why="the number of landmarks")
         return np.argsort(-self.influence(X), axis=1, kind="stable")[:, :n_landmarks]
-
-    # ---- checks -----------------------------------------------------------------------------------------------
-
-    def _check_width(self, solution: Solution, n_landmarks: int) -> None:
-        """Raise if no component is left, and warn if there are fewer than were asked for."""
-        width = solution.W.shape[1]
-        if width == 0:
-            raise ValueError(
-                f"nothing is left to embed: with ridge={solution.ridge:g} no direction of the {n_landmarks} landmarks "
-                "is worth its penalty. Rows that differ, a smaller ridge, or views that differ less will help."
-            )
-        if self.n_components is not None and width < self.n_components:
-            warn_user(
-                f"n_components={self.n_components}, but only {width} directions lower the loss: {width} components are "
-                "kept.",
-                DataWarning,
-            )

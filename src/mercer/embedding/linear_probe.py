@@ -177,20 +177,20 @@ def probe_scorer(
 ) -> Callable[[Any, Any, Any], float]:
     """Return a scorer of embeddings by their linear probe, for the searches of scikit-learn (krepes, appendix B.3).
 
-    A search fits the transformer on the training rows of a split, and the scorer gets those held out: it trains the
+    A search fits the transformer on the training rows of a split, and the scorer gets those left out: it trains the
     classifier of `linear_probe` on a labeled share of them, in which every class has its share, and scores it on
-    the rest. So no row is used twice; each class needs two rows among those held out.
+    the rest. So no row is used twice; each class needs two rows among those left out.
 
     Parameters
     ----------
     labeled : float or int, default=0.1
-        The share of the held-out rows that have labels, above 0 and below 1, or their number. Few rows held out
+        The share of the left-out rows that have labels, above 0 and below 1, or their number. Few rows left out
         want a large share, such as 0.5: a classifier of a row a class says little.
     balanced : bool or "auto", default=False
         Whether the score is the mean of the accuracies of the classes. "auto": where the largest class of the rows
-        held out has more than twice the rows of the smallest.
+        left out has more than twice the rows of the smallest.
     random_state : int, RandomState instance or None, default=0
-        Draws the labeled rows. A number, so that all candidates are scored on the same ones.
+        Draws the labeled rows. A number, so that all settings are scored on the same ones.
 
     Returns
     -------

@@ -85,5 +85,5 @@ class LabelProbe:
         probe_scorer(self.labeled, self.balanced, self.random_state)
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Return the accuracy on the rows that were held out and not labeled."""
+        """Return the accuracy on the rows that were left out and not labeled."""
         return probe_scorer(self.labeled, self.balanced, self.random_state)(estimator, X, y)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from mercer.embedding.centers import Centers
 from mercer.embedding.moments import Moments, Statistics, no_moments, statistics
+from mercer.exceptions import DataWarning, warn_user
 from mercer.landmarks.features import principal_coefficients
 from mercer.views.sources import ViewSource
 
@@ -97,6 +98,21 @@ class Solution(NamedTuple):
     loss: float
     history: list[dict[str, Any]]
     decoder: Any = None
+
+
+def check_width(solution: Solution, n_landmarks: int, n_components: int | None) -> None:
+    """Raise if no component is left, and warn if there are fewer than were asked for."""
+    width = solution.W.shape[1]
+    if width == 0:
+        raise ValueError(
+            f"nothing is left to embed: with ridge={solution.ridge:g} no direction of the {n_landmarks} landmarks is "
+            "worth its penalty. Rows that differ, a smaller ridge, or views that differ less will help."
+        )
+    if n_components is not None and width < n_components:
+        warn_user(
+            f"n_components={n_components}, but only {width} directions lower the loss: {width} components are kept.",
+            DataWarning,
+        )
 
 
 def no_rows(centers: Centers) -> list[Moments]:

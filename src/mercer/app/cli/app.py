@@ -8,28 +8,22 @@ import typer
 from mercer.app.cli.comparisons import compare, leaderboard
 from mercer.app.cli.completion import complete_papers, complete_sets
 from mercer.app.cli.errors import for_people
-from mercer.app.cli.options import TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.parameters import (
     Data,
     Debug,
-    Decimal,
-    Encoding,
-    HasHeader,
     Ignore,
     Json,
-    Kinds,
-    MaxMb,
     MetricName,
     Model,
     ModelName,
     Out,
-    SafeCsv,
     Save,
     Seed,
-    Sheet,
     Table,
     TaskName,
 )
+from mercer.app.cli.reading_options import reads_tables
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
@@ -63,6 +57,7 @@ def mercer(
 
 
 @app.command()
+@reads_tables()
 def fit(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
@@ -99,12 +94,7 @@ def fit(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="With landmarks: processes that share the work.", min=1)] = None,
     cluster: Annotated[str | None, typer.Option(help="With landmarks: a Dask scheduler, as tcp://host:8786.")] = None,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -133,7 +123,7 @@ def fit(
             time_limit or None,
             seed,
             as_json,
-            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
             metric.value,
             repeats,
             learning_curve,
@@ -141,14 +131,10 @@ def fit(
 
 
 @app.command()
+@reads_tables()
 def inspect(
     data: Table,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -156,10 +142,11 @@ def inspect(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.inspect import run
 
-        run(data, as_json, TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal))
+        run(data, as_json, tables)
 
 
 @app.command()
+@reads_tables(writes_csv=True)
 def predict(
     model: Model,
     data: Data,
@@ -170,13 +157,7 @@ def predict(
         int | None, typer.Option(metavar="ROW", help="Explain the prediction of one row; the first is 0.", min=0)
     ] = None,
     level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
-    safe_csv: SafeCsv = False,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -190,12 +171,13 @@ def predict(
             out,
             level,
             as_json,
-            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
             why,
         )
 
 
 @app.command()
+@reads_tables(writes_csv=True)
 def embed(
     data: Data,
     out: Out,
@@ -203,13 +185,7 @@ def embed(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
-    safe_csv: SafeCsv = False,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -229,11 +205,12 @@ def embed(
             save,
             seed,
             as_json,
-            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
         )
 
 
 @app.command()
+@reads_tables(writes_csv=True)
 def cluster(
     data: Data,
     out: Out,
@@ -241,13 +218,7 @@ def cluster(
     ignore: Ignore = None,
     save: Save = None,
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
-    safe_csv: SafeCsv = False,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -267,7 +238,7 @@ def cluster(
             save,
             seed,
             as_json,
-            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
         )
 
 
@@ -344,17 +315,13 @@ def get_data(
 
 
 @app.command()
+@reads_tables()
 def report(
     model: Model,
     data: Data,
     out: Annotated[Path, typer.Option(help="The page to write; its name ends in .html.")],
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -372,11 +339,12 @@ def report(
             out,
             seed,
             as_json,
-            TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
         )
 
 
 @app.command()
+@reads_tables(writes_csv=True)
 def explore(
     model: Model,
     data: Data,
@@ -390,13 +358,7 @@ def explore(
     port: Annotated[int, typer.Option(help="The port on this machine; 0: any free one.", min=0, max=65535)] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
-    safe_csv: SafeCsv = False,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -417,7 +379,7 @@ def explore(
             browser,
             seed,
             as_json,
-            TableOptions(max_mb, safe_csv, tuple(kinds or ()), header, sheet, encoding, decimal),
+            tables,
         )
 
 

@@ -6,36 +6,27 @@ from typing import Annotated, Any
 import typer
 
 from mercer.app.cli.errors import for_people
-from mercer.app.cli.options import TableOptions
+from mercer.app.cli.options import PLAIN, TableOptions
 from mercer.app.cli.parameters import (
     Debug,
-    Decimal,
-    Encoding,
-    HasHeader,
     Ignore,
     Json,
-    Kinds,
-    MaxMb,
     MetricName,
     Seed,
-    Sheet,
     Table,
     TaskName,
 )
+from mercer.app.cli.reading_options import reads_tables
 
 
+@reads_tables()
 def compare(
     first: Annotated[Path, typer.Argument(help="A model that `mercer fit` saved.")],
     second: Annotated[Path, typer.Argument(help="Another one, of the same target.")],
     data: Table,
     metric: Annotated[MetricName, typer.Option(help="The score to compare by.")] = MetricName.auto,
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -44,10 +35,10 @@ def compare(
     With the table that both were fitted on, and the same rows left out, these are the rows that are scored.
     """
     with for_people(debug=debug, as_json=as_json):
-        tables = TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal)
         _compare(first, second, data, metric.value, seed, as_json, tables)
 
 
+@reads_tables()
 def leaderboard(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
@@ -60,12 +51,7 @@ def leaderboard(
     ] = 300.0,
     metric: Annotated[MetricName, typer.Option(help="The score to rank by.")] = MetricName.auto,
     seed: Seed = 0,
-    kinds: Kinds = None,
-    header: HasHeader = None,
-    sheet: Sheet = None,
-    encoding: Encoding = None,
-    decimal: Decimal = None,
-    max_mb: MaxMb = None,
+    tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -76,7 +62,6 @@ def leaderboard(
         from mercer.app.projects.leaderboard import leaderboard as rank
         from mercer.app.projects.watch import Watch
 
-        tables = TableOptions(max_mb, False, tuple(kinds or ()), header, sheet, encoding, decimal)
         with notes(), phases() as tell:
             watch = Watch(time_limit or None, tell)
             table = read_described(data, tables.reading(), names=[target])

@@ -40,7 +40,7 @@ class ColumnReading:
     decimal: str = "."
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the attributes as a dictionary."""
+        """Return the fields as a dictionary."""
         return asdict(self)
 
 

@@ -23,7 +23,7 @@ class NumberPrediction(NamedTuple):
     ----------
     mean : ndarray of shape (n,)
     std : ndarray of shape (n,) or None
-        Of an observation; None for models that have no spread of their own, as are the ends.
+        Of a new target; None for models that have no spread of their own, as are the ends.
     lower, upper : ndarray of shape (n,) or None
         The ends of the intervals.
     """
@@ -100,7 +100,7 @@ def conformal_width(true: np.ndarray, predicted: np.ndarray, level: float) -> fl
     k = math.ceil((len(errors) + 1) * level)
     if k > len(errors):
         warn_user(
-            f"{len(errors)} held-out rows are too few for intervals of level {level:g}: they are left out.", DataWarning
+            f"{len(errors)} left-out rows are too few for intervals of level {level:g}: they are left out.", DataWarning
         )
         return None
     return float(errors[k - 1])

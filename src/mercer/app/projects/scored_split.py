@@ -14,12 +14,12 @@ from mercer.app.projects.table_split import SplitPlan
 from mercer.app.projects.why_wrong import badness_of, explain_wrong
 from mercer.tables import TabularModel
 
-# Held-out rows that are kept for a report.
+# Left-out rows that are kept for a report.
 MOST_KEPT = 5000
 
 
 class ScoredSplit(NamedTuple):
-    """What one split tells of a model; the attributes of TablePrediction of the same names say more.
+    """What one split tells of a model; the documentation of TablePrediction says more under the same names.
 
     Attributes
     ----------

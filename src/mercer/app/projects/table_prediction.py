@@ -17,14 +17,14 @@ from mercer.app.projects.metrics_of_draws import check_metric, score, sign_of
 from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
 from mercer.app.projects.number_prediction import conformal_width, predict_numbers
 from mercer.app.projects.origin import versions
-from mercer.app.projects.row_judgment import check_split, judge_rows
+from mercer.app.projects.parameters import check_parameters
+from mercer.app.projects.row_judgment import judge_rows
 from mercer.app.projects.scored_split import NOT_SCORED, ScoredSplit, score_split
 from mercer.app.projects.stages import Fit, fit_all, fit_few, fit_part
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
-from mercer.app.projects.table_estimators import MODELS, allowed_models, compare, make
+from mercer.app.projects.table_estimators import allowed_models, compare, make
 from mercer.app.projects.table_split import split_rows
 from mercer.app.projects.table_target import (
-    TASKS,
     as_classes,
     as_numbers,
     find_task,
@@ -33,8 +33,8 @@ from mercer.app.projects.table_target import (
 )
 from mercer.app.projects.watch import Watch
 from mercer.app.projects.why_wrong import typical_values
-from mercer.checks import all_or_nothing, check_choice, check_count, check_number, finite_answers
-from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter
+from mercer.checks import all_or_nothing, finite_answers
+from mercer.exceptions import ConvergenceWarning, DataWarning
 from mercer.metrics.gaussian import check_level
 from mercer.tables import TabularModel, tabular
 from mercer.tables.frames import optional
@@ -45,7 +45,7 @@ COMPARED_PART = 0.1
 
 
 class TablePrediction(BaseEstimator):
-    """Learn to predict one column of a table from the others, and find out how well on rows that are held out.
+    """Learn to predict one column of a table from the others, and find out how well on rows that are left out.
 
     The model is fitted on a part of the rows and scored on the others, beside simple models of scikit-learn on the same
     encoded table; then it is fitted again on all rows. The target tells the task: booleans, categories and strings are
@@ -84,7 +84,7 @@ class TablePrediction(BaseEstimator):
     options : dict or None, default=None
         Parameters of the estimator, such as `{"kernel": "laplace"}`; "auto" takes one that knows them.
     random_state : int, RandomState instance or None, default=None
-        Draws the held-out rows, and what the estimators draw.
+        Draws the left-out rows, and what the estimators draw.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class TablePrediction(BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_parameters(self)
         watch = Watch(self.time_limit) if watch is None else watch
         random = check_random_state(self.random_state)
         read = table_of_fit(frame)
@@ -305,7 +305,7 @@ class TablePrediction(BaseEstimator):
         return {name: None if math.isnan(value) else sign * value for name, value in found.items()}
 
     def _publish(self, scored: ScoredSplit) -> None:
-        """Set the attributes that say how good the model is."""
+        """Publish how good the model is."""
         self.scores_, self.intervals_, self.recalls_ = scored.scores, scored.intervals, scored.recalls
         self.compared_with_, self.compared_with_guess_ = scored.compared_with, scored.compared_with_guess
         self.needs_, self.wrong_, self.held_out_ = scored.needs, scored.wrong, scored.held_out
@@ -357,11 +357,11 @@ class TablePrediction(BaseEstimator):
         -------
         data frame with the index of `frame`
             Classes: `prediction` and `probability of ...` for each class. Numbers: `prediction`, and for a Gaussian
-            process `std`, `lower` and `upper`, which are those of an observation: quantiles of its own distribution, or
+            process `std`, `lower` and `upper`, which are those of a new target: quantiles of its own distribution, or
             intervals with a guarantee where it was fitted with `interval_folds`. A recursive feature machine has no
             spread of its own: `lower` and `upper` are its prediction minus and plus the absolute error that the share
-            `level` of held-out rows did not exceed (split conformal intervals, one width for all rows), and are left
-            out where too few rows were held out.
+            `level` of left-out rows did not exceed (split conformal intervals, one width for all rows), and are left
+            out where there are too few of these.
         """
         check_is_fitted(self)
         level = check_level(level)
@@ -384,19 +384,3 @@ class TablePrediction(BaseEstimator):
                 width = conformal_width(self.held_out_["true"], self.held_out_["predicted"], level)
                 answer |= {} if width is None else {"lower": mean - width, "upper": mean + width}
         return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
-
-    # ---- checks ------------------------------------------------------------------------------------------------
-
-    def _check_parameters(self) -> None:
-        check_choice("model", self.model, MODELS)
-        check_choice("task", self.task, TASKS)
-        check_split(self.split)
-        if check_number("test_size", self.test_size, at_least=0.0) >= 1:
-            raise invalid_parameter("test_size", self.test_size, "a share of the rows, at least 0 and below 1")
-        check_count("repeats", self.repeats, at_least=1)
-        if self.max_rows is not None:
-            check_count("max_rows", self.max_rows, at_least=2)
-        if self.time_limit is not None:
-            check_number("time_limit", self.time_limit, above=0.0)
-        if isinstance(self.ignore, str):
-            raise invalid_parameter("ignore", self.ignore, "a sequence of names of columns")

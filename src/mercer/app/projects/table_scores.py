@@ -1,4 +1,4 @@
-"""How good predictions for held-out rows are, beside what simple models of scikit-learn do on the same table."""
+"""How good predictions for left-out rows are, beside what simple models of scikit-learn do on the same table."""
 
 from typing import Any, NamedTuple
 

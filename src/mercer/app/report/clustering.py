@@ -24,7 +24,7 @@ from mercer.app.report.page import Page, Section
 from mercer.app.report.thumbnails import sheet, thumbnail
 from mercer.app.report.words import NONE, count, listed, percent, text_of, texts_of
 
-# Samples on the map; t-SNE is asked for fewer, as it takes seconds for a thousand, and the rest are placed among them.
+# Rows on the map; t-SNE is asked for fewer, as it takes seconds for a thousand, and the rest are placed among them.
 MOST_SAMPLES, MAP_ROWS = 2000, 1000
 # Examples of each kind that are shown of a cluster, and columns of each.
 N_EXAMPLES, MOST_SHOWN = 5, 8
@@ -35,13 +35,13 @@ TELLING = 0.1
 
 
 class Groups(NamedTuple):
-    """Clusters of the samples that are shown, and examples of each.
+    """Clusters of the rows that are shown, and examples of each.
 
     Attributes
     ----------
     drawn : Drawn
     labels, confidence : ndarrays of shape (n,)
-        Of the samples.
+        Of the rows.
     typical, border : lists of ndarray
         Places of examples in the data.
     of_fit : bool
@@ -99,7 +99,7 @@ def report_clustering(workflow: DataClustering, data: Any, data_name: str, rando
 
 
 def assigned(workflow: DataClustering, drawn: Drawn, data: Any) -> Groups:
-    """Return the groups of the samples; examples are those of the fit if the data are its own, else of the samples.
+    """Return the groups of the rows; examples are those of the fit if the data are its own, else of these rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The report on an embedding: a map, what each sample is like, and what was fitted."""
+"""The report on an embedding: a map, what each row is like, and what was fitted."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from mercer.app.report.thumbnails import sheet
 from mercer.app.report.words import count
 from mercer.kernels import Kernel
 
-# Landmarks that are shown of each sample.
+# Landmarks that are shown of each row.
 N_TOP = 3
 # Landmarks by which the table of the fit is known again.
 COMPARED = 50
@@ -82,7 +82,7 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
 
 
 def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn, data: Any) -> bool:
-    """Put the landmarks that each sample is most like into the data of the map; return if they can be shown.
+    """Put the landmarks that each row is most like into the data of the map; return if they can be shown.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn
     }
     payload["landmarks"] = landmarks
     if workflow.image_shape_ is not None:
-        # Landmarks follow the samples on the sheet.
+        # Landmarks follow the rows on the sheet.
         pictures = embedding.landmarks_[used].reshape(-1, *workflow.image_shape_)
         payload["sprite"] = sheet(np.concatenate([drawn.data.X, pictures]))
         return True

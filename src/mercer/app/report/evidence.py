@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
     words : str
         Which rows these are, as a sentence.
     noun : str
-        How to call them: "held-out rows" or "rows".
+        How to call them: "left-out rows" or "rows".
     predicted : ndarray of shape (n,)
         Numbers, or places in `classes`.
     true : ndarray of shape (n,) or None
@@ -82,12 +82,12 @@ class Evidence(NamedTuple):
 
 
 def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
-    """Return what the fit has kept of its held-out rows, with their inputs if its table is given.
+    """Return what the fit has kept of its left-out rows, with their inputs if its table is given.
 
     Parameters
     ----------
     workflow : TablePrediction
-        Fitted, with held-out rows.
+        Fitted, with left-out rows.
     frame : data frame or None, default=None
     """
     kept = workflow.held_out_
@@ -102,7 +102,7 @@ def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
     inputs = None if frame is None else frame.iloc[rows]
     of_numbers = {name: kept.get(name) for name in ("std", "lower", "upper", "narrowest")}
     probabilities = kept.get("probabilities")
-    return Evidence(words, "held-out rows", predicted, true, probabilities, classes, inputs, rows, **of_numbers)
+    return Evidence(words, "left-out rows", predicted, true, probabilities, classes, inputs, rows, **of_numbers)
 
 
 def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evidence:
@@ -142,7 +142,7 @@ def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evi
 
 
 def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
-    """Return whether a table is the one of the fit: as many rows, and held-out rows in their places.
+    """Return whether a table is the one of the fit: as many rows, and left-out rows in their places.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
 
 
 def has_targets(workflow: TablePrediction, column: Any) -> bool:
-    """Return whether a column has the targets of the held-out rows, whatever type they are stored as."""
+    """Return whether a column has the targets of the left-out rows, whatever type they are stored as."""
     true = workflow.held_out_["true"]
     if workflow.task_ == "classification":
         classes = sorted({str(label) for label in true})
@@ -173,7 +173,7 @@ def has_targets(workflow: TablePrediction, column: Any) -> bool:
 
 
 def has_inputs(workflow: TablePrediction, frame: Any) -> bool:
-    """Return whether the first held-out rows have, in a table, the inputs that they had in the fit."""
+    """Return whether the first left-out rows have, in a table, the inputs that they had in the fit."""
     there = workflow.encoded_rows(frame, workflow.held_out_["rows"])
     return bool(np.allclose(there, workflow.held_out_["encoded"], rtol=1e-5, atol=1e-6))
 

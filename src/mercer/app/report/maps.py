@@ -1,4 +1,4 @@
-"""The data of a map that can be asked: where samples lie, what they hold, and what they look like."""
+"""The data of a map that can be asked: where rows lie, what they hold, and what they look like."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from mercer.plots import EmbeddingDisplay
 from mercer.plots.style import CATEGORIES
 from mercer.tables.frames import as_frame, column_names
 
-# Samples on a map, at most: images bring their pixels along.
+# Rows on a map, at most: images bring their pixels along.
 MOST_POINTS = {"table": 5000, "images": 2000}
-# Columns that come with the samples, and values of a column past which it is text and colors nothing.
+# Columns that come with the rows, and values of a column past which it is text and colors nothing.
 MOST_COLUMNS, MOST_LEVELS = 20, 30
 MOST_IN_LEGEND = 20
 NOUN = {"table": "row", "images": "image"}
@@ -25,13 +25,13 @@ ONE = {"table": "a row", "images": "an image"}
 
 
 class Drawn(NamedTuple):
-    """Samples that were drawn from the data.
+    """Rows that were drawn from the data.
 
     Attributes
     ----------
     reads : {"table", "images"}
     data : data frame or ImageFolder
-        The samples, in order.
+        The rows, in order.
     rows : ndarray of shape (n,)
         Their places in the data.
     n_all : int
@@ -45,11 +45,11 @@ class Drawn(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Return how samples are called."""
+        """Return how rows are called."""
         return list(self.data.names) if self.reads == "images" else [f"row {row}" for row in self.rows]
 
     def words(self) -> str:
-        """Return how many samples there are, and that they were drawn if they were."""
+        """Return how many rows there are, and that they were drawn if they were."""
         noun = NOUN[self.reads]
         if len(self.rows) == self.n_all:
             return f"all {count(self.n_all, noun)}" if self.n_all > 1 else f"the one {noun}"
@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
 
 
 def draw_samples(reads: str, data: Any, random_state: Any, at_most: int | None = None) -> Drawn:
-    """Return some samples of the data, or all where they are few.
+    """Return some rows of the data, or all where they are few.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def folders_of(names: Sequence[str]) -> dict[str, Any] | None:
 
 
 def encode_levels(name: str, texts: Sequence[str | None], levels: Sequence[str]) -> dict[str, Any]:
-    """Return a column of few texts: its levels, and for each sample the place of its own, or None."""
+    """Return a column of few texts: its levels, and for each row the place of its own, or None."""
     place = {level: i for i, level in enumerate(levels)}
     codes = [None if text is None else place[text] for text in texts]
     return {"name": name, "kind": "category", "levels": list(levels), "codes": codes}
@@ -177,7 +177,7 @@ def map_parts(drawn: Drawn, places: np.ndarray, labels: np.ndarray | None, help_
     labels : ndarray of shape (n,) or None
         Groups, which color the figure.
     help_ : str
-        What choosing a sample shows.
+        What choosing a row shows.
     """
     noun = NOUN[drawn.reads]
     still = figure(lambda: _still(places, labels), f"A map of {drawn.words()}.", class_="figure still")

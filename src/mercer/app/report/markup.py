@@ -34,8 +34,9 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     ----------
     name : str
     *children : Html, or anything to be escaped
-    **attributes : values, or True for an attribute without one; None leaves it out
-        An underscore at the end is dropped (`class_`), others are hyphens (`aria_label`).
+    **attributes : values
+        Or True for a name without one; None leaves it out. An underscore at the end is dropped (`class_`), others are
+        hyphens (`aria_label`).
     """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')

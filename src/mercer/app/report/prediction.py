@@ -22,7 +22,7 @@ from mercer.app.report.words import HEADINGS, count, score_texts, text_of
 def report_prediction(workflow: TablePrediction, data: Any, data_name: str, random_state: Any) -> Page:
     """Return the page on a fitted TablePrediction.
 
-    Held-out rows come with their inputs if the data are the table of the fit. Other data are predicted anew, and
+    Left-out rows come with their inputs if the data are the table of the fit. Other data are predicted anew, and
     scored if they have the target.
 
     Parameters
@@ -79,7 +79,7 @@ def _lead(workflow: TablePrediction, new: Evidence | None, data_name: str) -> li
         f"{count(len(workflow.columns_), 'column')}. It has learned from {count(workflow.n_learned_, 'row')}."
     ]
     if new is None:
-        done = f"{data_name} is the table of the fit: its held-out rows are shown with their inputs."
+        done = f"{data_name} is the table of the fit: its left-out rows are shown with their inputs."
     elif new.true is not None:
         done = (
             f"{data_name} is not the table of the fit, or the fit has kept no rows of it. It has the target: its rows "
@@ -96,14 +96,14 @@ def _how_good(workflow: TablePrediction, new: Evidence | None, data_name: str) -
     if entries:
         parts.append(
             paragraph(
-                f"Scores on {count(workflow.n_test_, 'held-out row')}, of models that have learned from the other "
+                f"Scores on {count(workflow.n_test_, 'left-out row')}, of models that have learned from the other "
                 f"{workflow.n_train_:,}. The model was then fitted again on all rows."
             )
         )
-        parts.append(_scores(entries, "Scores on held-out rows"))
+        parts.append(_scores(entries, "Scores on left-out rows"))
         parts += further_parts(workflow)
     else:
-        parts.append(paragraph("No rows were held out in the fit, so there are no scores from it."))
+        parts.append(paragraph("No rows were left out in the fit, so there are no scores from it."))
     if new is not None and new.true is not None:
         parts.append(paragraph(f"The model on {new.words} in {data_name}:"))
         parts.append(_scores([{"name": f"on {data_name}", **new.scores()}], "Scores on the data"))
@@ -135,11 +135,11 @@ def _how_sure(workflow: TablePrediction, judged: Evidence, frame: Any) -> Sectio
         parts.append(coverage_figure(judged))
     if judged.doubt() is None:
         answer = workflow.predict_frame(frame.iloc[:1])
-        said = "This model gives no standard deviations, and too few rows were held out to say how far it may be off."
+        said = "This model gives no standard deviations, and too few rows were left out to say how far it may be off."
         if "upper" in answer.columns:
             width = float((answer["upper"] - answer["prediction"]).iloc[0])
             said = (
-                "This model gives no standard deviations. Nine of ten held-out rows were off by at most "
+                "This model gives no standard deviations. Nine of ten left-out rows were off by at most "
                 f"{text_of(width)}: the prediction minus and plus this number is its 90% interval, the same for all "
                 "rows."
             )
@@ -162,8 +162,8 @@ def _what_was_fitted(workflow: TablePrediction) -> Section:
     estimator = f"{workflow.settings_['estimator']}, {asked}"
     parts = [
         paragraph(
-            "Candidates were compared by their errors on rows that are left out in turn. The model that was scored has "
-            "seen none of the held-out rows; what follows is of the model fitted again on all."
+            "Settings were compared by their errors on rows that are left out in turn. The model that was scored has "
+            "seen none of the left-out rows; what follows is of the model fitted again on all."
         ),
         facts([("estimator", estimator), ("rows", f"{workflow.n_learned_:,}"), *chosen]),
     ]

@@ -60,7 +60,7 @@ class Candidate:
 
 
 def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[Candidate]:
-    """Return the candidates on the way to the largest modularity over a grid of ridges, one judged after the other.
+    """Return the results on the way to the largest modularity over a grid of ridges, one judged after the other.
 
     Modularity rises to one ridge and falls after it, but for small waves: from the start it is followed upwards to
     where both neighbors are lower, and then on to larger ridges as long as it is equal. On 198 grids of eight ridges
@@ -69,7 +69,7 @@ def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[C
     Parameters
     ----------
     judge : callable
-        Returns the candidate at a place of the grid.
+        Returns the result at a place of the grid.
     start : int
     count : int
         The length of the grid.
@@ -95,12 +95,12 @@ def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[C
 
 
 def highest(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate of the largest modularity, the first of equals."""
+    """Return the result of the largest modularity, the first of equals."""
     return max(candidates, key=lambda candidate: candidate.modularity)
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the candidate of the largest modularity or, of its iterate's that equal it, that of the largest ridge."""
+    """Return the result of the largest modularity or, of its iterate's that equal it, that of the largest ridge."""
     top = highest(candidates)
     equals = [c for c in candidates if c.features is top.features and c.modularity >= top.modularity - EQUAL]
     return max(equals, key=lambda candidate: candidate.ridge)

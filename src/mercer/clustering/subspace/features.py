@@ -26,7 +26,7 @@ class Features(NamedTuple):
     """Rows as they are now, and the projections that led there: unit rows of X times all factors.
 
     Normalizing rows in between changes lengths only, so that the product of the factors alone carries over to new rows.
-    It is formed for the features that are kept, and not for every candidate.
+    It is formed for the features that are kept, and not for every one that is compared.
 
     Attributes
     ----------

@@ -4,24 +4,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
 from mercer.checks import (
     all_or_nothing,
-    check_choice,
-    check_count,
-    check_number,
-    finite_answers,
     refuse_sparse,
     validated,
 )
-from mercer.clustering.distinct_rows import check_n_clusters, first_of_copies
+from mercer.clustering.distinct_rows import first_of_copies
 from mercer.clustering.draws import MOST_ROWS_BROUGHT
-from mercer.clustering.expression import check_expression
 from mercer.clustering.spectral import eigengap
 from mercer.clustering.subspace.affinities import check_affinity
 from mercer.clustering.subspace.candidates import Candidate, Iterate, best_of, climbed, highest, iterate_of
@@ -35,7 +28,6 @@ from mercer.clustering.subspace.features import (
     unit_rows,
 )
 from mercer.clustering.subspace.graphs import (
-    ASSIGN_LABELS,
     Clustering,
     Graph,
     among_copies,
@@ -48,18 +40,18 @@ from mercer.clustering.subspace.graphs import (
     voted_labels,
 )
 from mercer.clustering.subspace.landmark_graph import landmarks_of
+from mercer.clustering.subspace.parameters import check_parameters
+from mercer.clustering.subspace.predictions import SubspacePredictions
 from mercer.clustering.subspace.ridges import Ridges, ridges_of
 from mercer.kernels import Kernel, check_kernel
 from mercer.linalg import one_thread
-from mercer.rows import rows_brought_here, wherever_rows_are
+from mercer.rows import rows_brought_here
 
-# How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
-KEPT = 6
 # Eigenvalues past those of the clusters, for the eigengap and its figure.
 FURTHER_VALUES = 5
 
 
-class SubspaceClustering(ClusterMixin, BaseEstimator):
+class SubspaceClustering(SubspacePredictions):
     """Cluster points by the subspaces that they lie near: each point is expressed by others of its own subspace.
 
     c_i expresses the i-th point by the others, phi(x_i) ≈ sum_j c_ij phi(x_j) in the space of a kernel; the absolute
@@ -68,10 +60,10 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     local covariance shrinks what all points share and brings out what tells subspaces apart (Algorithm 1 of
     precision-subspace-clustering). ALGORITHMS has the formulas.
 
-    Nothing is chosen by labels. Every iterate t = 0 ... n_iter is a candidate, the points as they came included, each
+    Nothing is chosen by labels. Every iterate t = 0 ... n_iter is tried, the points as they came included, each
     with the ridges on the way to its best, and the one whose clusters have the largest modularity is kept: how much
-    more of the affinity lies inside clusters than chance would put there. All candidates have graphs with as many
-    neighbors a point, which makes them comparable. `mercer.papers` has the paper's own settings.
+    more of the affinity lies inside clusters than chance would put there. All graphs have as many neighbors a point,
+    which makes them comparable. `mercer.papers` has the paper's own settings.
 
     Parameters
     ----------
@@ -145,7 +137,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     drawn_rows_ : ndarray of shape (n,) or None
         The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
     history_ : list of dict
-        Candidates: iteration, ridge, n_clusters, modularity, eigengap, chosen.
+        What was compared: iteration, ridge, n_clusters, modularity, eigengap, chosen.
     landmark_indices_ : ndarray of shape (m,)
     dictionary_ : ndarray of shape (m, r)
         The features of those points, in which new ones are expressed.
@@ -158,7 +150,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
 
     Notes
     -----
-    O(m^3 + m^2 d) for each candidate, and O(n m (d + m)) once for all points, with landmarks.
+    O(m^3 + m^2 d) for each that is compared, and O(n m (d + m)) once for all points, with landmarks.
 
     Examples
     --------
@@ -227,7 +219,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         if not X.any():
             raise ValueError("all rows of X are zero: there are no subspaces to find.")
-        self._check_parameters(X)
+        check_parameters(self, X)
         random = check_random_state(self.random_state)
         first, which = self._distinct(X)
         rows = as_tensor(X[first])
@@ -262,7 +254,7 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
     def _learned(
         self, features: Features, kernel: Kernel, random: np.random.RandomState
     ) -> tuple[Candidate, list[Candidate]]:
-        """Run Algorithm 1, with every iterate a candidate; return the one that is kept, and all."""
+        """Run Algorithm 1, comparing every iterate; return the one that is kept, and all."""
         learner = check_feature_learning(self.feature_learning)
         n_iter = 0 if learner is None else self.n_iter
         ridges = ridges_of(self.self_expression, self.ridge)
@@ -286,48 +278,6 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
                 moved = [iterate.features.projected(P, keep_axes=keep_axes) for P in projections]  # lines 10 and 11
                 iterates = [iterate_of(t + 1, one, kernel) for one in moved]  # line 2
         return best_of(candidates if self.iterate == "auto" else found), candidates
-
-    @wherever_rows_are
-    @finite_answers
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of new points: that of the points which express them most.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The cluster with the largest sum of absolute coefficients; a point that nothing expresses, such as a row of
-            zeros, goes to the largest cluster.
-        """
-        return voted_labels(self.expressed(X), self.labels_[self.landmark_indices_], self.labels_)
-
-    def expressed(self, X: Any) -> Any:
-        """Return the coefficients by which points of the fit express new ones, of shape (m, n), sparse or dense.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        matrix of shape (m, n)
-            Row j belongs to the point `landmark_indices_[j]` of the fit.
-        """
-        check_is_fitted(self)
-        X = validated(self, X, dtype=np.float64, reset=False)
-        rows = new_rows(as_tensor(X), self.metric_, normalize=self.normalize)
-        return expressed_in(
-            self.expression_,
-            self.kernel_,
-            torch.from_numpy(self.dictionary_),
-            rows,
-            None,
-            self._truncate(),
-            self.working_memory,
-        )
 
     def _candidates(
         self, iterates: list[Iterate], ridges: Ridges, place: int, random: np.random.RandomState
@@ -401,32 +351,3 @@ class SubspaceClustering(ClusterMixin, BaseEstimator):
         self.dictionary_ = best.features.rows.numpy()
         self.kernel_ = kernel
         self.expression_ = best.expression
-
-    def _truncate(self) -> int | None:
-        if self.truncate == "auto":
-            return None if check_expression(self.self_expression).is_sparse else KEPT
-        return self.truncate  # type: ignore[return-value]
-
-    def _check_parameters(self, X: np.ndarray) -> None:
-        if self.n_clusters != "auto":
-            check_n_clusters(self.n_clusters, X)
-        check_feature_learning(self.feature_learning)
-        check_affinity(self.affinity)
-        check_expression(self.self_expression)
-        check_choice("iterate", self.iterate, ("auto", "last"))
-        check_choice("assign_labels", self.assign_labels, ASSIGN_LABELS)
-        check_count("n_iter", self.n_iter, at_least=0)
-        check_count("max_clusters", self.max_clusters, at_least=2)
-        check_number("energy", self.energy, above=0.0, at_most=1.0)
-        check_number("working_memory", self.working_memory, above=0.0)
-        if self.ridge != "auto":
-            check_number("ridge", self.ridge, above=0.0)
-        if self.n_landmarks is not None:
-            check_count("n_landmarks", self.n_landmarks)
-        if self.truncate is not None and self.truncate != "auto":
-            check_count("truncate", self.truncate)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
