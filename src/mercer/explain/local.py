@@ -39,7 +39,7 @@ class Reasons(NamedTuple):
     output : str
         Which target, class, coordinate or cluster it is about.
     doubt : float or None
-        How sure the model is: the standard deviation of a new observation of a Gaussian process, one minus the
+        How sure the model is: the standard deviation of a new target of a Gaussian process, one minus the
         probability of the most probable class, or the share of the mass outside the cluster; None where there is none.
     """
 

@@ -142,7 +142,7 @@ def negative_log_evidence(
     log_noise : float
         Of the noise variance relative to s.
     weights : tensor of shape (n,), optional
-        How many observations the y of a row is the mean of.
+        How many targets the y of a row is the mean of.
     repeats : (int, tensor of shape (c,)), optional
         How many measurements there are beyond the n means, and their weighted squared distance from them. They speak of
         the noise alone: count log noise and scatter / noise are added to log det A and to q, and n + count is the n

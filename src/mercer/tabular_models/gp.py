@@ -75,7 +75,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
     noise_floor : float, default=1e-08
         The smallest noise variance relative to the output scale.
     n_iter : int, default=2
-        Steps of the metric's recursion; every one is a candidate.
+        Steps of the metric's recursion; all are compared.
     iterate : {{"auto", "last"}}, default="auto"
         Which step of the recursion is kept: the best on left-out rows, or the last.
     standardize : bool, default=True

@@ -108,7 +108,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def unit_variance(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
-        """Return the variance of f at the rows of X for an output scale of 1, without the noise of an observation."""
+        """Return the variance of f at the rows of X for an output scale of 1, without the noise of a target."""
         x, variance = self._warped(X), np.empty(len(X))
         for rows, own in self._by_leaf(X):
             Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)

@@ -25,7 +25,7 @@ def means_of(
 def predictive_of(
     processes: Processes, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None
 ) -> Predictive:
-    """Return the distribution of observations at the rows of X: Gaussian components, nothing corrected."""
+    """Return the distribution of targets at the rows of X: Gaussian components, nothing corrected."""
     variances = [observation_variance(c, X, working_memory, device) for c in processes]
     return Predictive(
         np.array([c.share for c in processes]),
@@ -36,7 +36,7 @@ def predictive_of(
 
 
 def function_variance(processes: Processes, deviations: np.ndarray) -> np.ndarray:
-    """Return the variance of the function under each process, from the deviations of observations: (k, n, c)."""
+    """Return the variance of the function under each process, from the deviations of targets: (k, n, c)."""
     noise = np.stack([c.ridge * c.output_scales for c in processes])
     return np.maximum(deviations**2 - noise[:, None], 0.0)
 
@@ -44,7 +44,7 @@ def function_variance(processes: Processes, deviations: np.ndarray) -> np.ndarra
 def covariance_of(
     processes: Processes, X: np.ndarray, factors: np.ndarray, device: Any = None, *, of_function: bool = False
 ) -> np.ndarray:
-    """Return the covariance of observations at the rows of X, or of the function without noise, of shape (n, n, c).
+    """Return the covariance of targets at the rows of X, or of the function without noise, of shape (n, n, c).
 
     `factors` of shape (k, n, c) are what the deviations of each process are multiplied by.
     """
@@ -68,7 +68,7 @@ def draw(
     tails: np.ndarray,
     device: Any = None,
 ) -> np.ndarray:
-    """Draw observations at the rows of X, of shape (n, c, n_samples): each from a process drawn by its weight.
+    """Draw targets at the rows of X, of shape (n, c, n_samples): each from a process drawn by its weight.
 
     Where tails are heavy, a draw is of a Student-t process (Shah, Wilson and Ghahramani, 2014): a Gaussian one times
     a random number that all rows of the draw share, so that draws have the covariance of `covariance_of`.
@@ -91,5 +91,5 @@ def draw(
 
 
 def observation_variance(c: Machine, X: np.ndarray, working_memory: float, device: Any) -> np.ndarray:
-    """Return the variance of an observation under one process, of shape (n, c)."""
+    """Return the variance of a target under one process, of shape (n, c)."""
     return (c.unit_variance(X, working_memory, device)[:, None] + c.ridge) * c.output_scales

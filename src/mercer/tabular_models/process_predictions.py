@@ -37,15 +37,15 @@ class ProcessPredictions(TableModel):
     @wherever_rows_are
     @finite_answers
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predict the mean, and the uncertainty of an observation: noise included.
+        """Predict the mean, and the uncertainty of a new target: noise included.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         return_std : bool, default=False
-            Return the standard deviation of an observation at each row as well.
+            Return the standard deviation of a new target at each row as well.
         return_cov : bool, default=False
-            Return the covariance of observations at the rows as well.
+            Return the covariance of new targets at the rows as well.
 
         Returns
         -------
@@ -75,7 +75,7 @@ class ProcessPredictions(TableModel):
 
     @finite_answers
     def latent_std(self, X: Any) -> np.ndarray:
-        """Return the standard deviation of the function, without the noise of an observation.
+        """Return the standard deviation of the function, without the noise of a target.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class ProcessPredictions(TableModel):
 
     @finite_answers
     def latent_cov(self, X: Any) -> np.ndarray:
-        """Return the covariance of the function between the rows of X, without the noise of an observation.
+        """Return the covariance of the function between the rows of X, without the noise of a target.
 
         Its diagonal is the square of `latent_std`. With a warped target the correlations are those of the warped one.
 
@@ -117,7 +117,7 @@ class ProcessPredictions(TableModel):
 
     @answers_without_nan
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
-        """Return quantiles of an observation: where the probability of a smaller one is q.
+        """Return quantiles of a new target: where the probability of a smaller one is q.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class ProcessPredictions(TableModel):
 
     @answers_without_nan
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
-        """Return the central interval that holds an observation with a given probability.
+        """Return the central interval that holds a new target with a given probability.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class ProcessPredictions(TableModel):
         return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
 
     def _predictive(self, X: np.ndarray) -> Predictive:
-        """Return the distribution of observations at validated rows, of the warped targets."""
+        """Return the distribution of new targets at validated rows, of the warped targets."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
         corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
         return corrected._replace(means=corrected.means + self._offset(X))
@@ -203,7 +203,7 @@ class ProcessPredictions(TableModel):
 
     @finite_answers
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw observations at the rows of X from the posterior: from a machine, drawn by its share, each time.
+        """Draw new targets at the rows of X from the posterior: from a machine, drawn by its share, each time.
 
         Parameters
         ----------

@@ -26,8 +26,8 @@ def recursive_features(
     """Yield every iterate of a recursive feature machine, t = 0 first.
 
     At step t, f is the kernel ridge fit under the metric M_t, and M_{t+1} = (1/n) sum_i grad f(x_i) grad f(x_i)^T,
-    scaled to trace d (rfm-and-ard, section 2.3). Iterating can collapse M onto one direction, so each iterate is a
-    candidate: `selection.best` over them needs no validation set.
+    scaled to trace d (rfm-and-ard, section 2.3). Iterating can collapse M onto one direction, so every iterate
+    is yielded: `selection.best` over them needs no validation set.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def recursive_features(
     X : tensor of shape (n, d)
         The centers of every fit, and the rows over which gradients are averaged.
     fit : callable
-        Kernel -> the evaluated Candidate: which ridge, and which bandwidth, is its own affair.
+        Kernel -> the evaluated `Candidate`: which ridge, and which bandwidth, is its own affair.
     metric : {"identity", "diagonal", "full"}, default="full"
         What M may be; "identity" stays at t = 0.
     n_iter : int, default=5

@@ -34,7 +34,7 @@ PARAMETERS = """
         "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
     metric : {"auto", "identity", "diagonal", "full", "ard"} or object, default="auto"
         How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
-        a column by maximum likelihood. The identity is the start of each, and a candidate. `AverageGradients` of
+        a column by maximum likelihood. The identity is the start of each, and compared too. `AverageGradients` of
         `mercer.tabular_models.learned_on_all_rows` learns it on all rows, as the paper prints it: nothing is searched,
         and `bandwidth`, `ridge`, `n_iter` and the like have no say (`mercer.papers.rfm`).
     warp : {"auto", "none", "log", "rank"} or sequence of these, default="auto"
@@ -45,7 +45,7 @@ PARAMETERS = """
     ridge : float or "auto", default="auto"
         "auto" chooses it with the bandwidth.
     n_iter : int, default=2
-        Steps of the recursion; every one is a candidate.
+        Steps of the recursion; all are compared.
     average : bool, default=True
         Whether to average the best machines, with the shares under which the squared errors of left-out rows are
         smallest; False takes the simplest of those that are not clearly worse than the best.

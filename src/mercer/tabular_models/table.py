@@ -26,7 +26,7 @@ class Repeats(NamedTuple):
         Measurements beyond the first of each distinct row.
     scatter : tensor of shape (c,)
         The weighted sum of their squared differences from the mean of their row, in units of the noise of a single
-        observation: divided by 1 - gamma, where gamma is the part that identical rows share.
+        target: divided by 1 - gamma, where gamma is the part that identical rows share.
     """
 
     further: int

@@ -255,7 +255,7 @@ def test_scores_are_those_of_the_held_out_rows(fitted, name):
 
 
 def test_the_fit_that_is_scored_has_not_seen_the_held_out_rows(fitted):
-    """Another value in a held-out row changes no prediction for the others."""
+    """Another value in a left-out row changes no prediction for the others."""
     frame = flats()
     held_out = fitted["gp"].held_out_
     frame.loc[held_out["rows"][0], "rent"] += 50.0
@@ -371,7 +371,7 @@ def test_intervals_are_by_folds_where_the_model_was_fitted_with_them():
 
 
 def test_intervals_that_too_few_rows_can_give_are_left_out(fitted):
-    with pytest.warns(DataWarning, match=r"30 held-out rows are too few for intervals of level 0.99"):
+    with pytest.warns(DataWarning, match=r"30 left-out rows are too few for intervals of level 0.99"):
         assert list(fitted["rfm"].predict_frame(flats(4), level=0.99)) == ["prediction"]
 
 

@@ -278,11 +278,11 @@ def test_a_prediction_on_the_table_of_the_fit(flat_models, name):
     assert [name for name in found.sections if name] == [
         *("data", "good", "looks", "wrong", "sure", "map", "why", "fitted")
     ]
-    assert "flats.csv is the table of the fit: its held-out rows" in found.text
+    assert "flats.csv is the table of the fit: its left-out rows" in found.text
     good = found.sections["good"]
     for entry in model.scores_:
         assert entry["name"] in good
-    assert "Scores on 30 held-out rows, of models that have learned from the other 120." in good
+    assert "Scores on 30 left-out rows, of models that have learned from the other 120." in good
     assert all(f" {word} " in found.sections["fitted"] for word in ("estimator", "kernel"))
     assert all(f" {word} " in found.sections["data"] for word in ("city", "category", "constant"))
     verdict = verdict_of(model)
@@ -489,7 +489,7 @@ def test_without_held_out_rows_there_are_no_scores():
     frame = flats(60)
     model = TablePrediction(options=SIMPLE, test_size=0, **NUMBERS).fit(frame, "rent")
     found = read(build_report(model, frame))
-    assert "No rows were held out" in found.text
+    assert "No rows were left out" in found.text
     assert "scored anew" in found.text
     found = read(build_report(model, frame.drop(columns="rent")))
     assert "wrong" not in found.ids
@@ -502,7 +502,7 @@ def test_ten_rows_are_enough():
     read(build_report(TablePrediction(options=SIMPLE, random_state=0).fit(frame, "y"), frame))
     rfm = TablePrediction("rfm", options=SIMPLE, random_state=0).fit(frame, "y")
     with pytest.warns(DataWarning, match="too few for intervals"):
-        assert "too few rows were held out" in read(build_report(rfm, frame)).text
+        assert "too few rows were left out" in read(build_report(rfm, frame)).text
     read(build_report(TablePrediction(options=SIMPLE, random_state=0).fit(frame, "b"), frame))
     inputs = frame[["a", "b"]]
     assert len(read(build_report(DataEmbedding(2, random_state=0).fit(inputs), frame)).data["x"]) == 10

@@ -34,7 +34,7 @@ from mercer.io.schemas.tables import KINDS
 
 
 def check_prediction(workflow: Any, place: Place) -> None:
-    """Numbers are predicted by what predicts numbers, classes by what has classes; held-out rows are of their kind."""
+    """Numbers are predicted by what predicts numbers, classes by what has classes; left-out rows are of their kind."""
     estimator, held_out = workflow.model_.estimator_, workflow.held_out_
     if (workflow.task_ == "classification") != hasattr(estimator, "classes_"):
         place.at("task_").refuse(workflow.task_, f"what a {type(estimator).__name__} can do")
