@@ -101,12 +101,19 @@ def check_pipeline(value: Pipeline, place: Place) -> None:
         place.at("memory").refuse(value.memory, "None: results that are kept in a folder are not loaded")
     if not isinstance(value.steps, list) or not value.steps:
         place.at("steps").refuse(value.steps, "a list of names with estimators")
+    names = set[str]()
     for i, step in enumerate(value.steps):
+        own = place.at("steps").at(i)
         if not (isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str)):
-            place.at("steps").at(i).refuse(step, "a name and an estimator")
+            own.refuse(step, "a name and an estimator")
+        if step[0] in names:
+            own.refuse(step[0], "a name that no other step has")
+        names.add(step[0])
         if step[1] not in (None, "passthrough"):
             if not isinstance(step[1], BaseEstimator):
-                place.at("steps").at(i).refuse(step[1], "an estimator")
+                own.refuse(step[1], "an estimator")
+            if i < len(value.steps) - 1 and not hasattr(step[1], "transform"):
+                own.refuse(step[1], "an estimator with `transform`, as all steps but the last have")
             check_object(step[1], Place(place.at(step[0][:40]).name))
 
 

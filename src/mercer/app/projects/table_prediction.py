@@ -218,7 +218,7 @@ class TablePrediction(BaseEstimator):
         -------
         self
         """
-        check_parameters(self)
+        self._check_parameters()
         watch = Watch(self.time_limit) if watch is None else watch
         random = check_random_state(self.random_state)
         read = table_of_fit(frame)
@@ -384,3 +384,6 @@ class TablePrediction(BaseEstimator):
                 width = conformal_width(self.held_out_["true"], self.held_out_["predicted"], level)
                 answer |= {} if width is None else {"lower": mean - width, "upper": mean + width}
         return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
+
+    def _check_parameters(self) -> None:  # what is loaded is asked the same
+        check_parameters(self)
