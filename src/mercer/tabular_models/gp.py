@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
@@ -14,10 +13,8 @@ from mercer.checks import (
     check_count,
     check_flag,
     check_number,
-    refuse_sparse,
 )
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
-from mercer.tabular_models.all_rows import some_rows
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds
 from mercer.tabular_models.distribution import learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
@@ -210,13 +207,8 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         -------
         self
         """
-        refuse_sparse(self, X)
-        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
-        self._check_parameters()
-        deadline = Deadline(self._seconds_of_a_fit())
-        X, y, weights = some.X, some.y, some.weights
-        targets = y.reshape(len(y), -1).astype(np.float64)
-        weights = np.ones(len(y)) if weights is None else _check_sample_weight(weights, X, dtype=np.float64)
+        some, targets, weights = self._rows_with_numbers(X, y, sample_weight)
+        deadline, X, y = Deadline(self._seconds_of_a_fit()), some.X, some.y
         warps = chosen_warps(self.target_warp, X, targets, weights, check_random_state(self.random_state))
         bent = forward_of(warps, targets)
         table, rows = self._table(X, bent, without_outliers(bent, weights, targets))

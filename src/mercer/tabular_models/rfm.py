@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import _check_sample_weight
 
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import (
@@ -13,10 +12,9 @@ from mercer.checks import (
     answers_without_nan,
     check_number,
     finite_answers,
-    refuse_sparse,
 )
 from mercer.rows import wherever_rows_are
-from mercer.tabular_models.all_rows import Summed, some_rows
+from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learned import Learned
@@ -218,13 +216,8 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         -------
         self
         """
-        refuse_sparse(self, X)
-        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
-        self._check_parameters()
-        X, y, weights = some.X, some.y, some.weights
-        weights = np.ones(len(y)) if weights is None else _check_sample_weight(weights, X, dtype=np.float64)
-        targets = y.reshape(len(y), -1).astype(np.float64)
-        table, rows = self._table(X, targets, without_outliers(targets, weights))
+        some, targets, weights = self._rows_with_numbers(X, y, sample_weight)
+        table, rows = self._table(some.X, targets, without_outliers(targets, weights))
         summed = some.of_numbers(None, table.center, self.shared_noise)
         learned = self._learn_ridge(table, RidgeFitter(), summed)
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
@@ -232,7 +225,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         error = np.average(np.mean((targets - prediction) ** 2, axis=1), weights=weights)
         self._publish(learned, table, rows, some.numbers)
         self.loo_score_ = float(1.0 - error / spread) if spread > 0 else 0.0
-        self._single = y.ndim == 1
+        self._single = some.y.ndim == 1
         return self
 
     @wherever_rows_are

@@ -15,12 +15,13 @@ from mercer.checks import (
     check_flag,
     check_number,
     finite_answers,
+    refuse_sparse,
     validated,
 )
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter, warn_user
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
-from mercer.tabular_models.all_rows import Summed
+from mercer.tabular_models.all_rows import SomeRows, Summed, some_rows
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.grouped_rows import GroupedRows, collapse
 from mercer.tabular_models.importances import shares_of_effects, total_effects
@@ -94,6 +95,16 @@ class TableModel(BaseEstimator):
         check_flag("standardize", self.standardize)
         check_flag("average", self.average)
         check_bandwidth(self.bandwidth)
+
+    def _rows_with_numbers(self, X: Any, y: Any, sample_weight: Any) -> tuple[SomeRows, np.ndarray, np.ndarray]:
+        """Return the rows to learn from, validated, with their targets as columns, (n, c), and a weight for each."""
+        refuse_sparse(self, X)
+        some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
+        self._check_parameters()
+        targets = some.y.reshape(len(some.y), -1).astype(np.float64)
+        if some.weights is None:
+            return some, targets, np.ones(len(targets))
+        return some, targets, _check_sample_weight(some.weights, some.X, dtype=np.float64)
 
     def _table(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> tuple[Table, GroupedRows]:
         """Return the distinct rows of validated input with centered targets."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer.app.projects import TablePrediction, table_prediction
-from mercer.app.projects.stages import Best, fit_all, fit_few, fit_part
+from mercer.app.projects.stages import SCORING, Best, fit_all, fit_few, fit_part, name_of_scoring
 from mercer.app.projects.table_estimators import make
 from mercer.app.projects.watch import POWER, TRIAL_ROWS, Watch, rows_of_trial, seconds_of_fit
 from mercer.exceptions import DataWarning
@@ -65,18 +65,22 @@ def test_a_trial_of_few_rows_says_how_long_all_will_take():
     best = fit_few(fits(clock, 0.01, seen), y, train, 10, watch, is_class=False)
     assert (best.model, len(best.rows), best.seconds) == (f"model of {TRIAL_ROWS} rows", TRIAL_ROWS, pytest.approx(2.0))
     best = fit_part(fits(clock, 0.01, seen), best, train, len(y), watch)
+    watch.begin(name_of_scoring(2000))
     best = fit_all(fits(clock, 0.01, seen), best, len(y), watch)
     assert [n for n, _ in seen] == [TRIAL_ROWS, 8000, 10_000]
-    part, whole = (seconds_of_fit(2.0, TRIAL_ROWS, n) for n in (8000, 10_000))
-    assert whole == pytest.approx(2.0 * 50**POWER)
+    part = seconds_of_fit(2.0, TRIAL_ROWS, 8000)
+    assert part == pytest.approx(2.0 * 40**POWER)
     assert [phase for phase, _ in heard] == [
         f"a trial with {TRIAL_ROWS} rows",
         "learning from 8,000 rows",
+        "scoring on 2,000 rows",
         "learning from all 10,000 rows",
     ]
     assert heard[0][1] is None
-    assert heard[1][1] == pytest.approx(part + whole)
-    assert heard[2][1] == pytest.approx(whole)
+    assert heard[1][1] == pytest.approx(part + SCORING * part + part * 1.25**POWER)
+    # The fit that was scored took 80 s, and says more than the trial.
+    assert heard[2][1] == pytest.approx(80 * SCORING + 80 * 1.25**POWER)
+    assert heard[3][1] == pytest.approx(80 * 1.25**POWER)
     assert rows_of_trial(150, 5) == 0
     assert rows_of_trial(40, 10_000) == 10
     # A class that few rows lack is none to be scored without.

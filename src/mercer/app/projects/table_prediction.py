@@ -20,7 +20,7 @@ from mercer.app.projects.origin import versions
 from mercer.app.projects.parameters import check_parameters
 from mercer.app.projects.row_judgment import judge_rows
 from mercer.app.projects.scored_split import NOT_SCORED, ScoredSplit, score_split
-from mercer.app.projects.stages import Fit, fit_all, fit_few, fit_part
+from mercer.app.projects.stages import Fit, fit_all, fit_few, fit_part, name_of_scoring
 from mercer.app.projects.table_description import describe_combinations, describe_importances, describe_settings
 from mercer.app.projects.table_estimators import allowed_models, compare, make
 from mercer.app.projects.table_split import split_rows
@@ -261,7 +261,7 @@ class TablePrediction(BaseEstimator):
         best = fit_few(fit_with(seed), y, train, len(inputs), watch, is_class=task == "classification")
         if len(test):
             best = fit_part(fit_with(seed), best, train, len(y), watch)
-            watch.begin(f"scoring on {len(test):,} rows")
+            watch.begin(name_of_scoring(len(test)))
             self.n_train_ = len(best.rows)
             scored = score_split(
                 task, self.metric_, best.fitted(), table, y, rows, train, test, best.rows, judged.plan, seed, random
