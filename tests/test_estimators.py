@@ -63,6 +63,15 @@ by_name = parametrized(ESTIMATORS)
 by_transformer = parametrized(TRANSFORMERS)
 by_transformer_with_kernel = parametrized(having("kernel", TRANSFORMERS))
 by_name_with_blocks = parametrized(having("working_memory"))
+# One fit for each parameter takes networks half a minute.
+SLOW_OUTCOMES = ("ManifoldClustering", "NMCE")
+by_name_quick_or_slow = pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(e, id=type(e).__name__, marks=[pytest.mark.slow] if type(e).__name__ in SLOW_OUTCOMES else [])
+        for e in ESTIMATORS
+    ],
+)
 
 
 def digits(n=60):
@@ -470,7 +479,7 @@ def outcome(estimator):
     return answer(fitted, X)
 
 
-@by_name
+@by_name_quick_or_slow
 @pytest.mark.filterwarnings("ignore::mercer.exceptions.MercerWarning")
 def test_no_parameter_is_dead(estimator):
     base, changes = CHANGES[type(estimator).__name__]

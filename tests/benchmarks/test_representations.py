@@ -37,7 +37,7 @@ def test_claims_hold_and_fail():
     assert gains(fits("digits", 0.01), "digits")["simclr"] == pytest.approx([0.01, 0.0101, 0.0102])
 
 
-@pytest.mark.parametrize("method", [START, DEFAULT, AUTOENCODER, NYSTROEM])
+@pytest.mark.parametrize("method", [START, DEFAULT, pytest.param(AUTOENCODER, marks=pytest.mark.slow), NYSTROEM])
 def test_contestants_are_fitted_and_scored(method, monkeypatch):
     monkeypatch.setattr(representations, "TABLE_LABELS", 40)
     found = score("digits", method, 0, 300)

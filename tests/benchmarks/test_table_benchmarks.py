@@ -241,6 +241,7 @@ def test_neighbors_are_judged_by_medians_and_threads_by_cores():
 # ---- the commands, small --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_time_measures_draws_and_keeps(in_this_process, tmp_path, capsys):
     assert main(["fit_time", "--quick", "--out", str(tmp_path)]) == 0
     found = kept(tmp_path, "fit_time")
@@ -256,6 +257,7 @@ def test_large_table_runs_the_methods_asked_for(in_this_process, tmp_path):
     assert [fit["method"] for fit in kept(tmp_path, "large_table")["fits"]] == ["RFMRegressor"]
 
 
+@pytest.mark.slow
 def test_toys_go_on_where_they_were(tmp_path, monkeypatch, capsys):
     assert main(["toys", "--quick", "--out", str(tmp_path)]) == 0
     first = kept(tmp_path, "toys")
@@ -266,6 +268,7 @@ def test_toys_go_on_where_they_were(tmp_path, monkeypatch, capsys):
     assert "10 entries were measured before" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_time_limits_are_tried_and_fits_repeated(in_this_process, tmp_path):
     assert main(["time_limits", "--quick", "--out", str(tmp_path)]) == 0
     found = kept(tmp_path, "time_limits")
@@ -273,6 +276,7 @@ def test_time_limits_are_tried_and_fits_repeated(in_this_process, tmp_path):
     assert len(found["claims"]) == 6
 
 
+@pytest.mark.slow
 def test_table_models_are_saved_loaded_and_asked(in_this_process, tmp_path):
     assert main(["table_models", "--quick", "--out", str(tmp_path)]) == 0
     found = kept(tmp_path, "table_models")["models"]
@@ -280,6 +284,7 @@ def test_table_models_are_saved_loaded_and_asked(in_this_process, tmp_path):
     assert all(each["file_mb"] > 0 for each in found)
 
 
+@pytest.mark.slow
 def test_importances_are_measured_on_tables_with_categories(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     random = np.random.default_rng(0)
@@ -328,6 +333,7 @@ def made_classes(folder, name, n):
     frame.assign(fold=np.arange(n) % 10).to_parquet(folder / "tables" / f"{name}.parquet")
 
 
+@pytest.mark.slow
 def test_gaussian_process_classifiers_are_compared_on_small_tables(tmp_path, monkeypatch):
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
     made_classes(tmp_path, "class_many", 600)
@@ -349,6 +355,7 @@ def test_the_verdicts_on_gaussian_process_classifiers():
     assert statuses(gp_classifier.judge(lines)) == expected
 
 
+@pytest.mark.slow
 def test_distributions_are_compared_by_density_and_coverage(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     pytest.importorskip("ngboost")
