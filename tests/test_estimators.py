@@ -30,7 +30,7 @@ from mercer.training import Recipe
 ONE = {"kernel": "laplace", "metric": "full", "warp": "none", "n_iter": 1, "random_state": 0}
 # By default manifold clustering trains twice, and finds eight clusters for each of eight memberships three times.
 FEW = Recipe(n_epochs=2, keep="last")
-SOME = Recipe(n_epochs=40, learning_rate=1e-2)
+SOME = Recipe(n_epochs=20, learning_rate=1e-2)
 ESTIMATORS = [
     mercer.ColumnWarp(),
     mercer.GPClassifier(**ONE),
@@ -39,7 +39,7 @@ ESTIMATORS = [
     mercer.KernelEmbedding(random_state=0),
     mercer.MCR2(hidden=50, recipe=Recipe(n_epochs=30, learning_rate=1e-2), random_state=0),
     mercer.ManifoldClustering(3, eta=0.175, hidden=8, start_recipe=FEW, recipe=FEW, random_state=0),
-    mercer.NMCE(3, hidden=20, n_init=2, start_recipe=SOME, recipe=FEW, random_state=0),
+    mercer.NMCE(3, hidden=20, n_init=1, start_recipe=SOME, recipe=FEW, random_state=0),
     mercer.Nystrom(random_state=0),
     mercer.RFMClassifier(**ONE),
     mercer.RFMRegressor(**ONE),
