@@ -15,6 +15,9 @@ from torch import Tensor
 
 from mercer.exceptions import invalid_parameter
 
+# Rows that are handed on together where nothing is worked out for them.
+ROWS_A_PART = 65_536
+
 WORKING_MEMORY = 64.0
 """MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
 
@@ -42,6 +45,10 @@ class Rows(ABC):
     @abstractmethod
     def take(self, index: np.ndarray) -> np.ndarray:
         """Return the rows of these numbers, in the order asked for."""
+
+    def in_order(self) -> Iterator[np.ndarray]:
+        """Yield all rows, as many at a time as come together where they are."""
+        return self.blocks(list(row_slices(len(self), ROWS_A_PART)))
 
     def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
         """Return the rows of each slice as something that a worker can be sent and reads there; else the rows."""

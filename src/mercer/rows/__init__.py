@@ -2,6 +2,7 @@
 
 from mercer.blocks import Rows
 from mercer.rows.answers import wherever_rows_are
+from mercer.rows.at_hand import RowsOnDisk, rows_at_hand, some_rows_of
 from mercer.rows.dask_collections import DaskRows
 from mercer.rows.files import FileRows, open_rows
 from mercer.rows.labels import class_numbers, drawn_with_classes, numbered_classes, some_of_rare_classes
@@ -17,6 +18,7 @@ __all__ = [
     "FileTable",
     "RowNumbers",
     "Rows",
+    "RowsOnDisk",
     "category_columns",
     "class_numbers",
     "drawn_with_classes",
@@ -26,8 +28,10 @@ __all__ = [
     "map_over_rows",
     "numbered_classes",
     "open_rows",
+    "rows_at_hand",
     "rows_brought_here",
     "some_of_rare_classes",
+    "some_rows_of",
     "sum_over_rows",
     "table_rows",
     "validated_column",

@@ -18,14 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import blocks_of, common_length, row_slices, walk_by
+from mercer.blocks import ROWS_A_PART, blocks_of, common_length, row_slices, walk_by
 from mercer.linalg import in_parallel
 from mercer.rows.cluster import cluster_of
 from mercer.rows.kept import kept_sum
 from mercer.rows.tree import Make
-
-# Rows of one column that are looked at together, where no kernel is.
-ROWS_A_PART = 65_536
 
 
 def sum_over_rows(
