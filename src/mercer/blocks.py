@@ -73,7 +73,16 @@ class Rows(ABC):
             return self.take(np.arange(start, stop, step))
         if stop <= start:
             return np.empty((0, *self.shape[1:]), self.dtype)
+        if stop - start == len(self):
+            return self._all_rows()
         return next(iter(self.blocks([slice(start, stop)])))
+
+    def _all_rows(self) -> np.ndarray:
+        found, at = np.empty(self.shape, self.dtype), 0
+        for part in self.in_order():
+            found[at : at + len(part)] = part
+            at += len(part)
+        return found
 
 
 class Reused:

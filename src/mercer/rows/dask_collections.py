@@ -11,7 +11,7 @@ from mercer.rows.checking import check_numbers
 from mercer.rows.cluster import Cluster
 
 # Partitions that are brought here together: as many workers are at work, and memory holds as many.
-PARTITIONS_AT_ONCE = 4
+PARTITIONS_AT_ONCE = 8
 
 
 def is_dask(X: Any) -> bool:
