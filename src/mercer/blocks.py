@@ -78,6 +78,9 @@ class Rows(ABC):
         return next(iter(self.blocks([slice(start, stop)])))
 
     def _all_rows(self) -> np.ndarray:
+        if self.dtype.kind in "SU":  # how long the longest text is, all of them say
+            return np.concatenate(list(self.in_order()))
+        # Room for all rows at once: parts that are put together at the end would be there twice.
         found, at = np.empty(self.shape, self.dtype), 0
         for part in self.in_order():
             found[at : at + len(part)] = part

@@ -63,3 +63,9 @@ def test_each_partition_is_made_once():
         made_before = list(made)
         assert_array_equal(stored[::-1], X[::-1])
     assert sorted(made) == sorted(made_before) == [16, 17, 17, 17, 17, 17]
+
+
+def test_texts_of_any_length_come_whole():
+    texts = np.array(["a", "bb", "a", "cccc"])
+    collection = da.from_array(texts, chunks=2).map_blocks(np.char.upper, dtype="<U1", meta=texts[:0].astype("<U1"))
+    assert_array_equal(DaskRows(collection)[:], ["A", "BB", "A", "CCCC"])
