@@ -26,6 +26,8 @@ ROWS, QUICK_ROWS, COLUMNS, LANDMARKS, QUICK_LANDMARKS = (100_000, 1_000_000, 10_
 ROWS_A_FILE, ROWS_A_GROUP, FRESH_ROWS = 500_000, 50_000, 10_000
 MODELS = ("RFMRegressor", "KernelDiscriminant", "KernelEmbedding")
 PEERS = ("RBFSampler", "Nystroem")
+# One epoch of steps, which are made in one process wherever the rows are: fitted where it is asked for by name.
+BY_STEPS = "SimCLR"
 MOST_MB, MOST_OVERHEAD, LEAST_GAIN, MOST_GROWTH, LEAST_SPEED = 2000.0, 1.15, 1.6, 1.1, 2.0
 MEAN = 14.4  # of the function
 
@@ -44,11 +46,16 @@ def write_rows(folder: str, n: int) -> None:
 def asked_model(model: str, m: int) -> Any:
     """Return the estimator, not fitted, with settings that leave the sums as most of the work."""
     import mercer
+    from mercer.embedding import Steps
 
     if model == "RFMRegressor":
         return mercer.RFMRegressor("laplace", "identity", warp="none", n_landmarks=m, random_state=0)
     if model == "KernelDiscriminant":
         return mercer.KernelDiscriminant("laplace", n_landmarks=m, random_state=0)
+    if model == BY_STEPS:
+        steps = Steps(epochs=1, redraw=True)
+        options = {"augment": "noise", "n_landmarks": m, "n_components": 20, "random_state": 0}
+        return mercer.KernelEmbedding("simclr", "gaussian", solver=steps, **options)
     return mercer.KernelEmbedding("kernel_pca", "gaussian", n_landmarks=m, n_components=20, random_state=0)
 
 
@@ -134,7 +141,7 @@ def judge(fits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     by = {(each["model"], each["rows"], each["workers"]): each for each in fits}
     peers = [each for each in fits if each["model"] in PEERS and each["rows"] == most]
     claims = []
-    for model in dict.fromkeys(each["model"] for each in fits if each["model"] in MODELS):
+    for model in dict.fromkeys(each["model"] for each in fits if each["model"] in (*MODELS, BY_STEPS)):
         case = f"{model}, {most} rows"
         here = by.get((model, most, 0), {})
         claims.append(verdict(f"{case}: peak memory in one process, MB", here.get("peak_mb"), MOST_MB))
@@ -177,7 +184,7 @@ def main(argv: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
             write_rows(folder, n)
             for model in args.models.split(","):
-                for workers in (0,) if args.skip_workers or model in PEERS else (0, 1, 2):
+                for workers in (0,) if args.skip_workers or model in (*PEERS, BY_STEPS) else (0, 1, 2):
                     fits.append({"model": model, "rows": n, "landmarks": m, "workers": workers})
                     if model in PEERS:
                         fits[-1] |= fresh_process.call("cluster", "fit_peer", folder=folder, peer=model, m=m)

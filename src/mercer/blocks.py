@@ -15,6 +15,9 @@ from torch import Tensor
 
 from mercer.exceptions import invalid_parameter
 
+# Rows that are handed on together where nothing is worked out for them.
+ROWS_A_PART = 65_536
+
 WORKING_MEMORY = 64.0
 """MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
 
@@ -43,6 +46,10 @@ class Rows(ABC):
     def take(self, index: np.ndarray) -> np.ndarray:
         """Return the rows of these numbers, in the order asked for."""
 
+    def in_order(self) -> Iterator[np.ndarray]:
+        """Yield all rows, as many at a time as come together where they are."""
+        return self.blocks(list(row_slices(len(self), ROWS_A_PART)))
+
     def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
         """Return the rows of each slice as something that a worker can be sent and reads there; else the rows."""
         return list(self.blocks(bounds))
@@ -66,7 +73,19 @@ class Rows(ABC):
             return self.take(np.arange(start, stop, step))
         if stop <= start:
             return np.empty((0, *self.shape[1:]), self.dtype)
+        if stop - start == len(self):
+            return self._all_rows()
         return next(iter(self.blocks([slice(start, stop)])))
+
+    def _all_rows(self) -> np.ndarray:
+        if self.dtype.kind in "SU":  # how long the longest text is, all of them say
+            return np.concatenate(list(self.in_order()))
+        # Room for all rows at once: parts that are put together at the end would be there twice.
+        found, at = np.empty(self.shape, self.dtype), 0
+        for part in self.in_order():
+            found[at : at + len(part)] = part
+            at += len(part)
+        return found
 
 
 class Reused:

@@ -106,8 +106,6 @@ def test_other_kinds_and_shapes_are_refused():
         KernelDiscriminant(n_landmarks=5).fit(da.from_array(X), FRAME["y"].to_numpy()[:59])
     with pytest.raises(InvalidParameterError, match=r"kernel='precomputed' is not allowed"):
         Nystrom("precomputed").fit(da.from_array(X @ X.T))
-    with pytest.raises(InvalidParameterError, match=r"loss='simclr' is not allowed.*where rows are in files or with"):
-        KernelEmbedding("simclr").fit(da.from_array(X))
 
 
 def test_text_columns_of_files_are_refused_with_what_to_do(tmp_path):

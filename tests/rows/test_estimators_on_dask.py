@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from mercer import GPRegressor, KernelDiscriminant, KernelEmbedding, Nystrom, RFMClassifier, RFMRegressor
-from mercer.exceptions import InvalidParameterError
 from tests.examples_of import numbers
 
 N = 211
@@ -97,11 +96,3 @@ def test_rows_that_fit_into_a_table_are_brought_here(client):
     y = targets_of("rfm")
     here, there = (clone(TABLE_MODELS["rfm"]).fit(each, y) for each in (X, rows))
     assert_array_equal(there.predict(X), here.predict(X))
-
-
-def test_leaves_need_rows_in_memory(client, monkeypatch):
-    monkeypatch.setattr("mercer.tabular_models.all_rows.MOST_TABLE_ROWS", 80)
-    with pytest.raises(
-        InvalidParameterError, match=r"n_landmarks='auto' is not allowed.*a number for more than 80 rows"
-    ):
-        RFMRegressor().fit(da.from_array(X), targets_of("rfm"))

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 
 from mercer import GPRegressor, KernelDiscriminant, KernelEmbedding, Nystrom, RFMClassifier, RFMRegressor
+from mercer.embedding import Steps
 from mercer.exceptions import ClusterError
 from mercer.rows import DaskRows, sum_over_rows
 from tests.examples_of import numbers
@@ -21,9 +22,11 @@ X = numbers(120, 3)
 Y = np.sin(X[:, 0]) + 0.1 * X[:, 1]
 LABELS = (Y > 0.2).astype(int)
 TABLE = {"metric": "identity", "warp": "none", "n_landmarks": 15, "random_state": 0}
+STEPS = Steps(epochs=1, batch_size=40, redraw=True, guard=False)
 FAMILIES = {
     "nystrom": (Nystrom(n_landmarks=15, landmarks="kmeans++", random_state=0), Y, "transform"),
     "embedding": (KernelEmbedding(n_landmarks=15, n_components=4, random_state=0), Y, "transform"),
+    "steps": (KernelEmbedding("simclr", solver=STEPS, n_landmarks=15, n_components=4, random_state=0), Y, "transform"),
     "discriminant": (KernelDiscriminant("gaussian", n_landmarks=15, random_state=0), LABELS, "predict_proba"),
     "rfm": (RFMRegressor("laplace", **TABLE), Y, "predict"),
     "rfm classes": (RFMClassifier("laplace", **TABLE), LABELS, "predict_proba"),

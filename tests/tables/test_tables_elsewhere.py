@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
 
 from mercer import KernelDiscriminant, RFMRegressor, tabular
 from mercer.exceptions import InvalidParameterError
@@ -61,26 +61,37 @@ def test_a_table_that_is_brought_here_is_that_in_memory(name, source, tmp_path):
 
 @pytest.mark.parametrize("source", ["files", "dask"])
 @pytest.mark.parametrize("name", MODELS)
-def test_the_encoder_learns_from_a_draw_and_the_estimator_from_all(name, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("mercer.tables.elsewhere.MOST_ENCODED_ROWS", 200)
+def test_a_table_of_which_some_rows_are_drawn_is_encoded_as_in_memory(name, source, tmp_path, monkeypatch):
+    monkeypatch.setattr("mercer.tables.elsewhere.MOST_ENCODED_ROWS", 120)
     monkeypatch.setattr("mercer.tabular_models.all_rows.MOST_TABLE_ROWS", 220)
+    monkeypatch.setattr("mercer.blocks.ROWS_A_PART", 50)
+    monkeypatch.setattr("mercer.rows.loop.ROWS_A_PART", 50)
     model, y, asked = MODELS[name]
     X, target = elsewhere(source, y, tmp_path)
-    there = tabular(model).fit(X, target)
-    drawn = np.sort(np.random.RandomState(0).choice(N, 200, replace=False))
-    encoder = tabular(model).fit(TABLE.iloc[drawn], y[drawn]).encoder_
-    encoded = encoder.transform(TABLE)
-    assert_array_equal(there.encoder_.get_feature_names_out(), encoder.get_feature_names_out())
-    here = type(model)(**model.get_params()).fit(encoded, y)
-    assert_allclose(np.asarray(getattr(there, asked)(X)), getattr(here, asked)(encoded), rtol=1e-8, atol=1e-8)
+    there, here = tabular(model).fit(X, target), tabular(model).fit(TABLE, y)
+    assert there.encoder_.kinds_ == here.encoder_.kinds_
+    assert_array_equal(there.encoder_.get_feature_names_out(), here.encoder_.get_feature_names_out())
+    assert_array_equal(there.encoder_.origins_, here.encoder_.origins_)
+    assert_allclose(there.encoder_.variances_, here.encoder_.variances_, rtol=1e-12)
+    for one, other in zip(there.encoder_.columns_, here.encoder_.columns_, strict=True):
+        assert (one.name, one.marked) == (other.name, other.marked)
+        for part in ("kept", "fill", "center", "factor"):
+            assert_allclose(getattr(one, part), getattr(other, part), rtol=1e-10, atol=1e-12)
+    # Draws of an estimator go by the last bits of its rows: it is compared on the very same ones.
+    encoded = there.encoder_.transform(TABLE)
+    assert_allclose(encoded, here.encoder_.transform(TABLE), rtol=1e-10, atol=1e-10)
+    alone = clone(model).fit(encoded, y)
+    assert_allclose(np.asarray(getattr(there, asked)(X)), getattr(alone, asked)(encoded), rtol=1e-8, atol=1e-8)
 
 
-def test_leaves_of_a_table_elsewhere_say_what_to_do(tmp_path, monkeypatch):
+def test_leaves_of_a_table_elsewhere_keep_all_of_its_rows(tmp_path, monkeypatch):
     for module in ("tables.elsewhere.MOST_ENCODED_ROWS", "tabular_models.all_rows.MOST_TABLE_ROWS"):
         monkeypatch.setattr(f"mercer.{module}", 200)
     X, target = elsewhere("files", NUMBERS.to_numpy(), tmp_path)
-    with pytest.raises(InvalidParameterError, match=r"a number for more than 200 rows"):
-        tabular(RFMRegressor()).fit(X, target)
+    model = tabular(RFMRegressor("laplace", "identity", warp="none", random_state=0)).fit(X, target)
+    assert len(model.estimator_.row_index_) == N
+    with pytest.raises(InvalidParameterError, match=r"'auto' or a number for more than 200 rows"):
+        tabular(RFMRegressor(n_landmarks=None)).fit(X, target)
 
 
 # ---- means of levels ---------------------------------------------------------------------------------------------

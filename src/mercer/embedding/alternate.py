@@ -102,10 +102,8 @@ class Alternate:
         )
 
     def _rows(self, problem: Problem) -> Rows:
-        source, halves = problem.source, problem.halves
-        if source.n_rows > MOST_ROWS:
-            drawn = np.random.default_rng(problem.seed).permutation(source.n_rows)[:MOST_ROWS]
-            source = source.of_rows(np.sort(drawn))
+        drawn = np.random.default_rng(problem.seed).permutation(problem.source.n_rows)[:MOST_ROWS]
+        source, halves = problem.source.of_rows(np.sort(drawn)), problem.halves
         features = all_features(Coordinates(problem.centers, halves.B, halves.origin), source)
         X = [as_tensor(array) for array in (given_arrays(source) or [source.X])]  # type: ignore[union-attr]
         seen, left_out = split_rows(source.n_rows, self.validation_fraction, problem.seed)

@@ -15,14 +15,13 @@ from mercer.embedding.centers import Centers
 from mercer.embedding.exact import Exact
 from mercer.embedding.landmark_map import LandmarkMap
 from mercer.embedding.moments import Moments, add_views
-from mercer.embedding.objectives import CLOSED_FORMS
 from mercer.embedding.parameters import check_parameters, reconstructs, solver_of
 from mercer.embedding.problem import Problem, Solution, check_width, halves_of, no_rows
 from mercer.embedding.scores import loss_of_rows
 from mercer.exceptions import invalid_parameter
 from mercer.landmarks.features import landmark_influence
 from mercer.linalg import threads_for
-from mercer.rows import is_elsewhere, wherever_rows_are
+from mercer.rows import wherever_rows_are
 from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
 
@@ -192,7 +191,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         Parameters
         ----------
         X : array-like of shape (n, d), or images of shape (n, height, width) or (n, height, width, channels)
-            Rows of files or of Dask (`mercer.rows`) as well, where the loss has an exact optimum.
+            Rows of files or of Dask (`mercer.rows`) as well.
         y : ignored
 
         Returns
@@ -259,14 +258,6 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     def _learn(self, X: np.ndarray, given: GivenViews | None = None) -> "KernelEmbedding":
         """Choose landmarks and kernel, sum over rows, and minimize the loss (krepes, section 3)."""
-        if is_elsewhere(X) and not isinstance(solver_of(self), Exact):
-            raise invalid_parameter(
-                "loss",
-                self.loss,
-                f"one of {', '.join(CLOSED_FORMS)} where rows are in files or with Dask",
-                "Others are trained by batches drawn from all rows. Learn from some of them in memory: X[numbers] of "
-                "`open_rows` is an array. transform() serves all.",
-            )
         begun = begin(self, X, given)
         folds = add_views(no_rows(begun.centers), begun.centers, begun.source, begun.seed)
         self._solve(begun, folds)

@@ -32,8 +32,8 @@ from mercer.views.sources import given_arrays
 EPOCHS, LEAST_STEPS = 20, 400
 # Bytes of features that are kept, at most.
 MOST_KEPT = 2**30
-# Fewer rows left out than these say nothing.
-LEAST_HELD_OUT = 8
+# Fewer rows left out than these say nothing, and more say no more: their features are kept in memory.
+LEAST_HELD_OUT, MOST_HELD_OUT = 8, 10_000
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Steps:
         optimizers, constraints, kernel PCA and objectives with weights of their own have "principal". "random" are
         random numbers with outputs of variance 1, "spectral" the exact optimum of the spectral contrastive loss.
     validation_fraction : float, default=0.1
-        The share of the rows that are left out. Their loss says which epoch is kept and when to stop. With 0.0 the
-        training loss does.
+        The share of the rows that are left out, 10 000 of them at most. Their loss says which epoch is kept and when to
+        stop. With 0.0 the training loss does.
     guard : bool, default=True
         Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is neutral
         to the loss: how well the best linear head tells rows by their views (`neutral_loss`).
@@ -140,8 +140,12 @@ class Steps:
         """Minimize the loss plus λ Tr(A^T K_mm A), from the start that was asked for.
 
         A step on a batch of b rows with p views costs O(b p r h) and what the loss costs, and O(b p m (d + r)) where
-        views are drawn anew.
+        views are drawn anew. Rows that are elsewhere are copied once into a temporary file, and steps are made here.
         """
+        with problem.source.at_hand() as source:
+            return self._solve(problem._replace(source=source), estimator)
+
+    def _solve(self, problem: Problem, estimator: Any) -> Solution:
         stats, halves = problem.halves.all_rows(), problem.halves
         like = problem.centers.like
         is_constrained = isinstance(problem.loss, str) and problem.loss in CONSTRAINED
@@ -246,7 +250,7 @@ class Steps:
 
 def split_rows(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows that steps are made on and those that are left out, both in their order; none if too few."""
-    n_left_out = round(fraction * n)
+    n_left_out = min(round(fraction * n), MOST_HELD_OUT)
     if n_left_out < LEAST_HELD_OUT or n - n_left_out < LEAST_HELD_OUT:
         return np.arange(n), np.arange(0)
     order = np.random.default_rng([seed, n]).permutation(n)

@@ -4,7 +4,7 @@ Nothing is placed on a worker that the scheduler could not have made again: valu
 read by the tasks, or come from the user's own collection. A worker that is lost costs its tasks and no more.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from mercer.rows.tree import FAN, Make, added, block_map, block_sum
 
 # Tasks that are asked for at once where sums are kept; a power of the tree's branches, so that its shape is the same.
 WAVE = FAN * FAN
+# Bytes of arrays that are sent to workers together: Dask has more of them travel by other ways, and says so.
+MOST_SENT = 8 * 2**20
 
 
 class Cluster:
@@ -65,6 +67,22 @@ class Cluster:
 
         return list(self.compute([delayed(of_part)(function, part, values) for part in parts_of(source, bounds)]))
 
+    def each(self, function: Any, values: tuple[Any, ...], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield what `mercer.rows.of_each_part` does; arrays go to workers some at a time, as tasks."""
+        from dask import delayed
+
+        waiting: list[Any] = []
+        size = 0
+        shared = delayed(values, pure=False, traverse=False)
+        for part in parts:
+            own = sum(getattr(array, "nbytes", 0) for array in part)
+            if waiting and size + own > MOST_SENT:
+                yield from self.compute(waiting)
+                waiting, size = [], 0
+            waiting.append(delayed(of_arrays, pure=False)(function, shared, delayed(part, pure=False, traverse=False)))
+            size += own
+        yield from self.compute(waiting) if waiting else ()
+
     def _tasks(
         self, function: Any, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, kind: Any
     ) -> Iterator[Any]:
@@ -97,6 +115,11 @@ class Cluster:
 def of_part(function: Any, part: Any, values: tuple[Any, ...]) -> Any:
     """Return what a function says of a part of the rows: the task of a worker."""
     return function(np.asarray(part), *values)
+
+
+def of_arrays(function: Any, values: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
+    """Return what a function says of arrays: the task of a worker."""
+    return function(*part, *values)
 
 
 def cluster_of(sources: Sequence[Any]) -> Cluster | None:

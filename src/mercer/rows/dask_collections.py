@@ -10,6 +10,9 @@ from mercer.exceptions import DataFileError, invalid_parameter, shown
 from mercer.rows.checking import check_numbers
 from mercer.rows.cluster import Cluster
 
+# Partitions that are brought here together: as many workers are at work, and memory holds as many.
+PARTITIONS_AT_ONCE = 8
+
 
 def is_dask(X: Any) -> bool:
     """Whether X is a collection of Dask: known by its module, so that Dask is imported by those alone who use it."""
@@ -71,6 +74,12 @@ class DaskRows(Rows):
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
         for rows in bounds:
             yield np.asarray(self.cluster.compute([self.array[rows]])[0])
+
+    def in_order(self) -> Iterator[np.ndarray]:
+        # Whole partitions: a slice that begins within one would have it made again.
+        partitions = list(self.array.partitions)
+        for i in range(0, len(partitions), PARTITIONS_AT_ONCE):
+            yield from self.cluster.compute(partitions[i : i + PARTITIONS_AT_ONCE])
 
     def take(self, index: np.ndarray) -> np.ndarray:
         rising, back = np.unique(index, return_inverse=True)

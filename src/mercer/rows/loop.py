@@ -10,7 +10,7 @@ and ten then give the same bits, if their BLAS does: a matrix product by two thr
 last place, by about 1e-16 of its largest term.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -18,14 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import blocks_of, common_length, row_slices, walk_by
+from mercer.blocks import ROWS_A_PART, blocks_of, common_length, row_slices, walk_by
 from mercer.linalg import in_parallel
-from mercer.rows.cluster import cluster_of
+from mercer.rows.cluster import Cluster, cluster_of
 from mercer.rows.kept import kept_sum
 from mercer.rows.tree import Make
-
-# Rows of one column that are looked at together, where no kernel is.
-ROWS_A_PART = 65_536
 
 
 def sum_over_rows(
@@ -81,6 +78,29 @@ def gather_over_rows(function: Callable[..., Any], values: tuple[Any, ...], sour
     if (cluster := cluster_of([source])) is not None:
         return cluster.gathered(function, values, source, bounds)
     return [function(np.asarray(part), *values) for part in blocks_of(source, bounds)]
+
+
+def of_each_part(
+    function: Callable[..., Any], values: tuple[Any, ...], parts: Iterable[tuple[Any, ...]], cluster: Cluster | None
+) -> Iterator[Any]:
+    """Yield what a function of arrays, and of values, says of one part after another: here, or by workers.
+
+    For parts that are work enough to be sent, such as the rows of a leaf. The parts are made as they are needed.
+
+    Parameters
+    ----------
+    function : callable
+        Of the arrays of a part, and the values. Defined in a module, so that it reaches workers.
+    values : tuple
+    parts : iterable of tuples of arrays and plain values
+    cluster : Cluster or None
+        `cluster_of` the rows; None is this process.
+    """
+    if cluster is not None:
+        yield from cluster.each(function, values, parts)
+        return
+    for part in parts:
+        yield function(*part, *values)
 
 
 def map_over_rows(

@@ -1,7 +1,7 @@
 """From raw numbers to the columns that an estimator sees: missing values filled in and marked, all on one scale."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,41 @@ FEWEST_MARKED, SHARE_MARKED = 5, 0.1
 LARGEST = LARGEST_NUMBERS[np.dtype(np.float64)]
 
 Reader = Numbers | Dates | Categories | LevelMeans | Texts
+
+
+class ColumnSummary(NamedTuple):
+    """What the rows of a fit say of the k numbers that a reader makes of a column.
+
+    Attributes
+    ----------
+    n_rows, n_missing : int
+    fill : ndarray of shape (k,)
+        What stands for missing numbers.
+    center, spread : ndarrays of shape (k,)
+        Mean and standard deviation, missing numbers being filled in.
+    least, most : ndarrays of shape (k,)
+        Of the numbers that are there.
+    """
+
+    n_rows: int
+    n_missing: int
+    fill: np.ndarray
+    center: np.ndarray
+    spread: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of_raw(cls, reader: Reader, raw: np.ndarray) -> "ColumnSummary":
+        """Return the summary of numbers in memory."""
+        missing = np.isnan(raw[:, 0])
+        present = raw[~missing]
+        # A number that is far out moves the median little. Parts of dates and texts belong together: the mean is
+        # the middle of the circle and of the texts, where the median of a sine is some date that nobody chose.
+        fill = np.median(present, axis=0) if isinstance(reader, Numbers) else present.mean(axis=0)
+        filled = np.where(missing[:, None], fill, raw)
+        extremes = present.min(axis=0), present.max(axis=0)
+        return cls(len(raw), int(missing.sum()), fill, filled.mean(axis=0), filled.std(axis=0), *extremes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +85,14 @@ class EncodedColumn:
     @classmethod
     def fit(cls, name: str, reader: Reader, raw: np.ndarray, scale: bool) -> "EncodedColumn":
         """Compute the fill values and scales from the raw numbers of the fit, not all of which are missing."""
-        missing = np.isnan(raw[:, 0])
-        present = raw[~missing]
-        # A number that is far out moves the median little. Parts of dates and texts belong together: the mean is
-        # the middle of the circle and of the texts, where the median of a sine is some date that nobody chose.
-        fill = np.median(present, axis=0) if isinstance(reader, Numbers) else present.mean(axis=0)
-        filled = np.where(missing[:, None], fill, raw)
-        center, spread = filled.mean(axis=0), filled.std(axis=0)
-        rounding = ROUNDING * np.abs(filled).max(axis=0)
-        kept = np.flatnonzero((present.min(axis=0) < present.max(axis=0)) & (spread > rounding) & np.isfinite(spread))
+        return cls.of_summary(name, reader, ColumnSummary.of_raw(reader, raw), scale)
+
+    @classmethod
+    def of_summary(cls, name: str, reader: Reader, summary: ColumnSummary, scale: bool) -> "EncodedColumn":
+        """Return the column of which the rows of the fit say this."""
+        n_rows, n_missing, fill, center, spread, least, most = summary
+        rounding = ROUNDING * np.maximum(np.abs(least), np.abs(most))
+        kept = np.flatnonzero((least < most) & (spread > rounding) & np.isfinite(spread))
         center, spread = center[kept], spread[kept]
         if not scale or reader.scaling == "none":
             center, factor = np.zeros(len(kept)), np.ones(len(kept))
@@ -66,8 +100,13 @@ class EncodedColumn:
             factor = np.full(len(kept), 1.0 / np.sqrt((spread**2).sum()) if len(kept) else 1.0)
         else:
             factor = 1.0 / (spread * np.sqrt(len(kept)))
-        fewest = max(1.0, min(FEWEST_MARKED, SHARE_MARKED * len(raw)))
-        return cls(name, reader, kept, fill[kept], center, factor, bool(missing.sum() >= fewest))
+        fewest = max(1.0, min(FEWEST_MARKED, SHARE_MARKED * n_rows))
+        return cls(name, reader, kept, fill[kept], center, factor, bool(n_missing >= fewest))
+
+    def variances(self, summary: ColumnSummary) -> np.ndarray:
+        """Return the variances of the columns that the estimator sees over the rows of a summary."""
+        share = summary.n_missing / summary.n_rows
+        return np.append((summary.spread[self.kept] * self.factor) ** 2, [share * (1.0 - share)] * self.marked)
 
     def encode(self, raw: np.ndarray) -> np.ndarray:
         """Return the columns that the estimator sees, from the reader's raw numbers."""

@@ -15,6 +15,7 @@ from mercer.checks import all_or_nothing
 from mercer.exceptions import invalid_parameter
 from mercer.mahalanobis import Mahalanobis
 from mercer.rows import is_elsewhere
+from mercer.tables.column_sums import with_sums_of_all_rows
 from mercer.tables.elsewhere import TableElsewhere, column_of
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.frames import as_frame, optional
@@ -100,7 +101,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         ----------
         X : data frame or array-like of shape (n, d)
             A Dask frame or rows of files (`mercer.rows`) as well: of more than 100 000 such rows the encoder learns
-            from a draw of as many, and the estimator, which has to have a number of landmarks then, from all.
+            kinds of columns and coordinates of texts from a draw of as many, and all else from all.
         y : array-like of shape (n,) or (n, n_outputs), optional
             A Series of any dtype, or None if the estimator needs no target.
         **fit_params
@@ -137,10 +138,12 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         kind: str | None,
         fit_params: dict[str, Any],
     ) -> "TabularModel":
-        """Fit the encoder on some rows, and the estimator on all, which are encoded as they come."""
+        """Learn kinds of columns from some rows, all else of the encoder and the estimator from all, as they come."""
         target, some = column_of(y, drawn, len(table.rows))
         encoder.set_output(transform="pandas")
-        encoder.fit(table.frame(drawn), None if kind is None else some)
+        frame = table.frame(drawn)
+        encoder.fit(frame, None if kind is None else some)
+        encoder = with_sums_of_all_rows(encoder, table.rows, table.categories, frame)
         if kind is None:
             of_fit = [encoder]
         else:

@@ -3,8 +3,12 @@
 A search looks at some thousands of rows, and landmarks are drawn from 20 000; only the sums that the coefficients come
 from need every row. So a table of many rows for machines on landmarks is a draw of 100 000, whether the rows are in
 memory, in files or with workers: all three learn the same. Up to as many, rows from elsewhere are brought here.
+
+A model in leaves is a machine for every row. It keeps all of them, and so does its fit: rows from elsewhere are brought
+here however many they are, the search is that of rows in memory, and workers solve the leaves.
 """
 
+import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,8 +19,10 @@ from sklearn.utils.validation import _check_sample_weight
 from mercer.checks import PRECISIONS, validated
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.rows import (
+    Cluster,
     MappedRows,
     RowNumbers,
+    cluster_of,
     drawn_with_classes,
     gather_over_rows,
     is_elsewhere,
@@ -30,6 +36,8 @@ from mercer.tabular_models.target_warp import TargetWarp, forward_of
 
 # The rows of a table of machines on landmarks, if there are more.
 MOST_TABLE_ROWS = 100_000
+# How often numbers of all rows are held at once while leaves are learned: as they came, distinct, and under each warp.
+COPIES_IN_LEAVES = 8
 
 
 class Summed(NamedTuple):
@@ -52,6 +60,8 @@ class SomeRows(NamedTuple):
         The numbers of these rows among all; None if they are all.
     everything : Summed or None
         All rows, with targets and weights as they were given; those of classes are numbers.
+    workers : Cluster or None
+        Where the rows came from, if that was not this process.
     """
 
     X: np.ndarray
@@ -59,6 +69,7 @@ class SomeRows(NamedTuple):
     weights: np.ndarray | None
     numbers: np.ndarray | None = None
     everything: Summed | None = None
+    workers: Cluster | None = None
 
     def of_numbers(self, warps: Sequence[TargetWarp] | None, center: np.ndarray, shared_noise: float) -> Summed | None:
         """Return all rows with their targets warped and centered; rows with targets far beyond all others weigh 0."""
@@ -129,14 +140,38 @@ def _is_drawn(model: Any, rows: Any) -> bool:
         return False
     has_landmarks = model.n_landmarks not in (None, "auto") and model._sums_over_all_rows
     if is_elsewhere(rows) and not has_landmarks:
-        allowed = "a number" if model._sums_over_all_rows else f"used with rows in memory by {type(model).__name__}"
-        raise invalid_parameter(
-            "n_landmarks",
-            model.n_landmarks,
-            f"{allowed} for more than {MOST_TABLE_ROWS} rows in files or with Dask",
-            "Or learn from some rows in memory: X[numbers] of `open_rows` is an array. predict() serves all.",
-        )
+        _check_room_for_leaves(model, rows)
     return has_landmarks
+
+
+def _check_room_for_leaves(model: Any, rows: Any) -> None:
+    """Raise if the rows would not be in leaves, or if these would not fit into memory."""
+    remedy = "Or learn from some rows in memory: X[numbers] of `open_rows` is an array. predict() serves all."
+    if model.n_landmarks is None or not isinstance(model.metric, str):
+        name = "n_landmarks" if model.n_landmarks is None else "metric"
+        allowed = "'auto' or a number" if model.n_landmarks is None else "a name"
+        raise invalid_parameter(
+            name,
+            getattr(model, name),
+            f"{allowed} for more than {MOST_TABLE_ROWS} rows in files or with Dask, which one machine cannot hold",
+            remedy,
+        )
+    bytes_a_row, memory = COPIES_IN_LEAVES * 8 * rows.shape[1], memory_of_this_machine()
+    if len(rows) * bytes_a_row > memory:
+        raise invalid_parameter(
+            "X",
+            rows.shape,
+            f"of at most {memory // bytes_a_row:.0f} rows for a model in leaves, which keeps all of them: a fit takes "
+            f"some {bytes_a_row} bytes a row, and this machine has {memory / 2**30:.0f} GiB",
+            f"A number for n_landmarks has no such bound. {remedy}" if model._sums_over_all_rows else remedy,
+        )
+
+
+def memory_of_this_machine() -> float:
+    """Return how many bytes of memory there are; infinite where the system does not say."""
+    if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
+        return float("inf")
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _brought_here(model: Any, rows: Any, column: Any, sample_weight: Any, **checks: Any) -> SomeRows:
@@ -144,7 +179,8 @@ def _brought_here(model: Any, rows: Any, column: Any, sample_weight: Any, **chec
         return SomeRows(rows, column, sample_weight)
     X, y = validated(model, rows[:], np.asarray(column[:]), dtype=PRECISIONS, **checks)
     validated_rows(model, rows)  # the names of the columns, which the array has not
-    return SomeRows(X, y, None if sample_weight is None else np.asarray(validated_column(sample_weight, len(X))[:]))
+    weights = None if sample_weight is None else np.asarray(validated_column(sample_weight, len(X))[:])
+    return SomeRows(X, y, weights, workers=cluster_of([rows]))
 
 
 def _weights(sample_weight: Any, rows: Any) -> Any:

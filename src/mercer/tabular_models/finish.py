@@ -1,13 +1,15 @@
 """Machines on all rows of a table: metrics learned on more rows, coefficients solved in one piece or in leaves."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mercer.kernels import Kernel
 from mercer.linalg import CholeskyFactor, cholesky, threads_for
+from mercer.rows import Cluster, of_each_part
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.leaves import Leaves
 from mercer.tabular_models.machine import Machine
@@ -15,7 +17,7 @@ from mercer.tabular_models.metric_learning import relearned, with_length_scales
 from mercer.tabular_models.partition import random_leaf
 from mercer.tabular_models.plans import Plan, Search
 from mercer.tabular_models.screen import SCREEN_ROWS
-from mercer.tabular_models.table import Table
+from mercer.tabular_models.table import Repeats, Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
 # Metrics are learned on at most this many rows, those of evidence on fewer, and bandwidth and ridge tuned on as many.
@@ -112,24 +114,41 @@ class Solved(NamedTuple):
     evidence: EvidenceTerms
 
 
-def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *, variances: bool) -> Solved:
-    """Solve a kernel and a ridge on all rows, in one piece or leaf by leaf; `variances` asks for those left out."""
+def solved(
+    iterate: Iterate,
+    plan: Plan,
+    table: Table,
+    leaves: Leaves | None,
+    *,
+    variances: bool,
+    workers: Cluster | None = None,
+) -> Solved:
+    """Solve a kernel and a ridge on all rows, in one piece or leaf by leaf.
+
+    Parameters
+    ----------
+    iterate : Iterate
+    plan : Plan
+    table : Table
+    leaves : Leaves or None
+    variances : bool
+        Whether those of rows left out are asked for.
+    workers : Cluster or None, default=None
+        Where there are any, each leaf is a task.
+    """
     warp, alpha = plan.setting.warp, torch.empty_like(table.y)
     partition, of_row = (None, None) if leaves is None else leaves
     pieces = [np.arange(len(table))] if leaves is None else leaves.pieces()
     spread = np.empty(len(table)) if variances else None
     terms: list[EvidenceTerms] = []
+    parts = (piece_of(table if leaves is None else table.take(rows), warp) for rows in pieces)
     with threads_for(max(map(len, pieces))):
-        for rows in pieces:
-            part = table if leaves is None else table.take(rows)
-            A = iterate.kernel.matrix(part.warped(warp))
-            A.diagonal().add_(iterate.ridge if part.weights is None else iterate.ridge / part.weights)
-            factor = cholesky(A, warn=False)
-            solution = factor.solve(part.y)
-            alpha[torch.from_numpy(rows)] = solution
-            terms.append(evidence_terms(factor, solution, part, iterate.ridge))
+        found = of_each_part(solved_piece, (iterate.kernel, iterate.ridge, variances), parts, workers)
+        for rows, (solution, own, variance) in zip(pieces, found, strict=True):
+            alpha[torch.from_numpy(rows)] = solution.to(alpha)
+            terms.append(own)
             if spread is not None:
-                spread[rows] = (1.0 / factor.inverse_diagonal()).cpu().numpy()
+                spread[rows] = variance
     evidence = EvidenceTerms.joined(terms)
     machine = Machine(
         iterate.kernel,
@@ -146,9 +165,34 @@ def solved(iterate: Iterate, plan: Plan, table: Table, leaves: Leaves | None, *,
     return Solved(machine, spread, evidence)
 
 
-def evidence_terms(factor: CholeskyFactor, alpha: Tensor, table: Table, ridge: float) -> EvidenceTerms:
+def piece_of(part: Table, warp: Any) -> tuple[Tensor, Tensor, Tensor | None, Repeats | None]:
+    """Return what a piece of a table is solved from: warped rows, targets, weights and repeats."""
+    return part.warped(warp), part.y, part.weights, part.repeats
+
+
+def solved_piece(
+    Z: Tensor,
+    y: Tensor,
+    weights: Tensor | None,
+    repeats: Repeats | None,
+    kernel: Kernel,
+    ridge: float,
+    variances: bool,
+) -> tuple[Tensor, EvidenceTerms, np.ndarray | None]:
+    """Return the coefficients of the rows of a leaf, the terms of its evidence, and the variances of rows left out."""
+    A = kernel.matrix(Z)
+    A.diagonal().add_(ridge if weights is None else ridge / weights)
+    factor = cholesky(A, warn=False)
+    alpha = factor.solve(y)
+    spread = (1.0 / factor.inverse_diagonal()).cpu().numpy() if variances else None
+    return alpha, evidence_terms(factor, alpha, y, repeats, ridge), spread
+
+
+def evidence_terms(
+    factor: CholeskyFactor, alpha: Tensor, y: Tensor, repeats: Repeats | None, ridge: float
+) -> EvidenceTerms:
     """Return the terms of the evidence of a solved machine; repeats count as in `negative_log_evidence`."""
-    further, scatter = (0, 0.0) if table.repeats is None else table.repeats
-    q = (table.y * alpha).sum(dim=0) + scatter / ridge
+    further, scatter = (0, 0.0) if repeats is None else repeats
+    q = (y * alpha).sum(dim=0) + scatter / ridge
     determinant = float(factor.log_determinant()) + further * math.log(ridge)
-    return EvidenceTerms(len(table) + further, q.cpu().numpy(), determinant)
+    return EvidenceTerms(len(y) + further, q.cpu().numpy(), determinant)

@@ -198,7 +198,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
+            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.
@@ -215,7 +215,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         given = None if self.noise == "auto" else self.noise / self.output_scale
         fitter = ProcessFitter(self.noise_floor, self.criterion == "evidence")
         summed = some.of_numbers(warps, table.center, self.shared_noise)
-        learned = self._learn(table, fitter, given, deadline, summed)
+        learned = self._learn(table, fitter, given, deadline, summed, some.workers)
         learned = learned._replace(fits=[self._with_output_scale(fit) for fit in learned.fits])
         leader = learned.machines[0]
         self._publish(learned, table, rows, some.numbers)

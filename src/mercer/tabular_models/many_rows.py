@@ -124,7 +124,7 @@ def in_leaves(
     partitions = 1 if search.deadline.is_over() else PARTITIONS
     for direction in range(partitions):
         own = cut_into_leaves(iterate, trial.plan, table, random, LEAF_ROWS, direction)
-        found = solved(iterate, trial.plan, table, own, variances=False)
+        found = solved(iterate, trial.plan, table, own, variances=False, workers=search.workers)
         machine = found.machine.changed(share=share / partitions)
         fits.append(Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments))
     return fits

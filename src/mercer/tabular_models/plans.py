@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mercer.rows import Cluster
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Deadline
@@ -30,6 +31,8 @@ class Search(NamedTuple):
     deadline : Deadline
     n_jobs : int or None
         Python threads over settings, as scikit-learn counts them.
+    workers : Cluster or None
+        Who solves the leaves of all rows; None is this process.
     """
 
     fitter: Fitter
@@ -39,6 +42,7 @@ class Search(NamedTuple):
     last_iterate: bool
     deadline: Deadline
     n_jobs: int | None = None
+    workers: Cluster | None = None
 
 
 class Plan(NamedTuple):

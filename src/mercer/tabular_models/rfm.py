@@ -13,7 +13,7 @@ from mercer.checks import (
     check_number,
     finite_answers,
 )
-from mercer.rows import wherever_rows_are
+from mercer.rows import Cluster, wherever_rows_are
 from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.calibration import Calibration, fit_calibration
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
@@ -165,9 +165,9 @@ class RecursiveFeatureMachine(TableModel):
         self.working_memory = working_memory
         self.device = device
 
-    def _learn_ridge(self, table: Table, fitter: Fitter, summed: Summed | None) -> Learned:
+    def _learn_ridge(self, table: Table, fitter: Fitter, summed: Summed | None, workers: Cluster | None) -> Learned:
         ridge = None if self.ridge == "auto" else float(self.ridge)
-        return self._learn(table, fitter, ridge, Deadline(self.time_limit), summed)
+        return self._learn(table, fitter, ridge, Deadline(self.time_limit), summed, workers)
 
     def _check_parameters(self) -> None:
         self._check_common()
@@ -207,7 +207,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
+            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.
@@ -219,7 +219,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         some, targets, weights = self._rows_with_numbers(X, y, sample_weight)
         table, rows = self._table(some.X, targets, without_outliers(targets, weights))
         summed = some.of_numbers(None, table.center, self.shared_noise)
-        learned = self._learn_ridge(table, RidgeFitter(), summed)
+        learned = self._learn_ridge(table, RidgeFitter(), summed, some.workers)
         prediction, targets, weights = LeftOutAverage.from_learned(learned)
         spread = np.average(np.mean(targets**2, axis=1), weights=weights)
         error = np.average(np.mean((targets - prediction) ** 2, axis=1), weights=weights)
@@ -316,7 +316,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            More than 100 000 rows that are not in memory need a number for `n_landmarks`.
+            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
         y : array-like of shape (n,)
             Classes, of any type.
         sample_weight : array-like of shape (n,), optional
@@ -329,7 +329,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         some = self._some_rows(X, y, sample_weight)
         classes, table, rows = self._table_of_classes(some)
         summed = some.of_classes(table.center, self.shared_noise)
-        learned = self._learn_ridge(table, ClassFitter(table.center), summed)
+        learned = self._learn_ridge(table, ClassFitter(table.center), summed, some.workers)
         outputs, targets, weights = LeftOutAverage.from_learned(learned)
         truth = targets + table.center
         calibration = fit_calibration(outputs, truth, weights, np.log(table.center))

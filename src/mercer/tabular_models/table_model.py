@@ -21,6 +21,7 @@ from mercer.checks import (
 from mercer.exceptions import ConvergenceWarning, DataWarning, invalid_parameter, warn_user
 from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
+from mercer.rows import Cluster
 from mercer.tabular_models.all_rows import SomeRows, Summed, some_rows
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.grouped_rows import GroupedRows, collapse
@@ -135,11 +136,17 @@ class TableModel(BaseEstimator):
         return table, rows
 
     def _learn(
-        self, table: Table, fitter: Fitter, ridge: float | None, deadline: Deadline, summed: Summed | None = None
+        self,
+        table: Table,
+        fitter: Fitter,
+        ridge: float | None,
+        deadline: Deadline,
+        summed: Summed | None = None,
+        workers: Cluster | None = None,
     ) -> Learned:
         """Search, and fit the chosen machines on all rows; a `ridge` that is given stays.
 
-        `summed` are all rows, where the table is a draw of them.
+        `summed` are all rows, where the table is a draw of them; `workers` solve leaves.
         """
         kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
         if isinstance(self.metric, AverageGradients | MaximumLikelihood):
@@ -157,6 +164,7 @@ class TableModel(BaseEstimator):
             self.iterate == "last",
             deadline,
             self.n_jobs,
+            workers,
         )
         random = check_random_state(self.random_state)
         landmarks, exact = None, self.n_landmarks != "auto"

@@ -1,6 +1,7 @@
 """Samples of any shape as rows, and views of rows that keep the shape of a sample in mind."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
@@ -9,10 +10,10 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from mercer.blocks import as_tensor, row_slices
+from mercer.blocks import as_tensor, blocks_of, row_slices
 from mercer.checks import refuse_sparse
 from mercer.exceptions import invalid_parameter
-from mercer.rows import is_elsewhere, sum_over_rows, validated_rows
+from mercer.rows import is_elsewhere, rows_at_hand, some_rows_of, sum_over_rows, validated_rows
 from mercer.views import check_view
 from mercer.views.base import Augmentation
 from mercer.views.chain import check_image_shape
@@ -164,8 +165,9 @@ class DrawnViews(NamedTuple):
 
     def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
         """Yield the views of a block of rows after another, of the type of `like` and where it is."""
-        for rows in row_slices(len(self.X), ROWS_A_DRAW):
-            yield self._views(self.X[rows], self.seen + rows.start, like)
+        bounds = list(row_slices(len(self.X), ROWS_A_DRAW))
+        for rows, block in zip(bounds, blocks_of(self.X, bounds), strict=True):
+            yield self._views(block, self.seen + rows.start, like)
 
     @property
     def n_rows(self) -> int:
@@ -197,7 +199,13 @@ class DrawnViews(NamedTuple):
 
     def of_rows(self, index: np.ndarray) -> "DrawnViews":
         """Return the views of some of the rows."""
-        return self._replace(X=self.X[index])
+        return self._replace(X=some_rows_of(self.X, index))
+
+    @contextmanager
+    def at_hand(self) -> "Iterator[DrawnViews]":
+        """Give the same of rows of which any few can be had at once (`mercer.rows.rows_at_hand`)."""
+        with rows_at_hand(self.X) as X:
+            yield self._replace(X=X)
 
     def stacked(self, index: np.ndarray) -> np.ndarray:
         """Return all views of some of the rows, those of one kind after those of another."""
@@ -224,8 +232,9 @@ class GivenViews(NamedTuple):
 
     def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
         """Yield the views of a block of rows after another, of the type of `like` and where it is."""
-        for rows in row_slices(len(self.arrays[0]), ROWS_A_DRAW):
-            yield [as_tensor(array[rows], dtype=like.dtype, device=like.device) for array in self.arrays]
+        bounds = list(row_slices(len(self.arrays[0]), ROWS_A_DRAW))
+        for blocks in zip(*(blocks_of(array, bounds) for array in self.arrays), strict=True):
+            yield [as_tensor(block, dtype=like.dtype, device=like.device) for block in blocks]
 
     @property
     def n_rows(self) -> int:
@@ -259,7 +268,13 @@ class GivenViews(NamedTuple):
 
     def of_rows(self, index: np.ndarray) -> "GivenViews":
         """Return the views of some of the rows."""
-        return self._replace(arrays=[array[index] for array in self.arrays])
+        return self._replace(arrays=[some_rows_of(array, index) for array in self.arrays])
+
+    @contextmanager
+    def at_hand(self) -> "Iterator[GivenViews]":
+        """Give the same of views of which any few can be had at once (`mercer.rows.rows_at_hand`)."""
+        with ExitStack() as files:
+            yield self._replace(arrays=[files.enter_context(rows_at_hand(array)) for array in self.arrays])
 
     def stacked(self, index: np.ndarray) -> np.ndarray:
         """Return all views of some of the rows, those of one kind after those of another."""
