@@ -11,8 +11,8 @@ from mercer.tables import TabularModel
 
 # Parts of the time left that the search of each stage gets.
 TRIAL_PART, PART_PART, ALL_PART = 0.05, 0.4, 0.9
-# Seconds of scoring the rows left out, with simple models and permuted columns beside it, in those of the fit before: .4
-# and .5 of fits of 1200 and 2400 rows, and 1.2 of one of 8000.
+# Seconds of scoring the rows left out, with simple models and permuted columns beside it, in those of the fit before:
+# .4 and .5 of fits of 1200 and 2400 rows, and 1.2 of one of 8000.
 SCORING = 0.6
 TIME_LIMIT, CTRL_C = "time limit", "Ctrl-C"
 
