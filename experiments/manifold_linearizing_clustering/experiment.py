@@ -3,7 +3,8 @@
 All contestants see the same features, methods of subspaces also those whose mean was not taken off. Images of MNIST and
 COIL-20 go through a wavelet scattering, channels scaled alike, and on to 256 principal components; views for
 ManifoldClustering are drawn of the images and go the same way. Photographs of CIFAR-10 go through a network that was
-trained on ImageNet in place of the scattering. Digits are pixels. Defaults are the same for all sets and choose nothing
+trained on ImageNet in place of the scattering; where `mercer[vision]`, which brings it, is not installed, they are left
+out, and claims on them are not run. Digits are pixels. Defaults are the same for all sets and choose nothing
 by labels; EnSC, SSC-OMP and A-DSSC are the best of their grids by accuracy, as the paper has them. That one thing is
 better than another is held if the 95 % interval of the paired differences is above 0.
 """
@@ -115,8 +116,12 @@ def all_toy_claims() -> list[Claim]:
     return made
 
 
+# Sets and draws over which the default is compared with the presets: those that need no network trained elsewhere.
+COMPARED = {label: draws for label, draws in PRINTED_SETS.items() if not label.startswith("cifar10")}
+
+
 def default_claims() -> list[Claim]:
-    """The default is above the presets, over all sets: one seed or two of a set have no interval."""
+    """The default is above the presets, over these sets: one seed or two of a set have no interval."""
 
     def over_sets(called: str) -> Claim:
         def gains(results: Results) -> list[float]:
@@ -124,12 +129,12 @@ def default_claims() -> list[Claim]:
                 paired(
                     results.values(on(label, OURS), "accuracy")[:seeds], results.values(on(label, called), "accuracy")
                 )
-                for label, seeds in PRINTED_SETS.items()
+                for label, seeds in COMPARED.items()
             )
             return [difference for differences in each for difference in differences]
 
         return Claim(
-            f"the default above {called}, {sum(PRINTED_SETS.values())} draws of {len(PRINTED_SETS)} sets (paired gain)",
+            f"the default above {called}, {sum(COMPARED.values())} draws of {len(COMPARED)} sets (paired gain)",
             None,
             gains,
             lambda results: interval(gains(results)).low > 0,
@@ -347,8 +352,8 @@ CLAIMS = [
 
 # Part of a claim's text -> why its runs may be missing. Times are of one processor.
 EXPENSIVE = {
-    "cifar10": "features of 2000 photographs and six views of each take two minutes a seed, before any clustering",
-    "CIFAR-10 from pixels": "a step on 128 images takes some 20 s, and there are a hundred",
+    "cifar10": "the network that makes features of photographs comes with mercer[vision], which is not installed here",
+    "CIFAR-10 from pixels": "a step on 48 images takes some 8 s",
     "above mlc, as printed": "a thousand epochs of the start and steps of a second each at d = 128: minutes a seed",
     "above nmce, as printed": "a thousand epochs of the start: minutes a seed",
     "Table 4": "each of the methods anew on the set with fewer samples",
