@@ -303,25 +303,28 @@ def section_claims() -> list[Claim]:
     ]
 
 
-def pixel_claim() -> Claim:
-    """The whole recipe learns: losses of both stages fall, and clusters are above those of k-means on pixels."""
-    case = "cifar10 pixels: mlc, as printed"
+def pixel_claims() -> list[Claim]:
+    """The whole recipe learns: losses of both stages fall. What its clusters are worth so few images cannot say."""
+    case, of_pixels = "cifar10 pixels: mlc, as printed", f"CIFAR-10 from pixels, {PIXELS['rows']} images"
 
-    def falls(results: Results) -> bool:
-        return all(
-            results.mean(case, f"{stage}: last loss") < results.mean(case, f"{stage}: first loss")
-            for stage in ("start", "final")
+    def falls(results: Results) -> list[float]:
+        first, last = (
+            [results.mean(case, f"{stage}: {when} loss") for stage in ("start", "final")] for when in ("first", "last")
         )
+        return paired(last, first)
 
     def gains(results: Results) -> list[float]:
         return paired(results.values(case, "accuracy"), results.values(case, "k-means accuracy"))
 
-    return Claim(
-        f"CIFAR-10 from pixels, {PIXELS['rows']} images: losses of both stages fall, more accurate than k-means (gain)",
-        None,
-        gains,
-        lambda results: falls(results) and min(gains(results)) > 0,
-    )
+    return [
+        Claim(
+            f"{of_pixels}: losses of both stages fall (last less first)",
+            None,
+            falls,
+            lambda results: max(falls(results)) < 0.0,
+        ),
+        Claim(f"{of_pixels}: accuracy less that of k-means on pixels, one draw", None, gains),
+    ]
 
 
 def imbalance_claim(label: str, name: str) -> Claim:
@@ -341,7 +344,7 @@ def imbalance_claim(label: str, name: str) -> Claim:
         None,
         gains,
         lambda results: interval(gains(results)).low > 0,
-        "far below, they gain where there is less of what they confuse",
+        "one draw of three loses .09; the others, far below, gain where there is less of what they confuse",
     )
 
 
@@ -357,7 +360,7 @@ CLAIMS = [
     ],
     *table_1_claims("mnist 2 000"),
     *table_1_claims("cifar10 2 000"),
-    pixel_claim(),
+    *pixel_claims(),
     *table_5_claims(),
     *table_6_claims(),
     *figure_3_claims(),
@@ -368,7 +371,7 @@ CLAIMS = [
 # Part of a claim's text -> why its runs may be missing. Times are of one processor.
 EXPENSIVE = {
     "cifar10": "features of photographs want the network of mercer[vision], which was not installed for this report",
-    "CIFAR-10 from pixels": "a step on 48 images takes some 8 s",
+    "CIFAR-10 from pixels": "a step on 48 images takes some 3 s",
     "above mlc, as printed": "a thousand epochs of the start and steps of a second each at d = 128: minutes a seed",
     "above nmce, as printed": "a thousand epochs of the start: minutes a seed",
     "Table 4": "each of the methods anew on the set with fewer samples",
