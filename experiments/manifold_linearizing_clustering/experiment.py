@@ -181,9 +181,6 @@ def table_5_claims() -> list[Claim]:
             TABLE_5["all"] - TABLE_5[row],
             on_one_start("MLC"),
             on_one_start(method),
-            why="a loss of .008 in the mean of three seeds, within what they differ: the start has seen views already"
-            if method == "MLC without views"
-            else "",
         )
         for what, (method, row) in rows.items()
     ]
