@@ -139,6 +139,8 @@ def page(report: dict[str, Any]) -> str:
     ]
     if report["remaining"]:
         parts.append(f"{report['remaining']} runs remain to be done.\n")
+    for what, count in report.get("missing", {}).items():
+        parts.append(f"{count} runs could not be made where this was measured: {what}.\n")
     for table in report.get("tables", ()):  # the first reports had none
         parts += [f"## {table['title']}\n", markdown_table(table["columns"], table["rows"])]
     cases = [case_row(case) for case in report["cases"] if case["done"]]

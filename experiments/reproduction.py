@@ -22,8 +22,8 @@ MINUTES: dict[str, tuple[float, float | None]] = {
     "kernel_discriminant": (1.9, 20.0),
     "krepes": (2.9, 410.0),
     "krepes_as_printed": (1.0, 4.0),
-    "manifold_linearizing_clustering": (2.2, None),
-    "precision_subspace_clustering": (0.8, None),
+    "manifold_linearizing_clustering": (2.2, 135.0),
+    "precision_subspace_clustering": (0.8, 75.0),
     "rfm_and_ard": (4.0, 300.0),
 }
 

@@ -4,7 +4,7 @@ import ast
 import copy
 import functools
 import hashlib
-import importlib
+import importlib.util
 import json
 import os
 import platform
@@ -41,16 +41,25 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: `run(settings, seed)` gives flat measures, for seed = 0 ... seeds - 1."""
+    """One setting of an experiment: `run(settings, seed)` gives flat measures, for seed = 0 ... seeds - 1.
+
+    `needs` names a module without which it cannot be run.
+    """
 
     name: str
     run: Callable[[dict[str, Any], int], Mapping[str, float | str]]
     settings: dict[str, Any] = field(default_factory=dict)
     seeds: int = 1
+    needs: str = ""
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise ValueError(f"seeds of case {self.name!r} must be at least 1, got {self.seeds}")
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the module that it needs is installed."""
+        return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     @property
     def key(self) -> str:
@@ -85,7 +94,8 @@ class Experiment:
 class Outcome:
     """What a run leaves: the results of the mode's cases, how many runs failed, how many were not started.
 
-    `missing` says what was not here, with how many runs could not be made for it.
+    `missing` says what was not here, with how many runs could not be made for it. Cases that were left out because
+    of a module that is not installed are not among `cases`.
     """
 
     cases: Sequence[Case]
@@ -272,8 +282,8 @@ def run(
     """Run every (case, seed) that has no result yet; errors of earlier runs are tried again.
 
     `only` keeps the cases whose name contains it, `fresh` forgets what those have, and after `time_limit`
-    seconds nothing new is started. `known` are lines of other runs, which count where the journal has none.
-    `progress` is stderr unless given.
+    seconds nothing new is started. Cases that need a module that is not installed are left out. `known` are lines
+    of other runs, which count where the journal has none. `progress` is stderr unless given.
     """
     progress = progress or sys.stderr
     cases = cases_of(experiment, quick, seeds)
@@ -291,12 +301,16 @@ def run(
                 records.append({"case": case.name, "dropped": True})
                 append(records[-1])
         found = latest([*known, *records], cases)
-        todo = [
+        unfinished = [
             (case, seed)
-            for case in chosen
+            for case in cases
             for seed in range(case.seeds)
             if "measures" not in found.get((case.name, seed), {})
         ]
+        left_out = {case.name for case, _ in unfinished if not case.is_possible}
+        wanted = [(case, seed) for case, seed in unfinished if case in chosen]
+        missing.update(f"{case.needs} is not installed" for case, _ in wanted if case.name in left_out)
+        todo = [(case, seed) for case, seed in wanted if case.name not in left_out]
         for case, seed in todo:
             if time_limit is not None and clock() - start >= time_limit:
                 break
@@ -313,7 +327,8 @@ def run(
                 flush=True,
             )
     gathered = Results({case.name: case.seeds for case in cases}, found)
-    return Outcome(cases, gathered, failed, len(todo) - started, missing)
+    told = [case for case in cases if case.name not in left_out]
+    return Outcome(told, gathered, failed, len(todo) - started, missing)
 
 
 def mode(quick: bool) -> str:

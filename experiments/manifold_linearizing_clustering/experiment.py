@@ -3,9 +3,15 @@
 All contestants see the same features, methods of subspaces also those whose mean was not taken off. Images of MNIST and
 COIL-20 go through a wavelet scattering, channels scaled alike, and on to 256 principal components; views for
 ManifoldClustering are drawn of the images and go the same way. Photographs of CIFAR-10 go through a network that was
-trained on ImageNet in place of the scattering. Digits are pixels. Defaults are the same for all sets and choose nothing
+trained on ImageNet in place of the scattering; where `mercer[vision]`, which brings it, is not installed, they are left
+out, and claims on them are not run. Digits are pixels. Defaults are the same for all sets and choose nothing
 by labels; EnSC, SSC-OMP and A-DSSC are the best of their grids by accuracy, as the paper has them. That one thing is
 better than another is held if the 95 % interval of the paired differences is above 0.
+
+What is small, so that all of it takes two hours: presets on one draw of MNIST and COIL-20 and
+two of digits, their lines 3 to 9 for 20 epochs; the grids on the start's features once, since all seeds share them;
+A-DSSC on one draw; from pixels 96 photographs and eighty steps. On 10 000 images presets and elastic nets are not run.
+Neither are Tables 2 and 3, which need a GPU.
 """
 
 import statistics
@@ -48,6 +54,18 @@ REACH_WHY = {
     "mnist 2 000": "the second stage has .971; on two of three draws the start is kept, whose code is a little shorter",
     "digits": "raw pixels of 8 x 8: two of three seeds have .94",
 }
+ENSC_WHY = (
+    "the best of the grid, by labels, has .931 on the start's features already; on MLC's two seeds of three have .85, "
+    "at an NMI of .89 on all, where the start's have .90: EnSC gains nothing by them"
+)
+A_DSSC_WHY = (
+    "one draw of 2000 images, where the figure that is cited is of all of them; the graph is in no specks, and ridges "
+    "of a tenth and strengths three times as large have .78 at most"
+)
+COSINES_WHY = (
+    "the paper shows an image, the bound is ours: .105 between clusters and .55 within, for ten clusters in 32 "
+    "dimensions, where the authors have 128"
+)
 RANK_WHY = "five of the hundred points of one seed's circle, which noise put at the pole, are 5.01 % of its squares"
 REACH = {"mnist 2 000": 0.97, "mnist 10 000": 0.97, "digits": 0.95}
 
@@ -115,8 +133,12 @@ def all_toy_claims() -> list[Claim]:
     return made
 
 
+# Sets and draws over which the default is compared with the presets: those that need no network trained elsewhere.
+COMPARED = {label: draws for label, draws in PRINTED_SETS.items() if not label.startswith("cifar10")}
+
+
 def default_claims() -> list[Claim]:
-    """The default is above the presets, over all sets: one seed or two of a set have no interval."""
+    """The default is above the presets, over these sets: one seed or two of a set have no interval."""
 
     def over_sets(called: str) -> Claim:
         def gains(results: Results) -> list[float]:
@@ -124,12 +146,12 @@ def default_claims() -> list[Claim]:
                 paired(
                     results.values(on(label, OURS), "accuracy")[:seeds], results.values(on(label, called), "accuracy")
                 )
-                for label, seeds in PRINTED_SETS.items()
+                for label, seeds in COMPARED.items()
             )
             return [difference for differences in each for difference in differences]
 
         return Claim(
-            f"the default above {called}, {sum(PRINTED_SETS.values())} draws of {len(PRINTED_SETS)} sets (paired gain)",
+            f"the default above {called}, {sum(COMPARED.values())} draws of {len(COMPARED)} sets (paired gain)",
             None,
             gains,
             lambda results: interval(gains(results)).low > 0,
@@ -145,7 +167,8 @@ def table_1_claims(label: str) -> list[Claim]:
     for name, ((before, _), (after, _)) in TABLE_1.items():
         on_mlc, on_start = (on_one_start(f"{name} on {where}", label) for where in ("MLC's features", "the start"))
         text = f"Table 1, {label}: {name} better on MLC's features than on the start's"
-        made.append(gain(text, after - before, on_mlc, on_start))
+        is_known = name == "EnSC" and label.startswith("mnist")
+        made.append(gain(text, after - before, on_mlc, on_start, why=ENSC_WHY if is_known else ""))
         text = f"Table 1, {label}: MLC above {name} on the start's features"
         made.append(gain(text, TABLE_5["all"] - before, mlc, on_start))
     return made
@@ -163,9 +186,6 @@ def table_5_claims() -> list[Claim]:
             TABLE_5["all"] - TABLE_5[row],
             on_one_start("MLC"),
             on_one_start(method),
-            why="a loss of .008 in the mean of three seeds, within what they differ: the start has seen views already"
-            if method == "MLC without views"
-            else "",
         )
         for what, (method, row) in rows.items()
     ]
@@ -213,6 +233,7 @@ def figure_3_claims() -> list[Claim]:
             None,
             lambda results: [results.mean(case, f"cosine {where} clusters") for where in ("between", "within")],
             lambda results: results.mean(case, "cosine between clusters") < 0.1,
+            COSINES_WHY,
         ),
         Claim(
             "Figure 3: the ranks of true classes fall (last over first, in the mean; the paper names 24 of 37)",
@@ -225,7 +246,7 @@ def figure_3_claims() -> list[Claim]:
             118 / 128,
             lambda results: [rank / 32 for rank in results.values(case, "rank of all")],
             lambda results: min(results.values(case, "rank of all")) >= 0.85 * 32,
-            "26 of 32 dimensions, where the authors have 128 and photographs in the place of digits; not looked into",
+            "26 of 32 dimensions, and 30 where lines 3 to 9 have no views; the authors have 128, and photographs",
         ),
     ]
 
@@ -269,6 +290,7 @@ def section_claims() -> list[Claim]:
             A_DSSC_MNIST,
             of("mnist 2 000: A-DSSC", "accuracy"),
             lambda results: results.mean("mnist 2 000: A-DSSC", "accuracy") >= 0.95,
+            A_DSSC_WHY,
         ),
         Claim(
             "SSC-OMP on more rows: 10 000 with all rows for a dictionary, not landmarks, no worse than 2000 (gain)",
@@ -283,25 +305,28 @@ def section_claims() -> list[Claim]:
     ]
 
 
-def pixel_claim() -> Claim:
-    """The whole recipe learns: losses of both stages fall, and clusters are above those of k-means on pixels."""
-    case = "cifar10 pixels: mlc, as printed"
+def pixel_claims() -> list[Claim]:
+    """The whole recipe learns: losses of both stages fall. What its clusters are worth so few images cannot say."""
+    case, of_pixels = "cifar10 pixels: mlc, as printed", f"CIFAR-10 from pixels, {PIXELS['rows']} images"
 
-    def falls(results: Results) -> bool:
-        return all(
-            results.mean(case, f"{stage}: last loss") < results.mean(case, f"{stage}: first loss")
-            for stage in ("start", "final")
+    def falls(results: Results) -> list[float]:
+        first, last = (
+            [results.mean(case, f"{stage}: {when} loss") for stage in ("start", "final")] for when in ("first", "last")
         )
+        return paired(last, first)
 
     def gains(results: Results) -> list[float]:
         return paired(results.values(case, "accuracy"), results.values(case, "k-means accuracy"))
 
-    return Claim(
-        f"CIFAR-10 from pixels, {PIXELS['rows']} images: losses of both stages fall, more accurate than k-means (gain)",
-        None,
-        gains,
-        lambda results: falls(results) and min(gains(results)) > 0,
-    )
+    return [
+        Claim(
+            f"{of_pixels}: losses of both stages fall (last less first)",
+            None,
+            falls,
+            lambda results: max(falls(results)) < 0.0,
+        ),
+        Claim(f"{of_pixels}: accuracy less that of k-means on pixels, one draw", None, gains),
+    ]
 
 
 def imbalance_claim(label: str, name: str) -> Claim:
@@ -321,7 +346,7 @@ def imbalance_claim(label: str, name: str) -> Claim:
         None,
         gains,
         lambda results: interval(gains(results)).low > 0,
-        "far below, they gain where there is less of what they confuse",
+        "one draw of three loses .09; the others, far below, gain where there is less of what they confuse",
     )
 
 
@@ -337,7 +362,7 @@ CLAIMS = [
     ],
     *table_1_claims("mnist 2 000"),
     *table_1_claims("cifar10 2 000"),
-    pixel_claim(),
+    *pixel_claims(),
     *table_5_claims(),
     *table_6_claims(),
     *figure_3_claims(),
@@ -347,8 +372,8 @@ CLAIMS = [
 
 # Part of a claim's text -> why its runs may be missing. Times are of one processor.
 EXPENSIVE = {
-    "cifar10": "features of 2000 photographs and six views of each take two minutes a seed, before any clustering",
-    "CIFAR-10 from pixels": "a step on 128 images takes some 20 s, and there are a hundred",
+    "cifar10": "features of photographs want the network of mercer[vision], which was not installed for this report",
+    "CIFAR-10 from pixels": "a step on 48 images takes some 3 s",
     "above mlc, as printed": "a thousand epochs of the start and steps of a second each at d = 128: minutes a seed",
     "above nmce, as printed": "a thousand epochs of the start: minutes a seed",
     "Table 4": "each of the methods anew on the set with fewer samples",

@@ -17,7 +17,7 @@ from mercer.papers import mlc, nmce
 from mercer.papers.manifold_linearizing_clustering import SECOND
 from mercer.training import Recipe
 
-from .data import Samples, halved, samples_of, two_manifolds
+from .data import N_VIEWS, Samples, halved, samples_of, two_manifolds
 
 Measures = dict[str, float | str]
 ENERGY = 0.95
@@ -100,11 +100,13 @@ def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
     """A contestant on a set; the same rows and features for all."""
-    samples = cached(settings["data"], settings["rows"], seed, mean_kept=settings.get("mean_kept", False))
+    has_views = settings["contestant"] == "ManifoldClustering"
+    mean_kept = settings.get("mean_kept", False)
+    samples = cached(settings["data"], settings["rows"], seed, mean_kept=mean_kept, n_views=N_VIEWS if has_views else 0)
     if settings.get("imbalanced"):
         samples = halved(samples, seed)
     k = len(np.unique(samples.y))
-    if settings["contestant"] == "ManifoldClustering":
+    if has_views:
         model, seconds = fitted(samples, {"n_clusters": k} | settings["options"], seed)
         return described(model, samples.y) | {"fit seconds": seconds}
     start = time.perf_counter()
@@ -112,10 +114,10 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
     return scores(samples.y, labels) | {"fit seconds": time.perf_counter() - start}
 
 
-# Each seed's samples are wanted by every contestant in turn.
-@lru_cache(maxsize=6)
-def cached(name: str, n: int | None, seed: int, *, mean_kept: bool = False) -> Samples:
-    return samples_of(name, n, seed, mean_kept=mean_kept)
+# Each seed's samples are wanted by every contestant in turn; views, six times the work, by those that learn from them.
+@lru_cache(maxsize=9)
+def cached(name: str, n: int | None, seed: int, *, mean_kept: bool = False, n_views: int = N_VIEWS) -> Samples:
+    return samples_of(name, n, seed, mean_kept=mean_kept, n_views=n_views)
 
 
 def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[ManifoldClustering, float]:

@@ -30,6 +30,7 @@ from mercer.losses import coding_rate, mlc
 from mercer.metrics import numerical_rank
 from mercer.networks.heads import Entrance, standardization
 from mercer.papers.manifold_linearizing_clustering import SECOND, TABLE_6
+from mercer.training import Training
 from mercer.views.sources import GivenViews
 
 from .baselines import best_of_grid
@@ -94,24 +95,32 @@ def run_on_one_start(settings: dict[str, Any], seed: int) -> Measures:
     return METHODS[settings["method"]](start, seed)
 
 
-# Both of Table 1's methods want the same.
+# What is on MLC's features is wanted after MLC itself, by both of Table 1's methods.
 @lru_cache(maxsize=3)
-def mlc_features(start: Start, seed: int) -> np.ndarray:
-    """Return Z of lines 3 to 9."""
-    network = copy.deepcopy(start.network)
-    linearize(
+def second_stage(
+    start: Start, seed: int, augmented: bool, random_start: bool, gamma: float, as_table_6: bool
+) -> tuple[ManifoldNetwork, Training]:
+    """Return the network after lines 3 to 9 and how these went; nobody may train it further."""
+    network = beginning(start, seed, random_start)
+    training = linearize(
         network,
-        start.source,
-        LINES_3_TO_9,
+        start.source if augmented else GivenViews([start.samples.X] * 2, 2),
+        APPENDIX_E if as_table_6 else LINES_3_TO_9,
         PRINTED,
-        epsilon=EPSILON_4,
-        gamma=0.05,
+        epsilon=EPSILON_6 if as_table_6 else EPSILON_4,
+        gamma=gamma,
         regularizer="squared",
         freeze=True,
         seed=seed,
     )
-    with torch.no_grad():
-        return network.features(torch.from_numpy(start.samples.X)).numpy()
+    return network, training
+
+
+def beginning(start: Start, seed: int, random_start: bool) -> ManifoldNetwork:
+    """Return a network that the second stage may train: a copy of the start's, or one of random weights."""
+    network = drawn_network(start.samples, seed + 1) if random_start else copy.deepcopy(start.network)
+    network.copy_head()
+    return network
 
 
 def mlc_measures(
@@ -124,22 +133,10 @@ def mlc_measures(
     as_table_6: bool = False,
 ) -> Measures:
     """Lines 2 to 10 of Algorithm 1, and the ranks of the true classes before and after (Figure 3)."""
-    network = drawn_network(start.samples, seed + 1) if random_start else copy.deepcopy(start.network)
-    network.copy_head()
     X = torch.from_numpy(start.samples.X)
-    source = start.source if augmented else GivenViews([start.samples.X] * 2, 2)
+    network = beginning(start, seed, random_start)
     before, rates_before = class_ranks(network, X, start.samples.y), rates(network, X)
-    training = linearize(
-        network,
-        source,
-        APPENDIX_E if as_table_6 else LINES_3_TO_9,
-        PRINTED,
-        epsilon=EPSILON_6 if as_table_6 else EPSILON_4,
-        gamma=gamma,
-        regularizer="squared",
-        freeze=True,
-        seed=seed,
-    )
+    network, training = second_stage(start, seed, augmented, random_start, gamma, as_table_6)
     with torch.no_grad():
         C = network.codes(X)
     found = spectral_clusters(C, start.clusters, PRINTED, seed)
@@ -219,7 +216,10 @@ def start_measures(start: Start, seed: int, how: str) -> Measures:
 
 def linearized_measures(start: Start, seed: int, how: str) -> Measures:
     """Subspace clustering of the features that MLC has learned (Table 1)."""
-    return best_of_grid(how, mlc_features(start, seed), start.samples.y, seed)
+    network, _ = second_stage(start, seed, True, False, 0.05, False)
+    with torch.no_grad():
+        Z = network.features(torch.from_numpy(start.samples.X)).numpy()
+    return best_of_grid(how, Z, start.samples.y, seed)
 
 
 METHODS: dict[str, Callable[[Start, int], Measures]] = {

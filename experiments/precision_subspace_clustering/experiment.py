@@ -36,10 +36,11 @@ from .toy import toy_name
 
 Values = Callable[[Results], list[float]]
 PLACES = {"nmi": 0, "ari": 1}
-SHORT_WHY = (
-    "one trial, and short of an earlier version by a thousandth or so: its margin between equal modularities was "
-    "settled on these very sets, and was made narrower for parts of them that had no part in that"
+NARROWER_WHY = (
+    "one trial, and .943 by an earlier version, whose margin between equal modularities was settled on these very sets "
+    "and was made narrower for parts of them that had no part in that"
 )
+ROUNDED_WHY = "one trial, .92766 here and in every earlier report: the bound is that figure in three digits"
 WIDER_WHY = (
     "on faces all points move nearer to each other, those of one cluster the most: the separation, distances between "
     "clusters over those within, rises. On the toys, where the paper shows it, angles and distances rise too"
@@ -105,9 +106,9 @@ def wider(measure: str, unit: str) -> Claim:
     return Claim(text, None, rise, lambda results: is_above_zero(rise(results)), WIDER_WHY)
 
 
-def at_least(case: str, measure: str, bound: float, paper: float | None = None) -> Claim:
+def at_least(case: str, measure: str, bound: float, paper: float | None = None, why: str = "") -> Claim:
     text = f"{case}: {measure.upper()} at {bound} or more"
-    return Claim(text, paper, of(case, measure), lambda results: results.mean(case, measure) >= bound, SHORT_WHY)
+    return Claim(text, paper, of(case, measure), lambda results: results.mean(case, measure) >= bound, why)
 
 
 def ahead_of(k: int, peer: str) -> Claim:
@@ -180,9 +181,12 @@ CLAIMS = [
     wider("angle", ", in degrees"),
     wider("distance", ""),
     wider("separation", ", their distance over that within clusters"),
-    *[at_least(yale(k, DEFAULT), "nmi", REACHED[k], OURS[k][0]) for k in SUBJECTS],
+    *[
+        at_least(yale(k, DEFAULT), "nmi", REACHED[k], OURS[k][0], ROUNDED_WHY if k == SUBJECTS[-1] else "")
+        for k in SUBJECTS
+    ],
     *[at_least(yale(k, DEFAULT), "ari", 0.8, OURS[k][1]) for k in SUBJECTS],
-    at_least(on("coil20", DEFAULT), "nmi", 0.942),
+    at_least(on("coil20", DEFAULT), "nmi", 0.942, why=NARROWER_WHY),
     *[ahead_of(10, peer) for peer in ("omp", "elastic_net")],
     Claim(
         "yaleb: feature learning against none, both by one rule without labels (gain in NMI, all trials, paired)",

@@ -157,7 +157,10 @@ def statuses(results):
 
 
 def test_claims_hold_on_results_made_to_bear_them_out():
-    assert set(statuses(fake_results()).values()) == {"held"}
+    found = statuses(fake_results())
+    assert {text for text, status in found.items() if status != "held"} == {
+        text for text, status in found.items() if status == "reported" and "accuracy less that of k-means" in text
+    }
     assert set(statuses(fake_results(quick=True)).values()) == {"not run"}
 
 
@@ -169,7 +172,7 @@ def test_claims_hold_on_results_made_to_bear_them_out():
         (printed_toy("variance .05", "mlc"), {"final cosine": 0.11}, "as printed: Figure 1, largest cosine"),
         (on("digits", OURS), {"accuracy": 0.87}, "digits: mean accuracy at 0.88"),
         (on("mnist 10 000", "10-NN spectral"), {"accuracy": 0.99}, "mnist 10 000: the default above 10-NN"),
-        (on("digits", PRINTED["mlc"]), {"accuracy": 1.3}, "the default above mlc, as printed, 5 draws"),
+        (on("digits", PRINTED["mlc"]), {"accuracy": 1.3}, "the default above mlc, as printed, 4 draws"),
         (on_one_start("EnSC on MLC's features"), {"accuracy": 0.8}, "Table 1, mnist 2 000: EnSC better"),
         (on_one_start("SSC-OMP on the start"), {"accuracy": 0.95}, "Table 1, mnist 2 000: MLC above SSC-OMP"),
         (on(imbalanced("mnist 2 000"), OURS), {"accuracy": 0.6}, "Table 4, mnist"),
@@ -388,3 +391,9 @@ def test_photographs_go_through_the_pretrained_network(monkeypatch):
     a, b = data.pretrained([images, images * 1.2], (4, 4, 3))
     assert a.shape == b.shape == (10, 3)
     assert all(image.shape == (10, 4, 4, 3) and image.max() <= 1.0 for image in seen)
+
+
+def test_features_of_photographs_need_the_network_and_nothing_else_does():
+    by_name = {case.name: case.needs for case in all_cases.cases(False)}
+    assert {name for name, needs in by_name.items() if needs} == {name for name in by_name if "cifar10 2 000" in name}
+    assert not any(case.needs for case in all_cases.cases(True))

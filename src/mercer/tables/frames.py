@@ -11,7 +11,7 @@ def optional(module: str, what: str, extra: str = "tables") -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f'{what} needs {module}: pip install "mercer[{extra}]"') from error
+        raise ModuleNotFoundError(f'{what} needs {module}: pip install "mercer[{extra}]"') from error
 
 
 def as_frame(X: Any) -> Any:

@@ -227,5 +227,5 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(ImportError, match=r"pip install \"mercer\[files\]\""):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install \"mercer\[files\]\""):
         read_images(tmp_path)

@@ -206,7 +206,7 @@ def test_engines_that_are_not_installed(tmp_path, monkeypatch, ending, engine):
     write_table(table(), tmp_path / f"there{ending}")
     monkeypatch.setitem(sys.modules, engine, None)
     for use in (check_writable, read_table):
-        with pytest.raises(ImportError, match=rf'needs {engine}: pip install "mercer\[files\]"'):
+        with pytest.raises(ModuleNotFoundError, match=rf'needs {engine}: pip install "mercer\[files\]"'):
             use(tmp_path / f"there{ending}")
 
 
