@@ -6,18 +6,19 @@ same rows for everyone, is scored on the test rows (appendix B; `mercer.embeddin
 each seed. The default is KernelEmbedding() with n_landmarks=1000 and n_components=150, which are its defaults too, and
 the shape of the images. The paper's kernels are tangent kernels of networks, which are not here.
 
-All eight losses are trained by gradient steps on 10 000 images of MNIST, from principal components, those of Table 4
+All eight losses are trained by gradient steps on 5000 images of MNIST, from principal components, those of Table 4
 at random too. Preconditioners (Table 2, Figure 1) are compared on draws of the other sets, networks with the same
 losses (Table 1) on the whole of Adult and of the CIFAR-10 subset, in five epochs with new views for everyone; elsewhere
 views are drawn once.
 
 What is smaller than in the paper, and why: steps on whole sets with 1000 landmarks would take five hours of one core.
-Starts and preconditioners have 4000 to 10 000 rows, 500 landmarks and 100 components, two or three seeds; networks one,
-as the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
+Starts and preconditioners have 3000 to 5000 rows, 300 landmarks and 50 components, two or three seeds; networks one, as
+the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
 Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType (`krepes_as_printed` has both, by the
-paper's tuning); preconditioners on MNIST, and networks there but for SimCLR's (the paper has neither); scikit-learn's
-Nystroem with as many components as landmarks, which is no embedding of the same width; 4000 landmarks on MNIST, a bound
-of our own. scikit-learn's KernelPCA is fitted on 2000 rows.
+paper's tuning); preconditioners and networks on MNIST (the paper has neither); the Laplace kernel beside networks;
+white coordinates beside the paper's preconditioners; scikit-learn's Nystroem with as many components as landmarks,
+which is no embedding of the same width; 4000 landmarks on MNIST, a bound of our own. scikit-learn's KernelPCA is fitted
+on 2000 rows.
 """
 
 from collections.abc import Callable

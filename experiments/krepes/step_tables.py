@@ -8,7 +8,7 @@ from .paper import LOSSES, TABLE_1, TABLE_1_LOSSES, TABLE_2, TABLE_4_GAINS, TABL
 from .step_cases import (
     BY_STEPS,
     DRAWS,
-    KERNELS,
+    GAUSSIAN,
     PRECONDITIONED_LOSSES,
     PRECONDITIONERS,
     STARTED,
@@ -76,11 +76,11 @@ def preconditioner_table(results: Results, measure: str, title: str) -> Table:
 
 
 def network_table(results: Results, data: str) -> Table:
-    """Kernels beside a network: accuracy, time, and how many numbers are learned."""
+    """A kernel beside a network: accuracy, time, and how many numbers are learned."""
     measures = ("accuracy", "balanced accuracy", "fit seconds", "parameters")
     rows = []
     for loss in TABLE_1_LOSSES:
-        for name in (*KERNELS, network_of(SETS[data])):
+        for name in (GAUSSIAN, network_of(SETS[data])):
             case = on(data, beside_networks(loss, name))
             if case in results.seeds:
                 rows.append([f"{loss}, {name}", *(or_empty(shown, results, case, measure) for measure in measures)])
