@@ -15,10 +15,10 @@ What is smaller than in the paper, and why: steps on whole sets with 1000 landma
 Starts and preconditioners have 3000 to 5000 rows, 300 landmarks and 50 components, two or three seeds; networks one, as
 the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
 Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType (`krepes_as_printed` has both, by the
-paper's tuning); preconditioners and networks on MNIST (the paper has neither); the Laplace kernel beside networks;
-white coordinates beside the paper's preconditioners; scikit-learn's Nystroem with as many components as landmarks,
-which is no embedding of the same width; 4000 landmarks on MNIST, a bound of our own. scikit-learn's KernelPCA is fitted
-on 2000 rows.
+paper's tuning); preconditioners on MNIST, and networks there but for SimCLR's, which stands beside the default (the
+paper has neither); the Laplace kernel beside networks; white coordinates beside the paper's preconditioners;
+scikit-learn's Nystroem with as many components as landmarks, which is no embedding of the same width; 4000 landmarks on
+MNIST, a bound of our own. scikit-learn's KernelPCA is fitted on 2000 rows.
 """
 
 from collections.abc import Callable

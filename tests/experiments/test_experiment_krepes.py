@@ -95,7 +95,7 @@ def test_what_is_trained_by_steps_is_what_it_is_called(quick):
             assert model.kernel == "gaussian"
     for label, data in all_cases.QUICK.items() if quick else all_cases.FULL.items():
         named = [name for name in found if name.startswith(on(label, "")) and "beside networks" in name]
-        assert bool(named) == (label == "digits" or label in step_cases.BESIDE)
+        assert bool(named) == (label == "digits" or label in (*step_cases.BESIDE, "mnist"))
         assert all(step_cases.network_of(data) in name or name.endswith("kernel") for name in named)
 
 
