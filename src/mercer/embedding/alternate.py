@@ -96,7 +96,8 @@ class Alternate:
         rows = self._rows(problem)
         ridges = ENCODER_RIDGES if problem.ridge == "auto" else (float(problem.ridge),)
         start = decoded(rows, torch.eye(rows.Z.shape[1], problem.n_components).to(rows.Z), ridges[0])
-        best, history = start, []
+        best = start
+        history: list[dict[str, Any]] = []
         if not (self.guard and start.loss <= AS_GOOD):
             best = min(candidates(rows, problem, ridges), key=lambda found: found.loss)
             best, history = self._in_rounds(rows, best)
