@@ -33,9 +33,9 @@ HIDDEN = [1000, 1000]
 STARTED = "mnist 5 000"
 DRAWS = {
     STARTED: Data("mnist", 5000, 5000, (28, 28)),
-    "adult 5 000": Data("adult", 5000, 5000, seeds=2),
-    "covtype 5 000": Data("covtype", 5000, 5000, seeds=2),
-    "cifar10 3 000": Data("cifar10", 3000, 5000, (32, 32, 3), seeds=2),
+    "adult 5 000": Data("adult", 5000, 5000),
+    "covtype 5 000": Data("covtype", 5000, 5000),
+    "cifar10 3 000": Data("cifar10", 3000, 5000, (32, 32, 3)),
 }
 DRAW_SIZES = Sizes(300, 50)
 BESIDE = ("adult", "cifar10")
