@@ -62,9 +62,7 @@ def above_the_start(count: int) -> Claim:
 def start_claim(loss: str) -> Claim:
     """Principal components are a better start than random numbers."""
     read = gains(*[on(STARTED, by_steps(loss, start)) for start in ("principal", "random")])
-    text = (
-        f"Table 4: {loss} from principal components above a random start (interval above 0; the paper's on CoverType)"
-    )
+    text = f"Table 4: {loss} from principal components above a random start (gain; the paper's on CoverType)"
     return gain_claim(text, TABLE_4_GAINS[loss][1], read, f"{OTHER_KERNELS}; this is {STARTED}")
 
 
@@ -73,14 +71,14 @@ def preconditioner_claim(data: str, loss: str, name: str) -> Claim:
     none, *others = TABLE_2[DRAWS[data].name, loss]
     paper = dict(zip(PRECONDITIONERS[1:], others, strict=False))[name] - none
     read = gains(*[on(data, preconditioned(loss, other)) for other in (name, "identity")])
-    text = f"Table 2: {data}, {loss} with preconditioner {name} above none (gain; interval)"
+    text = f"Table 2: {data}, {loss} with preconditioner {name} above none (gain)"
     return gain_claim(text, paper, read, OTHER_KERNELS)
 
 
 def rank_claim(data: str, name: str) -> Claim:
     """A preconditioner flattens the spectrum of A^T A."""
     cases = [on(data, preconditioned("barlow_twins", other)) for other in (name, "identity")]
-    text = f"Figure 1: {data}, effective rank of A under barlow_twins with preconditioner {name} above none (gain; interval)"
+    text = f"Figure 1: {data}, effective rank of A under barlow_twins with preconditioner {name} above none (gain)"
     return gain_claim(text, None, gains(*cases, measure="effective rank"), OTHER_KERNELS)
 
 
