@@ -12,7 +12,7 @@ losses (Table 1) on the whole of Adult and of the CIFAR-10 subset, in five epoch
 views are drawn once. The guard, which keeps the start where steps do not help, is left out. A gain holds where its
 interval over the seeds lies above zero.
 
-What is smaller than in the paper, and why: steps on whole sets with 1000 landmarks would take five hours of one core.
+What is smaller than in the paper, and why: steps on whole sets with 1000 landmarks would take hours of one core.
 Starts and preconditioners have 3000 to 5000 rows, 300 landmarks and 50 components, three seeds; networks one seed, as
 the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
 Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType (`krepes_as_printed` has both, by the
