@@ -34,7 +34,7 @@ CONTESTANTS = {
     "`KernelEmbedding()`": DEFAULT,
     "raw inputs": RAW,
     "scikit-learn's Nystroem": SAME_WIDTH,
-    "its KernelPCA of 2000 rows": KERNEL_PCA,
+    "scikit-learn's KernelPCA, 2000 rows": KERNEL_PCA,
     "principal components of the landmarks": START,
 }
 # What stands above each table.
