@@ -106,10 +106,11 @@ def kept_summaries() -> dict[str, dict[str, Any]]:
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]]:
     """Return the rows of both summaries, sets in turn: of a set that was measured anew, those of now."""
-    if before["columns"] != now["columns"]:
+    if sorted(before["columns"]) != sorted(now["columns"]):
         raise SystemExit("the kept summary has other columns: measure all of its sets anew")
+    order = [0, *(1 + before["columns"].index(name) for name in now["columns"])]
     again = {row[0] for row in now["rows"]}
-    return [*(row for row in before["rows"] if row[0] not in again), *now["rows"]]
+    return [*([row[i] for i in order] for row in before["rows"] if row[0] not in again), *now["rows"]]
 
 
 def main(argv: list[str] | None = None) -> int:

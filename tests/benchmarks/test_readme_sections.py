@@ -41,11 +41,8 @@ def test_sets_are_rows_and_the_best_of_a_set_is_bold():
 
 
 def test_sets_that_were_not_measured_again_keep_their_rows():
-    before = {"columns": ["seeds"], "rows": [["coil20", 5], ["digits", 1]]}
-    assert merged(before, {"columns": ["seeds"], "rows": [["digits", 3], ["adult", 3]]}) == [
-        ["coil20", 5],
-        ["digits", 3],
-        ["adult", 3],
-    ]
+    before = {"columns": ["seeds", "start"], "rows": [["coil20", 5, "87.1"], ["digits", 1, "93.1"]]}
+    now = {"columns": ["start", "seeds"], "rows": [["digits", "93.3", 3], ["adult", "83.8", 3]]}
+    assert merged(before, now) == [["coil20", "87.1", 5], ["digits", "93.3", 3], ["adult", "83.8", 3]]
     with pytest.raises(SystemExit, match="other columns"):
         merged(before, {"columns": [], "rows": []})
