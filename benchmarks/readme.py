@@ -1,8 +1,8 @@
 """`python -m benchmarks.readme [--take DIR]`: comparisons on tables in README and docs, from the files they come from.
 
 The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
-`python -m benchmarks tables`, `classes` or `representations` left theirs. Those of the UCI sets and of clusterings
-come from the reports of experiments in `docs/results`.
+`python -m benchmarks tables`, `classes` or `representations` left theirs. Those of the UCI sets, of clusterings and
+of embeddings on whole sets come from the reports of experiments in `docs/results`.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cluster_tables import cluster_summaries
+from benchmarks.embedding_tables import EMBEDDING_SECTIONS, embedding_summaries
 from experiments.report import strict_json, write_atomically
 
 HOME = Path(__file__).resolve().parents[1]
@@ -44,8 +45,15 @@ CLUSTER_SECTIONS = {
     "subspaces elsewhere": "Other sets, NMI:",
     "manifolds": "Accuracy, means over draws:",
 }
+REPORTED = CLUSTER_SECTIONS | EMBEDDING_SECTIONS
+# Sections that stand beside the explanation of concepts.
+WHY = ("concepts", "borders", "kappa")
 # Which sections each page has.
-PAGES = {"README.md": ("tables",), "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS, *CLUSTER_SECTIONS)}
+PAGES = {
+    "README.md": ("tables",),
+    "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS, *(name for name in REPORTED if name not in WHY)),
+    "docs/why.md": WHY,
+}
 
 
 def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
@@ -68,8 +76,8 @@ def section(name: str, summary: dict[str, Any]) -> str:
     head = ["", *summary["columns"]]
     rows = [head, ["---"] * len(head), *summary["rows"]]
     table = "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
-    if name in CLUSTER_SECTIONS:
-        above = CLUSTER_SECTIONS[name]
+    if name in REPORTED:
+        above = REPORTED[name]
     else:
         above = UCI_SECTIONS[name][1] if name in UCI_SECTIONS else SECTIONS[name].format(**summary)
     return f"{above}\n\n{table}"
@@ -89,10 +97,20 @@ def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
 
 
 def kept_summaries() -> dict[str, dict[str, Any]]:
-    """Return the summaries in `docs/comparisons`, and those of the UCI sets and of clusterings."""
+    """Return the summaries in `docs/comparisons`, and those of the UCI sets, of clusterings and of embeddings."""
     report = json.loads(UCI_REPORT.read_text())
     kept = {name: json.loads((KEPT / f"{name}.json").read_text()) for name in SECTIONS}
-    return kept | {name: uci_summary(report, title) for name, (title, _) in UCI_SECTIONS.items()} | cluster_summaries()
+    uci = {name: uci_summary(report, title) for name, (title, _) in UCI_SECTIONS.items()}
+    return kept | uci | cluster_summaries() | embedding_summaries()
+
+
+def merged(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]]:
+    """Return the rows of both summaries, sets in turn: of a set that was measured anew, those of now."""
+    if sorted(before["columns"]) != sorted(now["columns"]):
+        raise SystemExit("the kept summary has other columns: measure all of its sets anew")
+    order = [0, *(1 + before["columns"].index(name) for name in now["columns"])]
+    again = {row[0] for row in now["rows"]}
+    return [*([row[i] for i in order] for row in before["rows"] if row[0] not in again), *now["rows"]]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -110,6 +128,8 @@ def main(argv: list[str] | None = None) -> int:
                 continue
             found = json.loads(there[0].read_text())
             kept = {**found["summary"], "machine": found["machine"]}
+            if name == "representations":
+                kept["rows"] = merged(json.loads((KEPT / f"{name}.json").read_text()), kept)
             write_atomically(KEPT / f"{name}.json", strict_json(kept))
     for page, names in PAGES.items():
         path, summaries = HOME / page, kept_summaries()

@@ -20,7 +20,7 @@ MOST_MEASURED = 12
 # the night.
 MINUTES: dict[str, tuple[float, float | None]] = {
     "kernel_discriminant": (1.9, 20.0),
-    "krepes": (2.9, 410.0),
+    "krepes": (2.9, 95.0),
     "krepes_as_printed": (1.0, 4.0),
     "manifold_linearizing_clustering": (2.2, 135.0),
     "precision_subspace_clustering": (0.8, 75.0),

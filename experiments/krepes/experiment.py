@@ -6,22 +6,32 @@ same rows for everyone, is scored on the test rows (appendix B; `mercer.embeddin
 each seed. The default is KernelEmbedding() with n_landmarks=1000 and n_components=150, which are its defaults too, and
 the shape of the images. The paper's kernels are tangent kernels of networks, which are not here.
 
-All eight losses are trained by gradient steps on MNIST, from principal components and at random (Table 4), on three
-kinds of landmarks (Table 5). Preconditioners (Table 2, Figure 1) and networks with the same losses (Table 1) are
-compared on all sets; there everyone sees new views in each of five epochs, while elsewhere views are drawn once.
+All eight losses are trained by gradient steps on 5000 images of MNIST, from principal components, those of Table 4
+at random too. Preconditioners (Table 2, Figure 1) are compared on draws of the other sets, networks with the same
+losses (Table 1) on the whole of Adult and of the CIFAR-10 subset, in five epochs with new views for everyone; elsewhere
+views are drawn once. The guard, which keeps the start where steps do not help, is left out. A gain holds where its
+interval over the seeds lies above zero.
 
-What the kept report lacks, and why: its steps were run before solvers were objects, under settings of other names, and
-57 of its runs were never made. Both are some 400 minutes of one core. `krepes_as_printed` has all tables by the paper's
-tuning at a size that a few minutes allow.
+What is smaller than in the paper, and why: steps on whole sets with 1000 landmarks would take hours of one core.
+Starts and preconditioners have 3000 to 5000 rows, 300 landmarks and 50 components, three seeds; networks one seed, as
+the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
+Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType (`krepes_as_printed` has both, by the
+paper's tuning); preconditioners on MNIST, and networks there but for SimCLR's, which stands beside the default (the
+paper has neither); the Laplace kernel beside networks; white coordinates beside the paper's preconditioners;
+scikit-learn's Nystroem with as many components as landmarks, which is no embedding of the same width; 4000 landmarks on
+MNIST, a bound of our own. scikit-learn's KernelPCA is fitted on 2000 rows.
+
+In the kept report Table 5's simple contrastive loss and kernel PCA, networks and scikit-learn's Nystroem are of runs
+before the rest. The default has been run again since: its means moved by .2 points at most.
 """
 
 from collections.abc import Callable
 
 from experiments import Case, Claim, Experiment, Results
 
-from .cases import DEFAULT, RAW, REACH, SAME_WIDTH, cases, on, row_of_table_5
+from .cases import DEFAULT, RAW, SAME_WIDTH, cases, on, row_of_table_5
 from .concept_cases import CONCEPT_CLAIMS, concept_cases
-from .paper import BEST_OF_TABLE_5, KAPPA_CIFAR10, LANDMARKS, LEFT_OUT, LOSSES, TABLE_5
+from .paper import KAPPA_CIFAR10, LANDMARKS, LEFT_OUT, LOSSES, TABLE_5
 from .step_cases import step_cases
 from .step_claims import STEP_CLAIMS
 from .tables import tables
@@ -73,16 +83,6 @@ def landmark_claim(landmarks: str) -> Claim:
     return Claim(text, paper, gains, lambda results: min(gains(results)) > 0, why)
 
 
-def reach_claim(bound: float) -> Claim:
-    """Some setting of those tried gets there. The best is taken by its test accuracy, so it is no blind choice."""
-
-    def best(results: Results) -> list[float]:
-        return [max(results.mean(on("mnist", label), "accuracy") for label in REACH)]
-
-    text = f"mnist: {100 * bound:g} % with 4000 landmarks, the best of {len(REACH)} settings (to reach for)"
-    return Claim(text, None, best, lambda results: best(results)[0] >= bound)
-
-
 def kappa_claim(data: str, paper: float | None) -> Claim:
     case = on(data, DEFAULT)
     return Claim(
@@ -120,8 +120,6 @@ CLAIMS = [
     ],
     *[row_claim(loss, landmarks) for loss in LOSSES for landmarks in LANDMARKS],
     *[landmark_claim(landmarks) for landmarks in LANDMARKS[1:]],
-    reach_claim(0.975),
-    reach_claim(BEST_OF_TABLE_5),
     kappa_claim("mnist", None),
     kappa_claim("cifar10", KAPPA_CIFAR10),
     *[top_claim(data) for data in ("mnist", "cifar10")],

@@ -13,7 +13,7 @@ from experiments.figures import recorded, write_figures
 from mercer.plots import SpectrumDisplay
 
 from .cases import on
-from .step_cases import PRECONDITIONERS, preconditioned
+from .step_cases import DRAWS, PRECONDITIONERS, preconditioned
 
 
 def spectra(data: str, loss: str) -> Any:
@@ -32,8 +32,8 @@ def spectra(data: str, loss: str) -> Any:
 
 
 FIGURES = {
-    f"figure-1-{data}-{loss}": partial(spectra, data, loss)
-    for data in ("adult", "covtype", "cifar10", "mnist")
+    f"figure-1-{DRAWS[data].name}-{loss}": partial(spectra, data, loss)
+    for data in list(DRAWS)[1:]
     for loss in ("barlow_twins",)
 }
 

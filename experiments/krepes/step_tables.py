@@ -1,15 +1,17 @@
-"""Tables of what is trained by steps: losses and starts, landmarks, preconditioners, networks, and what was not run."""
+"""Tables of what is trained by steps: losses and starts, preconditioners, networks, and what was not run."""
 
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
 
-from .cases import DEFAULT, FULL, QUICK, on
-from .paper import LANDMARKS, LOSSES, TABLE_1, TABLE_1_LOSSES, TABLE_2, TABLE_4_GAINS, TABLE_5, TRAINED
+from .cases import FULL, QUICK, on
+from .paper import LOSSES, TABLE_1, TABLE_1_LOSSES, TABLE_2, TABLE_4_GAINS, TABLE_5, TRAINED
 from .step_cases import (
     BY_STEPS,
-    KERNELS,
+    DRAWS,
+    GAUSSIAN,
     PRECONDITIONED_LOSSES,
     PRECONDITIONERS,
+    STARTED,
     UNTRAINED,
     beside_networks,
     by_steps,
@@ -17,14 +19,13 @@ from .step_cases import (
     preconditioned,
 )
 
-SETS = FULL | QUICK
+SETS = FULL | DRAWS | QUICK
 
 
 def step_tables(results: Results) -> list[Table]:
     """All of them; a cell whose runs are not all there is empty."""
     return [
         start_table(results),
-        trained_rows_of_table_5(results),
         preconditioner_table(results, "accuracy", "Table 2: accuracy, the paper's with tangent kernels in brackets"),
         preconditioner_table(results, "effective rank", "Figure 1: effective rank of A"),
         preconditioner_table(results, "fit seconds", "Table 2: fit, seconds"),
@@ -43,7 +44,7 @@ def sets_with(results: Results, text: str) -> list[str]:
 
 def start_table(results: Results) -> Table:
     """Losses by gradient steps on MNIST (quick: on digits), Table 5's number for uniform landmarks beside."""
-    data = "mnist" if on("mnist", DEFAULT) in results.seeds else "digits"
+    data = STARTED if on(STARTED, UNTRAINED) in results.seeds else "digits"
     printed = {**{loss: row[0] for loss, row in TRAINED.items()}, **{loss: TABLE_5[loss, "uniform"] for loss in LOSSES}}
     rows = [[UNTRAINED, or_empty(shown, results, on(data, UNTRAINED), "accuracy"), "-", "-", "-"]]
     for loss in BY_STEPS:
@@ -57,18 +58,8 @@ def start_table(results: Results) -> Table:
                 or_empty(shown, results, principal, "fit seconds"),
             ]
         )
-    columns = ("loss", "from principal components", "from Kaiming's", "the paper, on mnist", "fit seconds")
+    columns = ("loss", "from principal components", "at random", "the paper, on mnist", "fit seconds")
     return Table(f"By gradient steps: accuracy on {data}", columns, rows)
-
-
-def trained_rows_of_table_5(results: Results) -> Table:
-    """Losses without an exact optimum by landmarks, the paper's in brackets."""
-    rows = []
-    for loss, paper in TRAINED.items():
-        cases = [on("mnist", by_steps(loss, "principal", landmarks)) for landmarks in LANDMARKS]
-        ours = [or_empty(shown, results, case, "accuracy") for case in cases]
-        rows.append([loss, *(f"{own} [{theirs}]".strip() for own, theirs in zip(ours, paper, strict=True))])
-    return Table("Table 5, by gradient steps: accuracy on mnist", ("loss", *LANDMARKS), rows)
 
 
 def preconditioner_table(results: Results, measure: str, title: str) -> Table:
@@ -78,18 +69,18 @@ def preconditioner_table(results: Results, measure: str, title: str) -> Table:
         for loss in PRECONDITIONED_LOSSES:
             cases = [on(data, preconditioned(loss, name)) for name in PRECONDITIONERS]
             ours = [or_empty(shown, results, case, measure) for case in cases]
-            paper = TABLE_2.get((data, loss), ()) if measure == "accuracy" else ()
+            paper = TABLE_2.get((SETS[data].name, loss), ()) if measure == "accuracy" else ()
             theirs = [f" [{value}]" for value in paper] + [""] * (len(ours) - len(paper))
             rows.append([f"{data}, {loss}", *(own + their for own, their in zip(ours, theirs, strict=True))])
     return Table(title, ("set and loss", *PRECONDITIONERS), rows)
 
 
 def network_table(results: Results, data: str) -> Table:
-    """Kernels beside a network: accuracy, time, and how many numbers are learned."""
+    """A kernel beside a network: accuracy, time, and how many numbers are learned."""
     measures = ("accuracy", "balanced accuracy", "fit seconds", "parameters")
     rows = []
     for loss in TABLE_1_LOSSES:
-        for name in (*KERNELS, network_of(SETS[data])):
+        for name in (GAUSSIAN, network_of(SETS[data])):
             case = on(data, beside_networks(loss, name))
             if case in results.seeds:
                 rows.append([f"{loss}, {name}", *(or_empty(shown, results, case, measure) for measure in measures)])

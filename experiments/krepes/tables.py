@@ -1,8 +1,8 @@
-"""The experiment's own tables: contestants by sets, Table 5 beside the paper's, what reached further, and landmarks."""
+"""The experiment's own tables: contestants by sets, Table 5 beside the paper's, and landmarks."""
 
 from experiments import Results, Table, or_empty
 
-from .cases import CONTESTANTS, DEFAULT, FULL, QUICK, REACH, on, row_of_table_5
+from .cases import CONTESTANTS, DEFAULT, FULL, QUICK, on, row_of_table_5
 from .concept_cases import concept_tables
 from .paper import LANDMARKS, LOSSES, SETTINGS, TABLE_5
 from .step_tables import shown, step_tables
@@ -16,7 +16,6 @@ def tables(results: Results) -> list[Table]:
         set_table(results, "fit seconds", "Fit, seconds"),
         table_5(results),
         settings_table(),
-        reach_table(results),
         *step_tables(results),
         landmark_table(results),
         *concept_tables(results),
@@ -45,16 +44,6 @@ def table_5(results: Results) -> Table:
 def settings_table() -> Table:
     rows = [[name, *both] for name, both in SETTINGS.items()]
     return Table("Table 5: what must be settled", ("setting", "the paper, on mnist", "here"), rows)
-
-
-def reach_table(results: Results) -> Table:
-    """The default on MNIST and what was put in the place of its choices."""
-    measures = ("accuracy", "balanced accuracy", "fit seconds", "bandwidth", "components")
-    rows = [
-        [label, *(or_empty(shown, results, on("mnist", label), measure) for measure in measures)]
-        for label in (DEFAULT, *REACH)
-    ]
-    return Table("Reaching further on mnist", ("settings", *measures), [row for row in rows if any(row[1:])])
 
 
 def landmark_table(results: Results) -> Table:

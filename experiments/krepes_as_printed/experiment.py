@@ -11,8 +11,7 @@ paper's tables seem to have. So the numbers are not those of the paper, and sing
 3000 test rows know an accuracy to .7 points. What is compared is the direction of each table. Not run: Higgs (not
 here), a million rows of Adult (not public; resampling its 32 561 rows adds no information), CIFAR-10 under the
 tangent kernel of a ResNet-34 of ImageNet (no weights here), Figure 3's concept from CIFAR-100 (not here). `krepes`
-has whole sets, our defaults, and no search; its steps were timed before solvers were objects and are to be run again
-(some 400 minutes), which is why runs of it are open.
+has whole sets under our defaults, without a search.
 """
 
 import statistics

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.readme import HOME, PAGES, SECTIONS, kept_summaries, section, uci_summary, with_sections
+from benchmarks.readme import HOME, PAGES, SECTIONS, kept_summaries, merged, section, uci_summary, with_sections
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -38,3 +38,11 @@ def test_sets_are_rows_and_the_best_of_a_set_is_bold():
     found = uci_summary(report, "RMSE")
     assert found["columns"] == ["GPRegressor()", "CatBoost"]
     assert found["rows"] == [["yacht", "**0.30**", "1.03"], ["power", "**3.4**", "-"], ["mean rank", "**1.5**", "2"]]
+
+
+def test_sets_that_were_not_measured_again_keep_their_rows():
+    before = {"columns": ["seeds", "start"], "rows": [["coil20", 5, "87.1"], ["digits", 1, "93.1"]]}
+    now = {"columns": ["start", "seeds"], "rows": [["digits", "93.3", 3], ["adult", "83.8", 3]]}
+    assert merged(before, now) == [["coil20", "87.1", 5], ["digits", "93.3", 3], ["adult", "83.8", 3]]
+    with pytest.raises(SystemExit, match="other columns"):
+        merged(before, {"columns": [], "rows": []})

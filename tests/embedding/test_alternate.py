@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import mercer
-from mercer import KernelEmbedding
+from mercer import KernelEmbedding, Nystrom
 from mercer.embedding import Alternate
 from mercer.embedding.alternate import Rows, linear_codes
 from mercer.embedding.decoder import decoder_without_weights, solved, unexplained
@@ -61,9 +61,28 @@ def test_rows_left_out_are_had_back(name):
 
 def test_rounds_lower_the_loss_on_rows_left_out():
     history = KernelEmbedding("kernel_autoencoder", n_components=1, n_landmarks=100, random_state=0).fit(spiral(300))
-    losses = [record["criterion"] for record in history.history_]
+    *rounds, guard = history.history_
+    losses = [record["criterion"] for record in rounds]
     assert len(losses) > 1
+    assert guard["kept"] == "rounds"
     assert history.loss_ == min(losses) < losses[0]
+
+
+def test_principal_components_are_kept_where_no_other_encoder_has_more_of_the_rows():
+    X = load_digits().data[:600]
+    options = {"n_components": 60, "n_landmarks": 200, "random_state": 0}
+    kept, free = (
+        KernelEmbedding("kernel_autoencoder", solver=Alternate(rounds=0, guard=guard), **options).fit(X)
+        for guard in (True, False)
+    )
+    start = Nystrom(kept.kernel_, landmarks=kept.landmarks_, n_components=60).fit(X).transform(X)
+    codes = kept.transform(X)
+    assert_allclose(codes - codes.mean(axis=0), start - start.mean(axis=0), atol=1e-6)
+    (guard,) = [record for record in kept.history_ if "kept" in record]
+    assert guard["kept"] == "start"
+    assert kept.loss_ == guard["loss_of_start"] <= free.loss_ + 0.01
+    assert all("kept" not in record for record in free.history_)
+    assert free.loss_ != kept.loss_
 
 
 def test_the_start_is_the_best_under_a_linear_decoder():

@@ -26,7 +26,8 @@ from experiments.krepes import (
     step_cases,
     tables,
 )
-from experiments.krepes.cases import ALL_LANDMARKS, CONTESTANTS, DEFAULT, RAW, SAME_WIDTH, on, row_of_table_5
+from experiments.krepes.cases import CONTESTANTS, DEFAULT, RAW, SAME_WIDTH, on, row_of_table_5
+from experiments.krepes.step_cases import STARTED
 from experiments.report import make_report
 from experiments.runner import cases_of, load, run
 from mercer import KernelEmbedding, Nystrom, datasets
@@ -55,18 +56,17 @@ def test_cases_are_consistent(quick):
         changed = {k: v for k, v in default.get_params().items() if v != KernelEmbedding().get_params()[k]}
         assert set(changed) <= {"n_landmarks", "n_components", "image_shape"}
         assert found[on(label, SAME_WIDTH)].settings["options"] == {"n_components": h}
-        assert found[on(label, ALL_LANDMARKS)].settings["options"] == {"n_components": m}
     table_5 = "digits" if quick else "mnist"
     for loss, landmarks in paper.TABLE_5:
         options = found[on(table_5, row_of_table_5(loss, landmarks))].settings["options"]
         assert (options["loss"], options["landmarks"]) == (loss, landmarks)
         assert options["landmarks"] in METHODS
     n_steps = len(step_cases.step_cases(quick))
-    n_reach = 0 if quick else len(all_cases.REACH)
     n_concepts = len(concept_cases.concept_cases(quick))
-    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_reach + n_concepts
+    assert len(found) == len(sets) * len(CONTESTANTS) + len(paper.TABLE_5) + n_steps + n_concepts
+    started = "digits" if quick else STARTED
     for loss in step_cases.BY_STEPS:
-        options = found[on(table_5, step_cases.by_steps(loss, "principal"))].settings["options"]
+        options = found[on(started, step_cases.by_steps(loss, "principal"))].settings["options"]
         assert options["loss"] == loss
         assert options.get("steps", {"start": "principal"})["start"] == "principal"
         assert ("steps" in options) == (loss != "kernel_autoencoder")
@@ -90,13 +90,12 @@ def test_what_is_trained_by_steps_is_what_it_is_called(quick):
         if "under preconditioner" in name:
             assert name.endswith(model.solver.preconditioner)
             assert isinstance(model.solver.optimizer, SGD) == (model.solver.preconditioner == "gauss_newton")
-        if name.endswith(" landmarks"):
-            assert f", {model.landmarks} landmarks" in name
-        if name.endswith(("Gaussian kernel", "Laplace kernel")):
-            assert model.kernel in name.lower()
+        if "beside networks" in name:
+            assert name.endswith(step_cases.GAUSSIAN)
+            assert model.kernel == "gaussian"
     for label, data in all_cases.QUICK.items() if quick else all_cases.FULL.items():
         named = [name for name in found if name.startswith(on(label, "")) and "beside networks" in name]
-        assert bool(named) == (label == "digits" or not quick)
+        assert bool(named) == (label == "digits" or label in (*step_cases.BESIDE, "mnist"))
         assert all(step_cases.network_of(data) in name or name.endswith("kernel") for name in named)
 
 
@@ -104,10 +103,9 @@ def test_the_full_runs_have_the_seeds_and_sizes_that_the_claims_speak_of():
     assert all_cases.FULL_SIZES == (1000, 150)
     assert all_cases.FULL["mnist"].seeds == 3
     assert all(data.seeds >= 2 for data in all_cases.FULL.values())
-    assert not set(all_cases.FULL) & set(all_cases.QUICK)
-    for options in all_cases.REACH.values():
-        assert options["n_landmarks"] == 4000
-        assert set(options) <= set(KernelEmbedding().get_params())
+    assert len(all_cases.FULL | step_cases.DRAWS | all_cases.QUICK) == 13
+    assert step_cases.DRAWS[STARTED].seeds == 3
+    assert all(label == f"{data.name} {data.n_train:,}".replace(",", " ") for label, data in step_cases.DRAWS.items())
 
 
 def test_images_become_rows_and_the_draw_keeps_labels_with_them(monkeypatch):
@@ -205,8 +203,6 @@ def fake_results(changed=None, quick=False):
         name = case.name.partition(": ")[2]
         options = case.settings["options"]
         accuracy = 0.97 if name == DEFAULT else 0.9
-        if name in all_cases.REACH:
-            accuracy = 0.99
         steps, by_steps = options.get("steps", {}), "steps" in options or "by steps" in name
         if by_steps:
             accuracy = {"principal": 0.951, "random": 0.94}.get(steps.get("start", "principal"), 0.94)
@@ -262,16 +258,19 @@ def test_claims_about_the_full_sets_are_not_run_in_quick():
         (on("mnist", "simple_contrastive, kmeans++"), {"accuracy": 0.88}, "kmeans++ landmarks better than uniform"),
         (on("cifar10", DEFAULT), {"kappa": 28}, "cifar10: fewer landmarks"),
         (on("mnist", DEFAULT), {"top 3 of the class": 0.7}, "mnist: the top 3 landmarks"),
-        (on("mnist", step_cases.UNTRAINED), {"accuracy": 0.952}, "losses by steps above their start"),
-        (on("mnist", step_cases.by_steps("vicreg", "principal")), {"accuracy": 0.949}, "losses by steps above 95 %"),
-        (on("adult", step_cases.preconditioned("simclr", "kernel")), {"accuracy": 0.89}, "Table 2: adult, simclr"),
+        (on(STARTED, step_cases.UNTRAINED), {"accuracy": 0.952}, "losses by steps above their start"),
         (
-            on("covtype", step_cases.preconditioned("barlow_twins", "identity")),
+            on("adult 5 000", step_cases.preconditioned("simclr", "kernel")),
+            {"accuracy": 0.89},
+            "Table 2: adult 5 000, simclr",
+        ),
+        (
+            on("covtype 5 000", step_cases.preconditioned("barlow_twins", "identity")),
             {"effective rank": 11.0},
-            "Figure 1: covtype, effective rank of A under barlow_twins with preconditioner gauss_newton",
+            "Figure 1: covtype 5 000, effective rank of A under barlow_twins with preconditioner gauss_newton",
         ),
         (on("cifar10", step_cases.beside_networks("byol", "ResMLP")), {"accuracy": 0.96}, "Table 1: cifar10, byol"),
-        (on("mnist", step_cases.by_steps("byol", "random")), {"accuracy": 0.96}, "Table 4: byol"),
+        (on(STARTED, step_cases.by_steps("byol", "random")), {"accuracy": 0.96}, "Table 4: byol"),
         (on(concept_cases.DIGITS, "Nystrom"), {concept_cases.LOOP: 0.3}, "Nystrom: 'loop' carries over"),
         (
             on(concept_cases.BORDER, "Nystrom"),
@@ -290,15 +289,6 @@ def test_each_claim_can_fail(case, measures, claim):
     assert any(claim in text for text, status in found.items() if status == "not held")
 
 
-def test_the_best_setting_decides_what_is_reached():
-    first, *others = (on("mnist", label) for label in all_cases.REACH)
-    low = {case: {"accuracy": 0.9} for case in others}
-    reached = {text: status for text, status in statuses(fake_results(low)).items() if "4000 landmarks" in text}
-    assert list(reached.values()) == ["held", "held"]
-    reached = statuses(fake_results(low | {first: {"accuracy": 0.98}}))
-    assert [status for text, status in reached.items() if "4000 landmarks" in text] == ["held", "not held"]
-
-
 def test_tables_are_filled_where_there_are_results():
     for quick in (False, True):
         made = tables.tables(fake_results(quick=quick))
@@ -307,9 +297,6 @@ def test_tables_are_filled_where_there_are_results():
             assert all(all(row) for row in table.rows)
         titles = [table.title for table in made]
         assert ("Table 5: accuracy on digits" in " ".join(titles)) == quick
-    full = {table.title: table for table in tables.tables(fake_results())}
-    (line,) = [row for row in full["Reaching further on mnist"].rows if row[0] == DEFAULT]
-    assert line[1].startswith("0.97 ±")
 
 
 def test_loops_slant_and_borders_are_what_they_are_called():

@@ -39,7 +39,7 @@ def test_settings_become_options_of_the_preset():
     assert (options["solver"].start, options["solver"].preconditioner) == ("random", GaussNewton())
     assert options["solver"].epochs == 1
     assert runs.options_of(small(loss="simclr"))["solver"].preconditioner == Identity()
-    assert runs.options_of(small(loss="kernel_autoencoder"))["solver"] == Alternate(rounds=1, iterations=1)
+    assert runs.options_of(small(loss="kernel_autoencoder"))["solver"] == Alternate(rounds=1, iterations=1, guard=False)
 
 
 def test_runs_from_end_to_end(monkeypatch):

@@ -9,7 +9,7 @@ from sklearn.neighbors import kneighbors_graph
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.checks import check_count, check_number
+from mercer.checks import check_count, check_flag, check_number
 from mercer.embedding.coordinates import Coordinates, all_features
 from mercer.embedding.decoder import RIDGES, SPREADS, Decoder, decoder_without_weights, solved, unexplained
 from mercer.embedding.problem import Problem, Solution
@@ -26,6 +26,8 @@ ENCODER_RIDGES = (1e-7, 1e-5, 1e-3)
 NEIGHBORS, GRAPH_ROWS = 10, 1000
 # A round must lower the loss on the rows left out by this share of it.
 LEAST_GAIN = 1e-3
+# An encoder that loses less of the variance by no more than this is as good to the loss as principal components.
+AS_GOOD = 0.01
 
 
 class Autoencoder(NamedTuple):
@@ -65,11 +67,16 @@ class Alternate:
         Of L-BFGS, in a round.
     validation_fraction : float, default=0.2
         The share of the rows that are left out to choose by.
+    guard : bool, default=True
+        Whether the kernel principal components of the landmarks, with the decoder that suits them, are kept where
+        nothing else has a hundredth more of the variance of left-out rows: where codes are many, the loss no longer
+        tells encoders apart, and those that it takes by the last digit are worse for all else.
     """
 
     rounds: int = 5
     iterations: int = 20
     validation_fraction: float = 0.2
+    guard: bool = True
 
     def __post_init__(self) -> None:
         check_count("rounds", self.rounds, at_least=0)
@@ -77,6 +84,7 @@ class Alternate:
         fraction = check_number("validation_fraction", self.validation_fraction, above=0.0)
         if fraction >= 1.0:
             raise invalid_parameter("validation_fraction", self.validation_fraction, "above 0 and below 1")
+        check_flag("guard", self.guard)
 
     def check(self, loss: Any) -> None:
         """Raise unless the loss is that of the kernel autoencoder."""
@@ -87,19 +95,31 @@ class Alternate:
         """Return encoder and decoder; the loss is the share of the variance of rows left out that they lose."""
         rows = self._rows(problem)
         ridges = ENCODER_RIDGES if problem.ridge == "auto" else (float(problem.ridge),)
-        best = min(candidates(rows, problem, ridges), key=lambda found: found.loss)
-        history = [{"round": 0, "criterion": best.loss}]
-        for number in range(self.rounds):
-            improved = self._round(rows, best)
-            history.append({"round": number + 1, "criterion": improved.loss})
-            if improved.loss > (1.0 - LEAST_GAIN) * best.loss:
-                best = min(best, improved, key=lambda found: found.loss)
-                break
-            best = improved
+        start = decoded(rows, torch.eye(rows.Z.shape[1], problem.n_components).to(rows.Z), ridges[0])
+        best = start
+        history: list[dict[str, Any]] = []
+        if not (self.guard and start.loss <= AS_GOOD):
+            best = min(candidates(rows, problem, ridges), key=lambda found: found.loss)
+            best, history = self._in_rounds(rows, best)
+        if self.guard:
+            kept = "rounds" if best.loss < start.loss - AS_GOOD else "start"
+            history.append({"loss_of_start": start.loss, "loss_of_rounds": best.loss, "kept": kept})
+            best = best if kept == "rounds" else start
         codes = rows.Z @ best.W
         return Solution(
             best.W, torch.zeros_like(best.W[0]), codes.var(dim=0), best.ridge, best.loss, history, best.decoder
         )
+
+    def _in_rounds(self, rows: Rows, best: Autoencoder) -> tuple[Autoencoder, list[dict[str, Any]]]:
+        """Improve encoder and decoder in turn, for as long as the rows left out gain; with the loss of each round."""
+        history: list[dict[str, Any]] = [{"round": 0, "criterion": best.loss}]
+        for number in range(self.rounds):
+            improved = self._round(rows, best)
+            history.append({"round": number + 1, "criterion": improved.loss})
+            if improved.loss > (1.0 - LEAST_GAIN) * best.loss:
+                return min(best, improved, key=lambda found: found.loss), history
+            best = improved
+        return best, history
 
     def _rows(self, problem: Problem) -> Rows:
         drawn = np.random.default_rng(problem.seed).permutation(problem.source.n_rows)[:MOST_ROWS]

@@ -57,7 +57,7 @@ def krepes(
     -----
     Not printed, and ours: the kernel (Gaussian at the median distance; the paper has tangent kernels,
     `kernel=mercer.kernels...`), λ, what a new row is compared with under tuples of views (the mean over the views), the
-    kernel autoencoder's decoder and how it is trained (`Alternate()`), -2 in the cross term of kernel PCA where the
+    kernel autoencoder's decoder and how it is trained (`Alternate`), -2 in the cross term of kernel PCA where the
     paper prints -1. Our defaults differ by exact optima, white coordinates, centered embeddings and the choice of
     bandwidth and ridge; and they keep the start where steps do not help.
 
@@ -91,7 +91,7 @@ def krepes(
         "augment": "tables",
         "ridge": 1e-3,
         "bias": "none" if loss == "kernel_pca" else "learned",
-        "solver": Alternate() if loss == AUTOENCODER else steps,
+        "solver": Alternate(guard=False) if loss == AUTOENCODER else steps,
     }
     return KernelEmbedding(**{**printed, **changes})
 
