@@ -31,48 +31,54 @@ from mercer.tabular_models.target_warp_choice import chosen_warps
 class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
     __doc__ = f"""Predict with a Gaussian process y ~ N(mean, s (k(x, x') + noise)) whose metric is learned.
 
-    The metric M of the kernel comes from average gradient outer products ("diagonal", "full"; rfm-and-ard, section
-    2.3) or is one length scale a column by maximum likelihood ("ard"). What is "auto" is chosen by the density of
-    left-out rows, and the best machines are averaged with the shares under which these rows are likeliest.
+    The metric M of the kernel is learned by average gradient outer products ("diagonal", "full"; rfm-and-ard, section
+    2.3), or as one length scale for each column by maximum likelihood ("ard"). Parameters that are "auto" are chosen by
+    the density of left-out rows. The best machines are averaged, with the weights that maximize this density.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
-        "linear", "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
-        object, or "auto" to choose among "linear", "matern32", "laplace",
-        "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
+        The kernel: "linear", "gaussian", "laplace", "matern32", "matern52", "product_laplace", "product_matern32", any
+        kernel object, or "auto". "auto" chooses among "linear", "matern32", "laplace", "gaussian" and
+        "product_laplace", and also "product_matern32" if there are at most 400 or more than 20 000 rows.
     metric : {{"auto", "identity", "diagonal", "full", "ard"}} or object, default="auto"
-        How the metric is learned; "auto" tries all of them. `AverageGradients` and `MaximumLikelihood` of
-        `mercer.tabular_models.learned_on_all_rows` learn it on all rows, as the paper prints it: nothing is searched,
-        and `bandwidth`, `n_iter` and the like have no say (`mercer.papers.gp_rfm`).
+        How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" by maximum likelihood
+        with one length scale for each column. "auto" tries all of them. An `AverageGradients` or `MaximumLikelihood`
+        object of `mercer.tabular_models.learned_on_all_rows` learns the metric on all rows, exactly as in the paper.
+        Nothing is searched then, and the parameters of the search, such as `bandwidth` and `n_iter`, have no effect
+        (see `mercer.papers.gp_rfm`).
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
-        How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
+        The monotone transformation of the columns before they are standardized (see `ColumnWarp`): one for all columns,
+        or a sequence with one for each column. "auto" compares them.
     target_warp : {{"none", "auto", "log", "yeo-johnson"}}, default="none"
-        How targets are bent before they are predicted: log(y), or log(y + half the smallest positive target) where some
-        are 0, whose predictions are never negative; a power of Yeo and Johnson. "auto" takes a warp if left-out rows
-        are clearly likelier under it, and no further from their predictions. Quantiles, intervals, densities and draws
-        are of y; the mean and its deviation are found by quadrature. What speaks of the machines (`contributions`,
-        `gradients`, `noise_`, `output_scale_`, `center_`) is in units of the warped target.
+        The transformation of the targets before they are predicted. "log" is log(y), or log(y + half the smallest
+        positive target) if some targets are 0; its predictions are never negative. "yeo-johnson" is a power
+        transformation. "auto" uses a warp if it clearly raises the likelihood of left-out rows and does not raise their
+        errors. Quantiles, intervals, densities and draws are in units of y, and the mean and its standard deviation are
+        found by quadrature. Quantities of the machines themselves (`contributions`, `gradients`, `noise_`,
+        `output_scale_`, `center_`) are in units of the warped target.
     average : bool, default=True
-        Whether to average the best machines; False takes the simplest of those that are not clearly worse than the
-        best.
+        Whether to average the best machines. False keeps one machine: the simplest of those that are not clearly worse
+        than the best.
     calibrate : bool, default=True
-        Take the output scale under which the left-out rows are likeliest, in place of the likelihood's own, and let
-        their errors say how wide and how heavy-tailed the predictive distribution is (`spread_`), and whether the noise
-        depends on x (`noise_levels_`).
+        Whether to calibrate the predictive distribution on left-out rows. The output scale then maximizes the
+        likelihood of these rows and not the marginal likelihood. Their errors determine how wide and how heavy-tailed
+        the distribution is (`spread_`), and whether the noise depends on x (`noise_levels_`).
     criterion : {{"left_out", "evidence"}}, default="left_out"
-        By what the length scale and the noise under a metric are learned: by the errors of left-out rows, or by the
-        evidence (maximum likelihood), as in the paper.
+        What the length scale and the noise minimize or maximize under a given metric: the errors of left-out rows, or
+        the evidence (the marginal likelihood), as in the paper.
     bandwidth : float, "median", "auto" or None, default="auto"
-        "auto" learns the length scale; a number or "median" keeps it; None keeps the kernel's own.
+        The length scale of the kernel. "auto" learns it. A number or "median" is used as given. None keeps the
+        bandwidth of the kernel object.
     noise : float or "auto", default="auto"
-        The variance of the noise in units of y; needs an `output_scale`. "auto" learns both.
+        The variance of the noise, in the squared units of y. A number needs a number for `output_scale`; "auto" learns
+        both.
     output_scale : float or "auto", default="auto"
         The variance of the prior.
     noise_floor : float, default=1e-08
-        The smallest noise variance relative to the output scale.
+        The smallest noise variance that is allowed, relative to the output scale.
     n_iter : int, default=2
-        Steps of the metric's recursion; all are compared.
+        Number of steps of the recursion that learns the metric. The metrics of all steps are compared.
     iterate : {{"auto", "last"}}, default="auto"
         Which step of the recursion is kept: the best on left-out rows, or the last.
     standardize : bool, default=True
@@ -80,50 +86,52 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
     shared_noise : float, default=0.0
         The part of the noise that identical rows share, below 1. With 0, copies of a row are independent measurements.
     n_landmarks : int, None or "auto", default="auto"
-        None solves one machine of all distinct rows: O(n^2) memory and O(n^3) time. "auto" does so up to 4000 rows,
-        and beyond cuts the rows into leaves of at most 1500, with a machine in each. A number m uses m landmarks,
-        O(n m^2) time.
+        None fits one machine on all distinct rows, in O(n^2) memory and O(n^3) time. "auto" does the same for up to
+        4000 rows; more rows are partitioned into leaves of at most 1500 rows, with a machine in each leaf. A number m
+        uses m landmarks, in O(n m^2) time.
     landmarks : {{"uniform", "kmeans++", "leverage", "leverage_hutchinson"}}, default="uniform"
-        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
-        (`mercer.landmarks.choose_landmarks`).
+        How landmarks are drawn from the rows: with equal probabilities, far from each other, or by one of two estimates
+        of the ridge leverage scores (see `mercer.landmarks.choose_landmarks`).
     interval_folds : int or None, default=None
-        With a number K, everything is learned K times more, each time without one of K folds, for intervals whose
-        coverage is guaranteed: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
+        With a number K, everything is learned K more times, each time without one of K folds. This gives intervals with
+        guaranteed coverage: `predict_interval(X, method="cv+")`. A fit then takes about K times longer.
     time_limit : float or None, default=None
-        Seconds that `fit` may take, about; with `interval_folds`, for all of its fits. The limit is checked between
-        steps, so a running step is completed first.
+        Approximate time limit for `fit`, in seconds; with `interval_folds`, for all of its fits together. The limit is
+        checked between steps, so a running step is completed first.
     n_jobs : int or None, default=None
-        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
+        Number of threads that try settings in parallel. None means 1, and -1 means one for each processor. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws rows for the search, and landmarks.
+        Determines which rows the search uses, and which rows are landmarks.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     noise_ : float or ndarray of shape (c,)
-        The noise variance in units of y, of the machine with the largest share.
+        The noise variance of the machine with the largest share, in the squared units of y.
     output_scale_ : float or ndarray of shape (c,)
+        The prior variance of the same machine.
     log_marginal_likelihood_ : float
-        Of that machine at the output scale of the largest evidence, or at the one that was given; with landmarks, the
-        lower bound on it.
+        The log marginal likelihood of the same machine at the output scale that maximizes it, or at the given one. With
+        landmarks it is the lower bound.
     loo_log_density_ : float
         The mean log density of left-out rows.
     spread_ : Spread
-        How the predictive distribution was corrected by the errors of left-out rows: a factor and an exponent of its
-        standard deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
+        How the errors of left-out rows correct the predictive distribution: a factor and an exponent for its standard
+        deviations, and the degrees of freedom of a Student-t, infinite for a Gaussian.
     target_warps_ : list of TargetWarp
-        One a target.
+        The transformation of each target.
     noise_levels_ : list of (NoiseLevel or None)
-        How the noise depends on x, one a target; None where left-out rows do not clearly say so.
+        How the noise of each target depends on x; None if left-out rows do not clearly show that it does.
     seen_variances_ : list of ndarray
-        Of each machine, the variance of the function at left-out rows for an output scale of 1, ascending.
+        For each machine, the variances of the function at left-out rows for an output scale of 1, in ascending order.
     fold_models_ : list of GPRegressor
-        With `interval_folds`: fitted without a fold each. Otherwise empty.
+        With `interval_folds`, the models that were each fitted without one fold; otherwise empty.
     fold_scores_ : FoldScores or None
-        With `interval_folds`: the fold of each row, and its error under the model without that fold.
+        With `interval_folds`, the fold of each row, and its error under the model that was fitted without that fold.
     center_ : ndarray of shape (c,)
         The mean of the targets.
     {FITTED.strip()}
@@ -230,13 +238,13 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         return self
 
     def _seconds_of_a_fit(self) -> float | None:
-        """Return the time limit, shared equally between the fit of all rows and those without each fold."""
+        """Return the time limit of one fit: the fit of all rows and those without one fold get equal parts."""
         if self.time_limit is None or self.interval_folds is None:
             return self.time_limit
         return self.time_limit / (self.interval_folds + 1)
 
     def _publish_folds(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> None:
-        """Learn everything anew without each fold, and keep how far its rows were from their predictions."""
+        """Learn everything again without each fold, and keep the errors of the predictions of its rows."""
         self.fold_models_: list[GPRegressor] = []
         self.fold_scores_: FoldScores | None = None
         if self.interval_folds is None:
@@ -251,7 +259,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
             inside, outside = used[fold == k], used[fold != k]
             seed = int(random.randint(2**31 - 1))
             model = clone(self).set_params(interval_folds=None, random_state=seed, time_limit=self._seconds_of_a_fit())
-            # What there is to warn about, the fit of all rows has said.
+            # The fit of all rows has already given these warnings.
             with ignored(MercerWarning):
                 model.fit(X[outside], y[outside], None if weights is None else weights[outside])
             mean, std = (part.reshape(len(inside), -1) for part in model.predict(X[inside], return_std=True))
@@ -260,7 +268,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         self.fold_scores_ = FoldScores(fold, score)
 
     def _with_output_scale(self, fit: Fit) -> Fit:
-        """Return the machine with the output scale of left-out rows, of the evidence, or the one that was given."""
+        """Return the machine with its output scale: from left-out rows, from the evidence, or as it was given."""
         machine = fit.machine
         if self.noise != "auto":
             machine = machine.changed(output_scales=np.full(machine.alpha.shape[1], float(self.output_scale)))
@@ -269,7 +277,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         return fit._replace(machine=machine)
 
     def _publish_distribution(self, learned: Learned, table: Table) -> None:
-        """Learn from left-out rows how the predictive distribution is to be corrected, and keep what it needs."""
+        """Learn from left-out rows how to correct the predictive distribution, and set the attributes this needs."""
         found = learn_distribution(learned.fits, table.X, calibrate=self.calibrate and self.noise == "auto")
         self.spread_, self.noise_levels_ = found.distribution.spread, list(found.distribution.noise_levels)
         self.seen_variances_ = [seen_variances(fit.machine, fit.left_out) for fit in learned.fits]
@@ -278,7 +286,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         self.loo_log_density_ = found.log_density + float(np.average(slopes.mean(axis=1), weights=left_out.weights))
 
     def _log_evidence(self, fit: Fit) -> float:
-        """Return the log evidence at the output scale that was given, or else at the best one."""
+        """Return the log evidence at the output scale that was given, or otherwise at the best one."""
         given = self.noise != "auto" or not isinstance(self.metric, str)
         return fit.evidence.log_evidence(fit.machine.output_scales if given else fit.evidence.best_scales())
 
@@ -304,7 +312,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
             )
 
     def _warn_about_bounds(self, fit: Fit) -> None:
-        """Say so where the noise is at its floor and left-out rows are predicted as if there were none."""
+        """Warn if the noise is at its floor and left-out rows are predicted as if there were no noise."""
         targets, errors = fit.left_out.y, fit.left_out.y - fit.left_out.mean
         spread = np.square(targets).mean(axis=0)
         without_noise = np.all(np.square(errors).mean(axis=0) < 1e-3 * spread)

@@ -25,18 +25,18 @@ from mercer.tabular_models.rfm import FITTED, LeftOutAverage
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.table_classifier import TableClassifier
 
-# A probability below this is not told from 0.
+# Probabilities are raised to this number before their logarithm is taken.
 SMALLEST_PROBABILITY = 1e-12
 
 
-# The share of the time limit that the search may take: the latent functions are found in the rest.
+# The share of the time limit that the search may take. The rest is for the latent functions.
 SEARCH_TIME = 0.4
 
 
 def with_latents(fits: list[Fit], table: Table, output_scale: float | None, deadline: Deadline) -> list[Fit]:
-    """Return fits whose machines are latent functions, as sharp as left-out rows say.
+    """Return fits whose machines are latent functions, with a sharpness that is chosen on left-out rows.
 
-    Out of time, the output scale is not sought any further, and Newton's steps end after the first.
+    When the time is up, the search for the output scale ends, and Newton's method stops after its first step.
     """
     machines: list[LatentMachine] = []
     for fit in fits:
@@ -55,50 +55,61 @@ def with_latents(fits: list[Fit], table: Table, output_scale: float | None, dead
 
 
 class GPClassifier(TableClassifier):
-    __doc__ = f"""Classify by Gaussian processes, one a class, whose metric is learned: p(c) = softmax of their values.
+    __doc__ = f"""Classify by the softmax of Gaussian processes, one for each class, whose metric is learned.
 
-    Kernel, warp, bandwidth and metric are those that `RFMClassifier` would choose. Under them the posterior of the
-    latent functions is found by Laplace's approximation, and probabilities are averaged over it: far from all rows they
-    return to the shares of the classes, and where rows are few they are less sure. How sharp they are altogether is
-    judged on left-out rows, which had no part in the metric.
+    Kernel, warp, bandwidth and metric are those that `RFMClassifier` would choose. With these, Laplace's approximation
+    gives the posterior of the latent functions, and probabilities are averaged over it. Far from all rows they
+    therefore return to the shares of the classes, and they are less certain where there are few rows. Their overall
+    sharpness is chosen on left-out rows, which the metric was not learned from.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
-        As for `RFMClassifier`, as are those down to `n_jobs`.
+        The kernel. It and the parameters down to `n_jobs`, except `output_scale`, are those of `RFMClassifier`.
     metric : {{"auto", "identity", "diagonal", "full", "ard"}}, default="auto"
+        How the metric is learned; "auto" compares all those that suit the kernel.
     warp : {{"auto", "none", "log", "rank"}} or sequence of these, default="auto"
+        The transformation of the columns: one for all, or a sequence with one for each.
     bandwidth : float, "median", "auto" or None, default="auto"
+        The bandwidth of the kernel; "auto" searches multiples of the median distance.
     output_scale : float or "auto", default="auto"
-        The prior variance of the latent functions; "auto" is that of the largest evidence.
+        The prior variance of the latent functions. "auto" maximizes the evidence.
     n_iter : int, default=2
+        Number of steps of the recursion that learns the metric.
     average : bool, default=True
+        Whether to average the best machines.
     iterate : {{"auto", "last"}}, default="auto"
+        Which step of the recursion is kept: the best on left-out rows, or the last.
     standardize : bool, default=True
+        Whether to standardize the columns after the warp.
     time_limit : float or None, default=None
+        Approximate time limit for `fit`, in seconds.
     n_jobs : int or None, default=None
+        Number of threads that try settings in parallel.
     random_state : int, RandomState instance or None, default=None
-        Draws rows for the search.
+        Determines which rows the search uses.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their rows are multiplied.
+        Weights of the classes, by which the weights of their rows are multiplied.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels, in sorted order.
     loo_score_ : float
-        The accuracy on left-out rows of the machines that were averaged in the search.
+        The accuracy on left-out rows of the average of machines that the search has found.
 {FITTED.strip()}
 
     Notes
     -----
-    n are the rows of a leaf: at most 4000 in one piece, 1500 beyond. Beside the search a fit takes O(c n^2) for each of
-    some hundred products, and O(c 500^3) for its choices, c the number of classes; the first prediction takes O(c n^3)
-    and O(c n^2) memory for the spread of the latent functions. Two classes are one function: O(n^3) and O(n^2). In
-    leaves all functions of more than two classes share one variance, of 500 rows of the leaf.
+    Let c be the number of classes and n the number of rows of a leaf: all rows if there are at most 4000, and at most
+    1500 otherwise. In addition to the search, `fit` takes O(c n^2) time for each of some hundred matrix products, and
+    O(c 500^3) for its choices. The first prediction takes O(c n^3) time and O(c n^2) memory for the variances of the
+    latent functions. Two classes need one function only: O(n^3) and O(n^2). In leaves with more than two classes, all
+    functions share one variance, which is computed from 500 rows of the leaf.
 
     Examples
     --------
@@ -111,11 +122,11 @@ class GPClassifier(TableClassifier):
     """
 
     machines_: list[LatentMachine]  # type: ignore[assignment]
-    # Latent functions are found by another likelihood than the trend is.
+    # Latent functions maximize another likelihood than a trend does.
     _follows_trends = False
     _sums_over_all_rows = False
 
-    # What the search asks of a table model and a classifier has no choice in.
+    # The search reads these attributes of a table model; this classifier has no parameters for them.
     shared_noise = 0.0
     n_landmarks = "auto"
     landmarks = "uniform"
@@ -204,7 +215,7 @@ class GPClassifier(TableClassifier):
     @wherever_rows_are
     @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log probabilities of the classes; of two classes the second's over the first's, of shape (n,)."""
+        """Return the log probabilities of the classes; for two classes their difference, second less first, (n,)."""
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 

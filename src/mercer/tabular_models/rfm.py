@@ -27,26 +27,28 @@ PARAMETERS = """
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
-        "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any kernel
-        object, or "auto" to choose among "linear", "matern32", "laplace",
-        "gaussian" and "product_laplace", and "product_matern32" of at most 400 or more than 20 000 rows.
+        The kernel: "linear", "laplace", "gaussian", "matern32", "matern52", "product_laplace", "product_matern32", any
+        kernel object, or "auto". "auto" chooses among "linear", "matern32", "laplace", "gaussian" and
+        "product_laplace", and also "product_matern32" if there are at most 400 or more than 20 000 rows.
     metric : {"auto", "identity", "diagonal", "full", "ard"} or object, default="auto"
-        How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" as one length scale
-        a column by maximum likelihood. The identity is the start of each, and compared too. `AverageGradients` of
-        `mercer.tabular_models.learned_on_all_rows` learns it on all rows, as the paper prints it: nothing is searched,
-        and `bandwidth`, `ridge`, `n_iter` and the like have no say (`mercer.papers.rfm`).
+        How the metric is learned: "diagonal" and "full" by average gradient outer products, "ard" by maximum likelihood
+        with one length scale for each column. Each starts from the identity, which is compared as well. "auto" compares
+        all those that suit the kernel. An `AverageGradients` object of `mercer.tabular_models.learned_on_all_rows`
+        learns the metric on all rows, exactly as in the paper. Nothing is searched then, and the parameters of the
+        search, such as `bandwidth`, `ridge` and `n_iter`, have no effect (see `mercer.papers.rfm`).
     warp : {"auto", "none", "log", "rank"} or sequence of these, default="auto"
-        How columns are bent before they are standardized (see `ColumnWarp`): one for all, or one a column.
+        The monotone transformation of the columns before they are standardized (see `ColumnWarp`): one for all columns,
+        or a sequence with one for each column. "auto" compares them.
     bandwidth : float, "median", "auto" or None, default="auto"
-        "auto" climbs over multiples of the median distance at every step; a number or "median" is kept; None keeps the
-        kernel's own.
+        The bandwidth of the kernel. "auto" searches multiples of the median distance at every step of the recursion. A
+        number or "median" is used as given. None keeps the bandwidth of the kernel object.
     ridge : float or "auto", default="auto"
-        "auto" chooses it with the bandwidth.
+        The weight of the penalty |f|^2. "auto" chooses it together with the bandwidth.
     n_iter : int, default=2
-        Steps of the recursion; all are compared.
+        Number of steps of the recursion. The metrics of all steps are compared.
     average : bool, default=True
-        Whether to average the best machines, with the shares under which the squared errors of left-out rows are
-        smallest; False takes the simplest of those that are not clearly worse than the best.
+        Whether to average the best machines, with the weights that minimize the squared error on left-out rows. False
+        keeps one machine: the simplest of those that are not clearly worse than the best.
     iterate : {"auto", "last"}, default="auto"
         Which step of the recursion is kept: the best on left-out rows, or the last.
     standardize : bool, default=True
@@ -54,57 +56,62 @@ PARAMETERS = """
     shared_noise : float, default=0.0
         The part of the noise that identical rows share, below 1. With 0, copies of a row are independent measurements.
     n_landmarks : int, None or "auto", default="auto"
-        None solves one machine of all distinct rows: O(n^2) memory and O(n^3) time. "auto" does so up to 4000 rows,
-        and beyond cuts the rows into leaves of at most 1500, with a machine in each. A number m uses m landmarks,
-        O(n m^2) time; beyond 4000 by conjugate gradients of O(n m) a step, with the ridge and the left-out errors of
-        2000.
+        None fits one machine on all distinct rows, in O(n^2) memory and O(n^3) time. "auto" does the same for up to
+        4000 rows; more rows are partitioned into leaves of at most 1500 rows, with a machine in each leaf. A number m
+        uses m landmarks, in O(n m^2) time. More than 4000 landmarks are solved for by conjugate gradients, in O(n m)
+        time a step; the ridge and the left-out errors are then those of 2000 landmarks.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
-        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
-        (`mercer.landmarks.choose_landmarks`).
+        How landmarks are drawn from the rows: with equal probabilities, far from each other, or by one of two estimates
+        of the ridge leverage scores (see `mercer.landmarks.choose_landmarks`).
     time_limit : float or None, default=None
-        Seconds that a fit may take, about. The limit is checked between steps, so a running step is completed first.
+        Approximate time limit for `fit`, in seconds. The limit is checked between steps, so a running step is completed
+        first.
     n_jobs : int or None, default=None
-        Threads that try settings side by side; None is 1 and -1 one for each processor. The result is the same.
+        Number of threads that try settings in parallel. None means 1, and -1 means one for each processor. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws rows for the search, and landmarks.
+        Determines which rows the search uses, and which rows are landmarks.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
 """
 
 FITTED = """
     kernel_ : Kernel
-        Of the machine with the largest share, as are the attributes down to `direction_shares_`: with the learned
-        metric and a number for the bandwidth, on the columns that `columns_` warps.
+        The kernel with the learned metric and a number for the bandwidth. It acts on the columns that `columns_` has
+        warped. This attribute and those down to `direction_shares_` describe the machine with the largest share.
     columns_ : ColumnWarp
+        The fitted transformation of the columns.
     metric_ : Mahalanobis
+        The learned metric.
     ridge_ : float
+        The ridge that was used.
     directions_ : ndarray of shape (k, d)
-        The principal directions of the metric, in rows; at most 100.
+        The principal directions of the metric, one in each row; at most 100.
     direction_shares_ : ndarray of shape (k,)
-        The share of each in the metric.
+        The share of each direction in the metric.
     feature_importances_ : ndarray of shape (d,)
-        The total effect of each column, summing to 1: the mean squared change of the prediction when the column gets
-        the value of another row. They say what the model uses; `mercer.explain.permutation_importances` says, with
-        intervals, what rows that were left out bear out. Where errors have no pattern left, the growth of the squared
-        error there is twice the total effect, and both are in one order.
+        The total effect of each column: the mean squared change of the prediction when the column gets the value of
+        another row. They sum to 1. They show what the model uses, whereas `mercer.explain.permutation_importances`
+        shows, with intervals, what left-out rows confirm. Where the errors have no pattern left, the squared error
+        on left-out rows grows by twice the total effect, so that both rank the columns in the same order.
     machines_ : list of Machine
-        The machines that are averaged, the largest share first.
+        The machines that are averaged, in decreasing order of their shares.
     history_ : list of dict
-        Everything that was tried: kernel, warp, metric, iterate, bandwidth, ridge, the cost on the rows it was tuned
-        on, and the score on left-out rows where it was judged.
+        All settings that were tried: kernel, warp, metric, iterate, bandwidth, ridge, the cost on the rows that were
+        used for tuning and, if the setting was judged, its score on left-out rows.
     row_index_ : ndarray of shape (m,)
-        Rows of the training table that machines stand on.
+        Indices of the training rows that the machines keep.
     machine_rows_ : list of ndarray
-        Which of those the rows of each machine are.
+        For each machine, the positions of its rows in `row_index_`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 """
 
 
 class LeftOutAverage(NamedTuple):
-    """The average prediction of rows that had no part in the metrics, with their targets and weights; all centered."""
+    """Averaged predictions of rows that no metric was learned from, with their targets and weights; all centered."""
 
     prediction: np.ndarray
     targets: np.ndarray
@@ -112,14 +119,14 @@ class LeftOutAverage(NamedTuple):
 
     @classmethod
     def from_learned(cls, learned: Learned) -> "LeftOutAverage":
-        """Return the average by the machines' shares."""
+        """Return the average of the machines, weighted by their shares."""
         first = learned.fits[0].left_out
         apart = [fit.machine.share * (fit.left_out.mean - first.trend) for fit in learned.fits]
         return cls(first.trend + np.sum(apart, axis=0), first.y, first.weights)
 
 
 class RecursiveFeatureMachine(TableModel):
-    """The fit that regressor and classifier share: y of shape (n, c), squared errors."""
+    """What the regressor and the classifier share: parameters, and a fit of y of shape (n, c) by squared errors."""
 
     ridge: Any
     average: bool
@@ -178,15 +185,15 @@ class RecursiveFeatureMachine(TableModel):
 class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
     __doc__ = f"""Predict by kernel ridge regression under a metric learned by average gradient outer products.
 
-    Fit f = sum_j alpha_j k_M(x_j, .) by min sum_i (y_i - f(x_i))^2 + ridge |f|^2, set M to the average outer product of
-    its gradients, and fit again (rfm-and-ard, section 2.3). Kernel, warp of the columns, bandwidth, ridge and iterate
-    are chosen by squared errors of left-out rows: those of the metric on rows that had no part in learning it.
-    Identical rows are collapsed first.
+    The prediction f = sum_j alpha_j k_M(x_j, .) minimizes sum_i (y_i - f(x_i))^2 + ridge |f|^2. The metric M is then
+    set to the average outer product of the gradients of f, and f is fitted again (rfm-and-ard, section 2.3). Kernel,
+    warp of the columns, bandwidth, ridge and number of steps are chosen by the squared errors of left-out rows. A
+    metric is judged on rows that it was not learned from. Identical rows are merged into one weighted row first.
 {PARAMETERS}
     Attributes
     ----------
     loo_score_ : float
-        R^2 of the predictions of left-out rows.
+        The R^2 of the predictions of left-out rows.
 {FITTED.strip()}
 
     Examples
@@ -239,13 +246,14 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
 class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
     __doc__ = f"""Classify by a recursive feature machine on class indicators, with calibrated probabilities.
 
-    One output a class, 1 for its rows and 0 for the others, is fitted as in `RFMRegressor`. Probabilities are a softmax
-    of the outputs, whose scale and offsets maximize the likelihood of left-out rows: they are as sure as the machine is
-    right on rows that it has not seen. Settings are compared, and machines averaged, by the log loss of such rows.
+    Each class has one output, which is 1 for the rows of the class and 0 for all others, and is fitted as in
+    `RFMRegressor`. Probabilities are a softmax of the outputs. Its scale and offsets maximize the likelihood of
+    left-out rows, so that the probabilities match how often the machine is right on new rows. Settings are compared,
+    and machines are averaged, by the log loss of left-out rows.
 {PARAMETERS.rstrip()}
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by which those of their rows are multiplied; "balanced" lets all classes weigh alike.
-        Probabilities are then those of a population with these weights.
+        Weights of the classes, by which the weights of their rows are multiplied. "balanced" gives all classes the same
+        total weight. The probabilities are then those of a population with these weights.
 
     Attributes
     ----------
