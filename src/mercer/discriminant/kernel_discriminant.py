@@ -1,4 +1,4 @@
-"""Kernel discriminant analysis: a supervised map that keeps within-class spread honest."""
+"""Kernel discriminant analysis: a supervised map whose within-class variance is estimated on left-out rows."""
 
 from typing import Any
 
@@ -46,11 +46,11 @@ from mercer.rows import (
     validated_rows,
 )
 
-# n_landmarks="auto" makes functions of all rows up to this many, and of that many landmarks beyond.
+# n_landmarks="auto" uses all rows if there are at most EXACT_ROWS, and AUTO_LANDMARKS landmarks otherwise.
 EXACT_ROWS = 10_000
 AUTO_LANDMARKS = 4000
-# Landmarks are drawn from no more rows than this, and ridges compared, and classes described, by their values at these,
-# each left out. Log losses of the same rows differ by far less than they vary from row to row.
+# At most this many rows are used to draw landmarks, to compare ridges and to describe classes, each row being left out
+# in turn. More are not needed: differences of log losses on the same rows vary far less than the losses themselves.
 MOST_JUDGED = 20_000
 
 
@@ -61,77 +61,86 @@ class KernelDiscriminant(ClassPredictions):
 
         max over alpha of  alpha^T K C K alpha / alpha^T (sum_y K_y^T C K_y + ridge R) alpha
 
-    with R the identity or K. All components come from one symmetric eigenproblem. `transform` gives the components'
-    values (11), or (14) if centered; they are uncorrelated over the rows of `fit` and have a regularized within-class
-    variance of 1. Classes are told apart by Gaussians of one covariance in that space; they come from
-    leave-one-out values in closed form, since within-class spread on the rows of the fit itself is too small. One
-    temperature makes up for tails that are not Gaussian, so that probabilities are honest: it minimizes the log loss
-    of leave-one-out values, of rows that had no part in the choice of bandwidth and ridge where there are enough.
+    with R the identity or K. All components come from one symmetric eigenproblem. `transform` returns the values of the
+    components (11), or (14) if centered. They are uncorrelated over the rows of `fit` and have a regularized
+    within-class variance of 1.
+
+    `predict` and `predict_proba` model each class by a Gaussian in this space, with one covariance for all classes. The
+    Gaussians are estimated from leave-one-out values, which have a closed form: on the rows of the fit themselves the
+    within-class variance would be too small. A temperature corrects for tails that are not Gaussian, so that the
+    probabilities are calibrated. It minimizes the log loss of the leave-one-out values, if possible on rows that were
+    not used to choose the bandwidth and the ridge.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="auto"
-        "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object (with a learned metric,
-        for instance), a function of two sets of rows, or "precomputed". "auto" takes the one of "gaussian", "laplace"
-        and "matern32" whose squared error of rows left out is smallest, on at most 1000 rows.
+        The kernel: "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object (for
+        instance, one with a learned metric), a function of two sets of rows, or "precomputed". "auto" takes the one of
+        "gaussian", "laplace" and "matern32" with the smallest squared error on left-out rows, of at most 1000 rows.
     metric : {"identity", "diagonal", "full", "auto"}, default="identity"
         How the metric is learned: "diagonal" and "full" by average gradient outer products of a regression of the
-        classes, on at most 1000 rows. The identity keeps that of the kernel. "auto" compares them, the full one up to
-        100 columns, by the errors of rows that had no part in the metric; on tables, where it costs little, it often
-        pays.
+        classes, on at most 1000 rows. "identity" keeps the metric of the kernel. "auto" compares them by the errors on
+        rows that the metric was not learned from; it includes "full" for up to 100 columns. On tables "auto" costs
+        little and often improves the predictions.
     n_components : int or None, default=None
-        None is the number of classes - 1. At most n - 1, or the number of landmarks.
+        Number of components: at most n - 1, or at most the number of landmarks. None is the number of classes - 1.
     ridge : float or "auto", default="auto"
-        The lambda of (13). "auto" chooses by rows left out, in closed form: the smallest squared error of the ridge
-        regression behind the discriminants, on at most 1000 rows; with landmarks the smallest log loss, on all rows.
+        The lambda of (13). "auto" chooses it by left-out errors, which have a closed form. Without landmarks it
+        minimizes the squared error of the ridge regression that is equivalent to the discriminants, on at most 1000
+        rows; with landmarks it minimizes the log loss, on all rows.
     regularizer : {"identity", "rkhs"}, default="rkhs"
         R = I penalizes the coefficients, R = K the norm of the functional. R = K takes less than half the time.
     center : bool, default=True
-        Center the features: K becomes C K C, in the RKHS regularizer too. With landmarks the kernel values of a row are
-        centered over the landmarks, and R = C_m K_mm C_m.
+        Whether to center the features: K becomes C K C, in the RKHS regularizer too. With landmarks the kernel values
+        of a row are centered over the landmarks, and R = C_m K_mm C_m.
     n_landmarks : int, "auto" or None, default="auto"
-        None uses every row: exact, O(n^2) memory and O(n^3) time. A number m uses functions of m landmarks: O(m^2 + n)
-        memory and O(n m^2 + m^3) time. "auto" uses every row up to 10 000 of them, and 4000 landmarks beyond.
+        Number of landmarks m, in O(m^2 + n) memory and O(n m^2 + m^3) time. None uses every row and is exact, in O(n^2)
+        memory and O(n^3) time. "auto" uses every row if there are at most 10 000, and 4000 landmarks otherwise.
     priors : array-like of shape (n_classes,) or None, default=None
-        Probabilities of the classes; None takes their shares among the rows.
+        Prior probabilities of the classes. None takes their shares among the rows.
     class_weight : dict, "balanced" or None, default=None
-        What the prior of each class is multiplied by, and its rows' share in the log loss that probabilities are
-        calibrated by; "balanced" makes up for the numbers of rows. The directions do not depend on it.
+        Weights that multiply the prior of each class, and the weight of its rows in the log loss that calibrates the
+        probabilities. "balanced" compensates for unequal numbers of rows. The directions do not depend on it.
     bandwidth : float, "median", "auto" or None, default="auto"
-        Takes the place of the kernel's own bandwidth; None keeps that. "auto" keeps a number that the kernel has; in
-        place of "median" it climbs over multiples of the median distance in the same way, on at most 1000
-        rows, or with landmarks on at most 500 of them and 4000 rows.
+        The bandwidth, which replaces that of the kernel; None keeps the kernel's. "auto" keeps a number that the kernel
+        has. If the kernel's bandwidth is "median", "auto" searches multiples of the median distance by the criterion of
+        the ridge, on at most 1000 rows, or with landmarks on at most 500 landmarks and 4000 rows.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
-        How landmarks are drawn: with equal chances, far from each other, or by ridge leverage scores, in two estimates
-        (`mercer.landmarks.choose_landmarks`).
+        How landmarks are drawn from the rows: with equal probabilities, far from each other, or by one of two estimates
+        of the ridge leverage scores (see `mercer.landmarks.choose_landmarks`).
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks, the rows of the search and of the median.
+        Determines the landmarks, the rows of the search and the rows whose median distance is used.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels, in sorted order.
     kernel_ : Kernel
         The kernel, with a number for the bandwidth; None if precomputed.
     ridge_ : float
+        The ridge that was used.
     basis_ : ndarray of shape (n, d) or (m, d)
-        The rows or landmarks that the functions are made of; None if precomputed.
+        The rows or landmarks at which the kernel is evaluated; None if precomputed.
     coefficients_ : ndarray of shape (n, n_components) or (m, n_components)
+        The coefficients of the components: `transform` returns k_x^T coefficients_ + bias_.
     bias_ : ndarray of shape (n_components,)
-        `transform` is k_x^T coefficients_ + bias_.
+        The constants of the components.
     ratios_ : ndarray of shape (n_components,)
         The regularized ratios that (13) maximizes.
     variance_ratios_ : ndarray of shape (n_components,)
         The unregularized ratios of total to within-class variance (10) over the rows of `fit`.
     centroids_ : ndarray of shape (n_classes, n_components)
+        The centers of the classes in the discriminant space.
     covariance_ : ndarray of shape (n_components, n_components)
-        Of the classes in the discriminant space, pooled over leave-one-out values.
+        The covariance of the classes in the discriminant space, pooled over leave-one-out values.
     temperature_ : float
-        What squared distances to the centers are divided by.
+        The number by which squared distances to the centers are divided.
     priors_ : ndarray of shape (n_classes,)
+        The prior probabilities of the classes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 
@@ -246,17 +255,17 @@ class KernelDiscriminant(ClassPredictions):
     def _fit_landmarks(
         self, X: Any, labels: Any, groups: Groups, n_landmarks: int, random: np.random.RandomState
     ) -> tuple[Kernel, float, Discriminants, Groups]:
-        """Return kernel, ridge and discriminants, and the classes of the rows that these have values for."""
+        """Return the kernel, the ridge, the discriminants, and the classes of the rows at which they were evaluated."""
         if self._is_precomputed():
             raise invalid_parameter("n_landmarks", n_landmarks, "None if kernel='precomputed'")
-        # Rows in files are read twice: these, for all choices, and all of them, for the sums.
+        # Rows in files are read twice: some of them here, for all choices, and all of them later, for the sums.
         some = judged_rows(groups, max(MOST_JUDGED, 2 * n_landmarks), random)
         seen, judged = (X[some.rows], groups.of_rows(some.rows)) if len(some.rows) < len(X) else (X, groups)
         pool = seen if some.drawn is None else seen[some.drawn]
         kernels, freedom = self._kernels(pool, random)
         kernel, memory = check_kernel(kernels[0]), self.working_memory
         if len(kernels) > 1 or self.metric != "identity":
-            # What is right for functions of all rows is right for those of landmarks, but for the bandwidth.
+            # The kernel and metric chosen for functions of all rows also suit landmarks; the bandwidth does not.
             searched = drawn_rows(len(seen), choice.SEARCH_ROWS, random)
             wanted = len(groups.counts) - 1
             kernel = self._choose(seen, kernels, judged, searched, wanted, freedom, random)[0] or kernel
@@ -304,7 +313,7 @@ class KernelDiscriminant(ClassPredictions):
                 f"{coefficients.shape[1]} components are kept.",
                 DataWarning,
             )
-        # Not the caller's own array, which may change.
+        # A copy: the caller may change the array later.
         self.basis_ = None if basis is None else np.array(basis)
         self.coefficients_ = coefficients.cpu().numpy().astype(dtype)
         self.bias_ = bias.cpu().numpy().astype(dtype)
@@ -325,7 +334,7 @@ class KernelDiscriminant(ClassPredictions):
                 self.class_weight, classes=self.classes_, y=self.classes_[groups.of_row.cpu().numpy()]
             )
         given = (counts if self.priors is None else np.asarray(self.priors, dtype=np.float64)) * weights
-        # Bandwidth and ridge have been fitted to the rows of the search, so that others judge, where they are enough.
+        # Bandwidth and ridge were chosen on the rows of the search, so other rows are used here if there are enough.
         others = np.setdiff1d(np.arange(len(of_row)), searched)
         judges = others if len(others) >= len(searched) else np.arange(len(of_row))
         values = left_out_or_own(found, judged).cpu().numpy()

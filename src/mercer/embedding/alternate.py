@@ -18,20 +18,20 @@ from mercer.embedding.trained_losses import AUTOENCODER
 from mercer.exceptions import invalid_parameter
 from mercer.views.sources import given_arrays
 
-# Rows that it learns from, at most: the numbers that are learned are far fewer.
+# At most this many rows are used: the parameters that are learned are far fewer.
 MOST_ROWS = 10_000
 # Weights of the encoder's squared norm, as shares of the largest variance of kernel features.
 ENCODER_RIDGES = (1e-7, 1e-5, 1e-3)
-# Neighbors of a row in the graph whose slowest vectors are codes to start from, and its rows, at most.
+# For the initial codes from the neighborhood graph: the neighbors of a row, and the largest number of rows.
 NEIGHBORS, GRAPH_ROWS = 10, 1000
-# A round must lower the loss on the rows left out by this share of it.
+# A round must lower the loss on the left-out rows by at least this share of the loss.
 LEAST_GAIN = 1e-3
-# An encoder that loses less of the variance by no more than this is as good to the loss as principal components.
+# An encoder must lose less of the variance than principal components by more than this, or these are kept.
 AS_GOOD = 0.01
 
 
 class Autoencoder(NamedTuple):
-    """An encoder W of shape (r, h), its decoder, and the share of the variance of left-out rows that it loses."""
+    """An encoder W of shape (r, h), its decoder, and the share of the variance of left-out rows that they lose."""
 
     W: Tensor
     decoder: Decoder
@@ -41,7 +41,7 @@ class Autoencoder(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Features z of rows and the rows themselves, those that are learned from and those that are left out."""
+    """Features z of rows, and the rows themselves: those to learn from, and those that are left out."""
 
     Z: Tensor
     X: Tensor
@@ -53,24 +53,25 @@ class Rows(NamedTuple):
 class Alternate:
     """Minimize the loss of the kernel autoencoder, E |x - g(f(x))|^2 with the squared norms of f and g.
 
-    The decoder g is a ridge regression on the codes, solved exactly (`decoder.py`); its bandwidth is a multiple of the
-    spread of the codes. Codes start from closed forms: the best under a linear decoder, which is a reduced-rank kernel
-    regression of the rows on themselves; and the slowest vectors of the graph of neighbors, which follow a curve where
-    a linear decoder would cut across it. Weights of the norms, bandwidth and start are those that lose least of rows
-    left out. Then, in rounds, the encoder is improved by L-BFGS under the decoder, and the decoder solved again.
+    The decoder g is a ridge regression on the codes, solved exactly (`decoder.py`). Its bandwidth is a multiple
+    of the spread of the codes. There are two initial codes, both in closed form. One is the optimum under a linear
+    decoder, a reduced-rank kernel regression of the rows on themselves. The other is made of the eigenvectors of the
+    graph of neighbors with the smallest eigenvalues, which follow a curve where a linear decoder would cut across it.
+    The weights of the norms, the bandwidth and the initial codes are chosen by the loss on left-out rows. Rounds
+    follow: L-BFGS improves the encoder for a fixed decoder, and then the decoder is solved again.
 
     Parameters
     ----------
     rounds : int, default=5
-        At most; they end when the rows left out gain no more.
+        The largest number of rounds. They end when the loss on the left-out rows no longer falls.
     iterations : int, default=20
-        Of L-BFGS, in a round.
+        Number of L-BFGS iterations in a round.
     validation_fraction : float, default=0.2
-        The share of the rows that are left out to choose by.
+        The share of the rows that are left out, by which choices are made.
     guard : bool, default=True
-        Whether the kernel principal components of the landmarks, with the decoder that suits them, are kept where
-        nothing else has a hundredth more of the variance of left-out rows: where codes are many, the loss no longer
-        tells encoders apart, and those that it takes by the last digit are worse for all else.
+        Whether to keep the kernel principal components of the landmarks, with the decoder that suits them, unless
+        another encoder explains at least a hundredth more of the variance of left-out rows. With many codes the loss
+        hardly distinguishes encoders, and the one it prefers by a tiny margin is worse for all other purposes.
     """
 
     rounds: int = 5
@@ -92,7 +93,7 @@ class Alternate:
             raise invalid_parameter("solver", self, f"'auto', Exact() or Steps() for loss={loss!r}")
 
     def solve(self, problem: Problem, estimator: Any = None) -> Solution:
-        """Return encoder and decoder; the loss is the share of the variance of rows left out that they lose."""
+        """Return encoder and decoder; the loss is the share of the variance of left-out rows that they lose."""
         rows = self._rows(problem)
         ridges = ENCODER_RIDGES if problem.ridge == "auto" else (float(problem.ridge),)
         start = decoded(rows, torch.eye(rows.Z.shape[1], problem.n_components).to(rows.Z), ridges[0])

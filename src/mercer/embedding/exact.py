@@ -21,8 +21,9 @@ class Exact:
     Parameters
     ----------
     regularizer : {"covariance", "tikhonov"}, default="covariance"
-        What λ weighs in "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, "covariance" adds λ K_mm
-        to E[k k^T] in it. "kernel_pca" has Tikhonov's; the constraint of "simple_contrastive" takes its place.
+        The penalty of "spectral_contrastive": "tikhonov" adds λ Tr(A^T K_mm A) to the loss, and "covariance" adds
+        λ K_mm to E[k k^T] in the loss. "kernel_pca" always uses Tikhonov's. "simple_contrastive" has a constraint
+        and no penalty.
     """
 
     regularizer: str = "covariance"
@@ -36,7 +37,7 @@ class Exact:
             raise invalid_parameter("solver", self, f"'auto' or Steps() for loss={loss!r}, which has no exact optimum")
 
     def solve(self, problem: Problem, estimator: Any = None) -> Solution:
-        """Return the optimum, at the ridge that was asked for or that rows left out prefer."""
+        """Return the optimum, at the given ridge or at the one that is best on left-out rows."""
         with threads_for(len(problem.halves.B)):
             return self._solve(problem)
 
@@ -58,10 +59,10 @@ class Exact:
 
 
 def with_constant(optimum: Optimum, value: float) -> Optimum:
-    """Return the optimum with a first component that is constant: where rows are centered, it stands apart from z.
+    """Return the optimum with an additional first component, which is constant.
 
-    The constant 1 is a feature like any other, with variance 1, on which all views agree; it is orthogonal to centered
-    features, so that the optimum with a learned bias is the centered one and, first of all, this component.
+    The constant 1 is a feature with mean square 1 on which all views agree. It is orthogonal to centered features. The
+    optimum with a learned bias is therefore the centered optimum, preceded by this component.
     """
     W = torch.cat([torch.zeros_like(optimum.W[:, :1]), optimum.W], dim=1)
     first = torch.full_like(optimum.eigenvalues[:1], value)

@@ -1,4 +1,4 @@
-"""Representations on landmarks, learned without labels: self-supervised losses, exactly or by gradient."""
+"""Kernel embeddings on landmarks, learned without labels by self-supervised losses."""
 
 from typing import Any
 
@@ -26,111 +26,120 @@ from mercer.views.sources import DrawnViews, GivenViews, as_rows, check_samples
 
 
 class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
-    """Learn an embedding f(x) = A^T k(x) + γ from unlabeled rows, so that views of one row have like embeddings.
+    """Learn an embedding f(x) = A^T k(x) + γ from unlabeled rows, in which views of the same row are close.
 
-    k(x) holds the kernel's values between x and m landmarks. A minimizes a self-supervised loss over pairs of views. Of
-    three losses the optimum is exact: sums over the rows (`moments.py`) and one eigenproblem of size m
-    (`closed_forms.py`), no steps and no learning rate (krepes, sections 2 and 3; ALGORITHMS has the formulas in one
-    place). The kernel autoencoder solves for encoder and decoder in turn (`alternate.py`), and any other loss is
+    k(x) is the vector of kernel values between x and m landmarks. A minimizes a self-supervised loss over pairs of
+    views. Three losses have an exact optimum, which takes sums over the rows (`moments.py`) and one eigenproblem of
+    size m (`closed_forms.py`), without gradient steps or a learning rate (krepes, sections 2 and 3; ALGORITHMS has all
+    formulas). The kernel autoencoder alternates between encoder and decoder (`alternate.py`). Any other loss is
     minimized by gradient steps (`steps.py`). Ridge and bandwidth are chosen without labels, by the loss on rows that
     were not used to fit.
 
     Parameters
     ----------
     loss : str, callable or Objective, default="spectral_contrastive"
-        "spectral_contrastive" is -2 E[f(x)^T f(x+)] + E[(f(x)^T f(x-))^2], x+ another view of the row of x and x- a
-        view of any row. "simple_contrastive" is E[f(x)^T (f(x-) - f(x+))] under A^T K_mm A = I. "kernel_pca" is the
-        squared error of reconstruction in the kernel's space, of the rows as they are: no views are drawn. These have
-        an exact optimum. "kernel_autoencoder" is the squared error of rows reconstructed from their embeddings, and has
-        an `inverse_transform`. Trained by steps are "simclr", "vicreg", "barlow_twins" and "byol", with their authors'
-        settings; any callable of the views' embeddings, such as `partial(mercer.losses.simclr, temperature=0.1)`; and
-        an `Objective` of `mercer.losses`.
+        The loss to minimize. "spectral_contrastive" is -2 E[f(x)^T f(x+)] + E[(f(x)^T f(x-))^2], with x+ another view
+        of the row of x and x- a view of any row. "simple_contrastive" is E[f(x)^T (f(x-) - f(x+))] under the constraint
+        A^T K_mm A = I. "kernel_pca" is the squared reconstruction error in the kernel's space, of the rows themselves
+        and without views. These three have an exact optimum. "kernel_autoencoder" is the squared error of rows that are
+        reconstructed from their embeddings; it has an `inverse_transform`. All others are trained by steps: "simclr",
+        "vicreg", "barlow_twins" and "byol", with their authors' settings; any callable of the embeddings of the views,
+        such as `partial(mercer.losses.simclr, temperature=0.1)`; and an `Objective` of `mercer.losses`.
     kernel : str, Kernel or callable, default="auto"
-        "auto" is Gaussian for images. For tables a second Gaussian is added, with 4 times the bandwidth and 32 times
-        the weight: nearly linear over the data, it keeps what a linear model of the columns sees.
+        The kernel. "auto" is a Gaussian kernel for images. For tables a second Gaussian is added, with 4 times the
+        bandwidth and 32 times the weight. It is nearly linear over the data, and so keeps the information that a linear
+        model of the columns uses.
     n_components : int or None, default=None
-        h. None takes 150, or as many as there are.
+        h, the number of components. None takes 150, or the largest possible number if that is smaller.
     n_landmarks : int or None, default=None
-        m, the number of rows of A. None takes 1000, or all rows if there are fewer; of images at
-        most half of the rows, since a row that is a landmark is compared with itself.
+        m, the number of landmarks and of rows of A. None takes 1000, or all rows if there are fewer. Of images it takes
+        at most half of the rows, since a row that is a landmark is compared with itself.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
         How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
         of shape (m,).
     landmark_tuples : {"shared", "by_view", "all"}, default="shared"
-        What a landmark is to views: the row itself, for all views; its views, each for the views of its kind, as the
-        paper has Z_A = K_A A and Z_B = K_B A; or all elements of the tuples of views for all views, m / n_views rows
-        bringing as many landmarks as they have views. New rows are embedded by the mean over the sets of `by_view`.
+        What the views are compared with. "shared": all views with the landmark rows themselves. "by_view": each view
+        with the views of the landmarks that are of the same kind, as Z_A = K_A A and Z_B = K_B A in the paper. "all":
+        all views with all views of m / n_views rows, which make m landmarks. With "by_view", new rows are embedded by
+        the mean over the sets of landmarks.
     augment : str, None, View or callable of (batch, generator), default="auto"
-        How views are drawn; see `mercer.views.check_view`. "auto" goes by the shape of one sample: for tables a row on
-        its way to one of its neighbors, as far as most rows stay the nearest to their own view; for gray images gentle
-        affine maps; crops, flips and colors for color images. "tables" is noise and dropped features, as in the paper.
-        What a string stands for is applied to a table in units of its columns' standard deviations.
+        How views are drawn; see `mercer.views.check_view`. "auto" depends on the shape of one sample. A row of a table
+        is moved toward one of its neighbors, by as much as leaves most rows the nearest to their own view. Gray images
+        get small affine maps, and color images crops, flips and changes of color. "tables" is noise and dropped
+        features, as in the paper. Views named by a string are applied to a table in units of the standard deviations
+        of its columns.
     n_views : int, default=2
-        Views of each row.
+        Number of views of each row.
     image_shape : tuple of int or None, default=None
-        (height, width) or (height, width, channels) of images that come as flat rows. Images that come as arrays of
-        shape (n, height, width) or (n, height, width, channels) have their own.
+        (height, width) or (height, width, channels) of images that are given as flat rows. It is not needed for arrays
+        of shape (n, height, width) or (n, height, width, channels).
     ridge : float or "auto", default="auto"
-        The weight λ of the penalty. "auto" is 0 for steps. For exact optima it is chosen by the loss of half of the
-        rows under the optimum of the other half, without labels: the largest that keeps nine tenths of the best gain,
-        since smooth embeddings need fewer labels, or that of the smallest loss for "kernel_pca". Views of a table
-        by a shorthand are noise, on which nearly all directions agree: "auto" is then a tenth of the largest variance
-        (eigenvalue of E[k k^T]), so that directions are ranked by variance as well. Under "simple_contrastive" the
-        constraint takes the place of the penalty.
+        The weight λ of the penalty. "auto" is 0 for steps. For exact optima "auto" chooses it without labels, by the
+        loss on one half of the rows under the optimum of the other half. It takes the largest λ that keeps nine tenths
+        of the best gain, since smooth embeddings need fewer labels; for "kernel_pca" the λ of the smallest loss. Views
+        of a table that are named by a string are noise, and nearly all directions agree on them. "auto" is then a tenth
+        of the largest variance (eigenvalue of E[k k^T]), so that directions are ranked by variance as well.
+        "simple_contrastive" has a constraint and no penalty.
     bias : {"centered", "learned", "none"}, default="centered"
-        γ. "centered" centers the embeddings over all views, and the loss is that of centered embeddings. "learned"
-        minimizes the loss over γ too, from there. The spectral contrastive loss then has a first component that is
-        constant; "kernel_pca", in whose loss a bias has no place, and losses that do not depend on γ keep the centered
-        one. "none" is γ = 0.
+        How γ is determined. "centered" centers the embeddings over all views, and the loss is that of centered
+        embeddings. "learned" starts from there and minimizes the loss over γ too. The spectral contrastive loss then
+        has a first component that is constant. "kernel_pca", whose loss has no bias, and losses that do not depend on γ
+        keep the centered one. "none" is γ = 0.
     bandwidth : float, "median", "auto" or None, default="auto"
-        "auto" keeps a number that the kernel has; in place of "median" it tries multiples of the median distance and
-        takes that of the smallest spectral contrastive loss on rows left out. For images by a shorthand that is so
-        whatever the loss, and from 4000 rows on; it is the median for fewer, for tables whose views are noise, and for
-        tables under losses without views. None keeps the kernel's own.
+        The bandwidth of the kernel. "auto" keeps a number that the kernel has. If the kernel's bandwidth is "median",
+        "auto" tries multiples of the median distance and takes the one with the smallest spectral contrastive loss on
+        left-out rows. For images whose views are named by a string it does so for every loss, but only from 4000 rows
+        on. It keeps the median for fewer such images, for tables whose views are noise, and for tables under losses
+        without views. None keeps the bandwidth of the kernel object.
     solver : "auto", Exact, Steps or Alternate, default="auto"
-        How the loss is minimized: `mercer.embedding.Exact()` where it has a closed form, `Alternate()` for the kernel
-        autoencoder, and for all others `Steps()`, which has epochs, optimizer, preconditioner, checkpoint and the like.
+        How the loss is minimized. "auto" is `mercer.embedding.Exact()` if the loss has a closed form, `Alternate()` for
+        the kernel autoencoder, and `Steps()` for all other losses. Epochs, optimizer, preconditioner, checkpoint and
+        similar parameters belong to `Steps`.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks and views.
+        Determines the landmarks and the views.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     kernel_ : Kernel
-        With a number for the bandwidth.
+        The kernel, with a number for the bandwidth.
     landmarks_ : ndarray of shape (m, d)
-        Under `by_view` those of all views, each set after another, of shape (m n_views, d).
+        The landmarks. Under "by_view" the sets of all views follow each other, in an array of shape (m n_views, d).
     landmark_indices_ : ndarray of shape (m,) or None
-        The rows of `fit` that are landmarks; None where they were given, or are views.
+        The rows of `fit` that are landmarks; None if the landmarks were given or are views.
     coefficients_ : ndarray of shape (m, h)
-        A; of all landmarks of `by_view`.
+        A, with a row for each of `landmarks_`.
     bias_ : ndarray of shape (h,)
+        γ.
     center_ : ndarray of shape (m,) or None
-        The point of the kernel's space that embeddings are centered at, as coefficients of the landmarks.
+        The element of the kernel's space at which embeddings are centered, as coefficients of the landmarks.
     eigenvalues_ : ndarray of shape (h,)
-        What ranks the components: how well views agree on each; or its variance, for "kernel_pca" and steps.
+        The values by which components are ranked: how well views agree on each component, or its variance for
+        "kernel_pca" and steps.
     decoder_ : Decoder or None
-        Of the kernel autoencoder.
+        The decoder of the kernel autoencoder.
     ridge_ : float
+        The ridge that was used.
     loss_ : float
-        Of exact optima on the views of the fit, without the penalty. Of steps the mean over the rows left out, of the
-        epoch that was kept and with the penalty; of the kernel autoencoder the share of their variance that is lost.
+        The loss that was reached. For exact optima it is taken on the views of the fit, without the penalty. For steps
+        it is the mean over the left-out rows at the epoch that was kept, with the penalty. For the kernel autoencoder
+        it is the share of the variance of the left-out rows that is lost.
     history_ : list of dict
-        Bandwidths and ridges that were tried: bandwidth, ridge, held_out_loss, rows. Then epochs: epoch, loss,
-        criterion, learning_rate; or rounds: round, criterion.
+        The bandwidths and ridges that were tried: bandwidth, ridge, held_out_loss, rows. Then the epochs: epoch, loss,
+        criterion, learning_rate; or the rounds: round, criterion.
     sample_shape_ : tuple of int
         The shape of one sample.
     moments_ : list of Moments
-        The sums over all rows so far; after `partial_fit` only.
+        The sums over all rows so far; only after `partial_fit`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 
     Notes
     -----
-    `fit` costs O(n p m (d + m) + m^3) for p views, in blocks of rows, `transform` O(n m (d + h)).
+    `fit` takes O(n p m (d + m) + m^3) time for p views, and `transform` O(n m (d + h)). Rows are processed in blocks.
 
     Examples
     --------
@@ -204,7 +213,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
     @with_callbacks
     @all_or_nothing
     def fit_views(self, *views: Any) -> "KernelEmbedding":
-        """Learn from views that are there: two or more arrays of one shape, row i of each a view of sample i.
+        """Learn from given views: two or more arrays of one shape, in which row i of each is a view of sample i.
 
         Parameters
         ----------
@@ -223,9 +232,9 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     @all_or_nothing
     def partial_fit(self, X: Any, y: Any = None) -> "KernelEmbedding":
-        """Learn from rows that come in batches, one call a batch: the sums over all batches so far are exact.
+        """Learn from rows that come in batches, with one call for each: the sums over all batches so far are exact.
 
-        Landmarks, bandwidth and the scales of columns are those of the first batch, which should be large enough.
+        Landmarks, bandwidth and the scales of columns come from the first batch, which should therefore be large.
 
         Parameters
         ----------
@@ -266,7 +275,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         return self
 
     def _solve(self, begun: Beginning, folds: list[Moments]) -> None:
-        """Minimize the loss in coordinates in which the landmarks are white, return to theirs, A = B W, and publish."""
+        """Minimize the loss in coordinates that whiten the landmarks, map the solution back by A = B W, and publish."""
         with threads_for(len(begun.centers.like)):
             halves = halves_of(begun.centers, folds, self.bias)
         problem = Problem(
@@ -320,7 +329,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     @available_if(reconstructs)
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the rows that embeddings stand for, of shape (n, d); the kernel autoencoder alone has it.
+        """Return the rows that are reconstructed from embeddings, of shape (n, d); for the kernel autoencoder only.
 
         Parameters
         ----------
@@ -334,9 +343,9 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         return self.decoder_.rows(as_tensor(codes).to(self.decoder_.mean)).numpy().astype(codes.dtype)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return minus the loss on views of the rows, drawn by `random_state`; the penalty is not in it.
+        """Return minus the loss on views of the rows, drawn by `random_state` and without the penalty.
 
-        Of the kernel autoencoder it is minus the share of the variance of the rows that is lost.
+        For the kernel autoencoder it is minus the share of the variance of the rows that is lost.
 
         Parameters
         ----------
@@ -348,7 +357,7 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
 
     @finite_answers
     def influence(self, X: Any) -> np.ndarray:
-        """Return how much each landmark counts in the embedding of each row: k(x, x_l) |A_l| (krepes, section 5.1).
+        """Return the influence of each landmark on the embedding of each row: k(x, x_l) |A_l| (krepes, section 5.1).
 
         Parameters
         ----------

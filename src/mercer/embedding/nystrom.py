@@ -1,4 +1,4 @@
-"""Nyström features: the kernel's own feature map, restricted to m landmarks."""
+"""Nyström features: the feature map of a kernel, restricted to the span of m landmarks."""
 
 from typing import Any
 
@@ -20,50 +20,53 @@ from mercer.rows import validated_rows, wherever_rows_are
 class Nystrom(LandmarkMap):
     """Map rows to features whose inner products approximate a kernel: K ≈ Φ Φ^T with Φ = K_nm U_h Λ_h^-1/2.
 
-    U_h Λ_h U_h^T is the leading part of the kernel matrix K_mm of m landmarks, so that the features are the
-    kernel principal components of the landmarks, extended to any row (krepes, section 3.1). With every row a
-    landmark the approximation is exact.
+    U_h Λ_h U_h^T are the leading h eigenvalues and eigenvectors of the kernel matrix K_mm of m landmarks. The features
+    are therefore the kernel principal components of the landmarks, extended to any row (krepes, section 3.1). If every
+    row is a landmark, the approximation is exact.
 
     Parameters
     ----------
     kernel : str, Kernel or callable, default="gaussian"
-        "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object, a function of two
-        sets of rows, or "precomputed": X is then the (n, n) kernel matrix in `fit`, and the kernel matrix between
-        new rows and those of `fit` in `transform`; or both are the values of rows with m landmarks, (n, m), and those
-        of the landmarks themselves come first in `fit`.
+        The kernel: "gaussian", "laplace", "matern32", "matern52", "polynomial", "linear", a kernel object, a function
+        of two sets of rows, or "precomputed". With "precomputed", X is the (n, n) kernel matrix in `fit`, and the
+        kernel matrix between new rows and those of `fit` in `transform`. Alternatively X has shape (n, m) in both and
+        holds the kernel values of rows with m landmarks; in `fit` the landmarks themselves are then the first rows.
     n_landmarks : int or None, default=None
-        m. None takes 1000, or all rows if there are fewer.
+        m, the number of landmarks. None takes 1000, or all rows if there are fewer.
     n_components : int or None, default=None
-        h, at most m; None keeps all. Directions without numerical content are left out.
+        h, the number of features, at most m. None keeps all. Directions whose eigenvalue is numerically zero are left
+        out.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
-        How landmarks are drawn from the rows: with equal chances, far from each other, or by the kernel's ridge
-        leverage scores, in two estimates (`mercer.landmarks.choose_landmarks`; the first is the quicker one); or the
-        landmarks themselves, of shape (m, d); or the indices of rows, of shape (m,). In place of `n_landmarks`, if an
-        array.
+        How landmarks are drawn from the rows: with equal probabilities, far from each other, or by one of two estimates
+        of the kernel's ridge leverage scores, of which the first is faster (see `mercer.landmarks.choose_landmarks`).
+        An array holds the landmarks themselves, of shape (m, d), or the indices of rows, of shape (m,); it replaces
+        `n_landmarks`.
     bandwidth : float, "median" or None, default=None
-        Takes the place of the kernel's own bandwidth.
+        The bandwidth, which replaces that of the kernel. None keeps the bandwidth of the kernel.
     random_state : int, RandomState instance or None, default=None
-        Draws the landmarks, and the rows whose median distance is the bandwidth.
+        Determines the landmarks, and the rows whose median distance is the bandwidth.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of rows.
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : str, torch.device or None, default=None
-        Where the work is done; None is the CPU.
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     kernel_ : Kernel
         The kernel, with a number for the bandwidth; None if precomputed.
     landmarks_ : ndarray of shape (m, d)
+        The landmarks.
     landmark_indices_ : ndarray of shape (m,)
-        The rows of `fit` that are landmarks, unless the landmarks themselves were given.
+        The rows of `fit` that are landmarks; None if the landmarks themselves were given.
     coefficients_ : ndarray of shape (m, h)
-        U_h Λ_h^-1/2.
+        The matrix U_h Λ_h^-1/2, by which kernel values are multiplied.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 
     Notes
     -----
-    `fit` costs O(m^2 d + m^3) beside the choice of the landmarks, `transform` O(n m (d + h)) by row blocks.
+    `fit` takes O(m^2 d + m^3) time in addition to the choice of the landmarks. `transform` takes O(n m (d + h)), in
+    blocks of rows.
 
     Examples
     --------
@@ -114,14 +117,14 @@ class Nystrom(LandmarkMap):
         random = check_random_state(self.random_state)
         kernel = self._asked_kernel(X)
         if kernel is not None and isinstance(self.landmarks, str) and self.landmarks in KERNEL_METHODS:
-            # Else after the landmarks: the rows of the median are drawn by the same random numbers.
+            # Other methods resolve the kernel after drawing landmarks, since both use the same random numbers.
             kernel = kernel.resolved(X, random)
         landmarks, indices = self._chosen(X, kernel, random)
         if kernel is None:
             K_mm = as_tensor(landmarks[:, indices])
         else:
             kernel = kernel.resolved(X, random)
-            # Small eigenvalues are what the inverse root amplifies, so K_mm has all digits whatever X has.
+            # The inverse root amplifies small eigenvalues, so K_mm is computed in float64 whatever the dtype of X is.
             K_mm = kernel.matrix(as_tensor(landmarks, dtype=torch.float64, device=self.device))
         coefficients = principal_coefficients(
             K_mm.to(torch.float64), self.n_components, precision=as_tensor(X[:0]).dtype
@@ -153,7 +156,7 @@ class Nystrom(LandmarkMap):
         return self._evaluate(X, self.landmarks_, columns=self.landmark_indices_)
 
     def _asked_kernel(self, X: np.ndarray) -> Kernel | None:
-        """Return the kernel; None where X is the kernel matrix of all rows, and of K_nm the kernel of such rows."""
+        """Return the kernel: None if X is the kernel matrix of all rows, and a `Precomputed` one if X is K_nm."""
         if not self._is_precomputed():
             return check_kernel(self.kernel, self.bandwidth)
         return None if X.shape[0] == X.shape[1] else Precomputed().resolved(X)
@@ -161,7 +164,7 @@ class Nystrom(LandmarkMap):
     def _chosen(
         self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the landmarks and which rows they are; of K_nm the first."""
+        """Return the landmarks and the indices of their rows; if X is K_nm, these are the first rows."""
         if self._is_precomputed() and kernel is not None:
             return X[: X.shape[1]], np.arange(X.shape[1])
         return self._landmarks(X, kernel, random)

@@ -28,50 +28,54 @@ from mercer.training.settings import text_in_any_process
 from mercer.training.values import check_optimizer
 from mercer.views.sources import given_arrays
 
-# What epochs=None means: so many, or as many as make so many steps.
+# epochs=None means EPOCHS, or as many epochs as make LEAST_STEPS steps.
 EPOCHS, LEAST_STEPS = 20, 400
-# Bytes of features that are kept, at most.
+# At most this many bytes of features are kept in memory.
 MOST_KEPT = 2**30
-# Fewer rows left out than these say nothing, and more say no more: their features are kept in memory.
+# Fewer left-out rows than this are too few to judge by, and more add nothing: their features are kept in memory.
 LEAST_HELD_OUT, MOST_HELD_OUT = 8, 10_000
 
 
 @dataclass(frozen=True)
 class Steps:
-    """Minimize any loss by gradient steps on batches of rows, their views drawn anew or kept.
+    """Minimize any loss by gradient steps on batches of rows; to be used for losses without a closed form.
 
     Parameters
     ----------
     epochs : int or None, default=None
-        None is 20, or as many as make 400 steps where the rows are few.
+        Number of passes over the rows. None is 20, or as many as make 400 steps if there are few rows.
     batch_size : int, default=256
+        Number of rows in a batch.
     optimizer : "adam", "sgd", Adam or SGD, default="adam"
-        With their rates: `mercer.training.Adam(1e-3)`, `mercer.training.SGD(0.5)`.
+        The optimizer. Objects set the learning rate: `mercer.training.Adam(1e-3)`, `mercer.training.SGD(0.5)`.
     schedule : Cosine
-        A warm-up of one epoch, then cosine annealing.
+        The schedule of the learning rate: a warm-up of one epoch, then cosine annealing.
     preconditioner : "white", "identity", "kernel", "gauss_newton" or such a value, default="white"
-        How steps know which directions are long: by coordinates in which the landmarks are white, the embedding's norm
-        in the kernel's space being that of the parameters; not at all, steps being made in A; by (K_mm + λ I)^-1 on the
-        gradient by A; or, in white coordinates, by the curvature of "barlow_twins" or "simclr" (section 3.2).
-        `mercer.embedding.preconditioners` has them with their parameters. A loss under a constraint has "white".
+        How steps are adapted to the scales of the directions. "white" makes steps in coordinates that whiten the
+        landmarks, in which the norm of the parameters is that of the embedding in the kernel's space. "identity" makes
+        steps in A itself. "kernel" multiplies the gradient by A with (K_mm + λ I)^-1. "gauss_newton" uses, in white
+        coordinates, the curvature of "barlow_twins" or "simclr" (section 3.2). `mercer.embedding.preconditioners` has
+        them as objects with parameters. A loss under a constraint requires "white".
     start : {"standardized", "principal", "random", "spectral"}, default="standardized"
-        "principal" are the kernel principal components of the landmarks (section 3.1). "standardized" are the same,
-        all times one factor that makes 1 of their mean variance over the landmarks, and Adam's rate with them; other
-        optimizers, constraints, kernel PCA and objectives with weights of their own have "principal". "random" are
-        random numbers with outputs of variance 1, "spectral" the exact optimum of the spectral contrastive loss.
+        The initial parameters. "principal" takes the kernel principal components of the landmarks (section 3.1).
+        "standardized" multiplies them, and Adam's learning rate, by one factor that makes their mean variance over the
+        landmarks 1; other optimizers, constraints, kernel PCA and objectives with weights of their own use "principal"
+        instead. "random" takes random numbers whose outputs have variance 1. "spectral" takes the exact optimum of the
+        spectral contrastive loss.
     validation_fraction : float, default=0.1
-        The share of the rows that are left out, 10 000 of them at most. Their loss says which epoch is kept and when to
-        stop. With 0.0 the training loss does.
+        The share of the rows that are left out, at most 10 000 rows. Their loss decides which epoch is kept and when to
+        stop. With 0.0 the training loss decides.
     guard : bool, default=True
-        Whether the start is kept where the rows left out say that steps have not helped, by a criterion that is neutral
-        to the loss: how well the best linear head tells rows by their views (`neutral_loss`).
+        Whether to return to the start if the steps have not helped. This is decided on left-out rows by a criterion
+        that favors no loss: how well the best linear head identifies rows by their views (`neutral_loss`).
     patience : int or None, default=None
-        Stop once so many epochs in a row have not lowered the loss on the rows left out.
+        Stop after this many epochs in a row that have not lowered the loss on the left-out rows.
     redraw : bool or "auto", default="auto"
-        Whether views are drawn anew for each epoch, or once for all. Once is some ten times faster, and keeps the
-        kernel features of all views in memory: 4 n_views n m bytes in float32. "auto": once, if that is below 1 GiB.
+        Whether views are drawn anew for each epoch, or only once. Drawing once is some ten times faster, and keeps the
+        kernel features of all views in memory: 4 n_views n m bytes in float32. "auto" draws once if these are below
+        1 GiB.
     checkpoint : path or None, default=None
-        A file that keeps the state of the training: a fit that was killed goes on where it was.
+        A file that keeps the state of the training. A fit that was killed continues from there.
     """
 
     epochs: int | None = None
@@ -106,7 +110,7 @@ class Steps:
             object.__setattr__(self, "checkpoint", os.fspath(self.checkpoint))
 
     def check(self, loss: Any) -> None:
-        """Raise unless steps can be made on the loss, under the preconditioner that was asked for."""
+        """Raise unless the loss can be minimized by steps with this preconditioner."""
         if isinstance(loss, str) and loss == AUTOENCODER:
             raise invalid_parameter("solver", self, f"'auto' or Alternate() for loss={loss!r}")
         preconditioner = check_preconditioner(self.preconditioner)
@@ -121,7 +125,7 @@ class Steps:
             )
 
     def recipe(self, n_batches: int, scale: float = 1.0) -> Recipe:
-        """Return what `mercer.training.train` is told, where an epoch has so many batches and W was scaled so."""
+        """Return the settings for `mercer.training.train`, for this number of batches an epoch and scale of W."""
         optimizer = check_optimizer(self.optimizer)
         epochs = max(EPOCHS, -(-LEAST_STEPS // n_batches)) if self.epochs is None else self.epochs
         return Recipe(
@@ -137,10 +141,10 @@ class Steps:
         )
 
     def solve(self, problem: Problem, estimator: Any = None) -> Solution:
-        """Minimize the loss plus λ Tr(A^T K_mm A), from the start that was asked for.
+        """Minimize the loss plus λ Tr(A^T K_mm A), beginning at `start`.
 
-        A step on a batch of b rows with p views costs O(b p r h) and what the loss costs, and O(b p m (d + r)) where
-        views are drawn anew. Rows that are elsewhere are copied once into a temporary file, and steps are made here.
+        A step on a batch of b rows with p views costs O(b p r h) in addition to the loss, and O(b p m (d + r)) if views
+        are drawn anew. Rows in files or on Dask are copied once into a temporary file, and steps are made locally.
         """
         with problem.source.at_hand() as source:
             return self._solve(problem._replace(source=source), estimator)
@@ -155,7 +159,7 @@ class Steps:
         ridge = 0.0 if problem.ridge == "auto" else float(problem.ridge)
         # The start: section 3.1.
         W, bias = started(self.start, problem, stats, is_constrained)
-        # Kernel PCA's loss has no place for a bias: the best one is the center of the rows.
+        # The loss of kernel PCA has no bias: the best one is the center of the rows.
         has_bias = problem.bias == "learned" and problem.loss != "kernel_pca"
         if isinstance(problem.loss, str) and problem.loss == "kernel_pca":
             objective: Any = PrincipalObjective(space, stats.diagonal)
@@ -204,7 +208,7 @@ class Steps:
         found = bias if model.bias is None else model.bias.detach().to(stats.mean)
         history: list[dict[str, Any]] = training.history
         if self.guard and len(held_out) > 1:
-            # The last word is of a criterion that is none of the losses.
+            # A criterion that is none of the losses decides between the start and the trained parameters.
             judge = judge_of(problem, white, seen, left_out)
             before, after = (neutral_loss(judge, V) for V in (W, trained))
             kept = "steps" if after < before else "start"
@@ -215,10 +219,10 @@ class Steps:
         return Solution(trained, found, eigenvalues, ridge, loss, history)
 
     def _may_scale(self, problem: Problem, objective: Any) -> bool:
-        """Whether W may start at another scale, and Adam's rate with it.
+        """Whether W may start at another scale, with Adam's learning rate scaled by the same factor.
 
-        To a loss that looks at directions alone nothing changes then. Weights that an objective has beside W would have
-        the wrong rate; kernel PCA and constraints know the scale; and other starts have theirs.
+        A loss that depends on directions only is unaffected. If an objective has other weights besides W, their rate
+        would be wrong. Kernel PCA and constraints determine the scale, and other starts have a scale of their own.
         """
         of_scale = isinstance(problem.loss, str) and problem.loss in ("kernel_pca", *CONSTRAINED)
         is_adam = check_optimizer(self.optimizer).name == "adam"
@@ -233,7 +237,7 @@ class Steps:
         return n_views * problem.source.n_rows * len(like) * like.element_size() > MOST_KEPT
 
     def _settings(self, problem: Problem) -> dict[str, Any]:
-        """Return what else the steps depend on: they go on from a checkpoint only if it has the same."""
+        """Return what else the steps depend on: training continues from a checkpoint only if these are equal."""
         source = problem.source
         about = {
             "solver": replace(self, checkpoint=None),
@@ -249,7 +253,7 @@ class Steps:
 
 
 def split_rows(n: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that steps are made on and those that are left out, both in their order; none if too few."""
+    """Return the rows to train on and the rows left out, both in order; no row is left out if there are too few."""
     n_left_out = min(round(fraction * n), MOST_HELD_OUT)
     if n_left_out < LEAST_HELD_OUT or n - n_left_out < LEAST_HELD_OUT:
         return np.arange(n), np.arange(0)
