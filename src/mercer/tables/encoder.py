@@ -31,9 +31,9 @@ TARGETS = ("auto", "numbers", "classes")
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn numbers, categories, dates and text with missing values into a matrix that kernels can measure distances in.
+    """Turn numbers, categories, dates and text with missing values into a matrix of numbers without missing values.
 
-    The kind of a column is given by its dtype, or skrub finds it in the values. Numbers stay numbers, also if they are
+    The kind of a column follows from its dtype, or skrub finds it in the values. Numbers stay numbers, also if they are
     written as strings. A category becomes one column for each level or, if it has many levels and there is a target,
     the mean of the target at each level. Dates become year, month, day, weekday, time of day and the seconds since
     1970, with months, weekdays and the time of day on a circle. Text becomes coordinates along the leading singular
@@ -55,11 +55,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     scale : bool, default=True
         Whether to center and scale, so that the variances of the columns that encode one column sum to 1. Text is
         scaled as a whole. Categories and marks of missing values stay 0 and 1, so that two rows with different
-        categories are sqrt(2) apart. False leaves numbers in their units, for estimators that scale themselves.
-
+        categories are sqrt(2) apart. False leaves numbers in their units, for estimators that scale columns themselves.
     target_type : {"auto", "numbers", "classes"}, default="auto"
-        What y is, for the means of categories with many levels. "auto" treats floats, and whole numbers with more than
-        20 values, as numbers, and everything else as classes. `tabular` knows it from its estimator.
+        The type of y, for the means of categories with many levels. "auto" treats floats, and integers with more than
+        20 different values, as numbers, and everything else as classes. `tabular` takes the type from its estimator.
 
     Attributes
     ----------

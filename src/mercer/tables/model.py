@@ -56,23 +56,24 @@ def _has(method: str) -> Callable[["TabularModel"], bool]:
 
 
 class TabularModel(MetaEstimatorMixin, BaseEstimator):
-    """Encode a table, fit an estimator on the encoded columns, and answer in the columns of the table.
+    """Encode a table, fit an estimator on the encoded columns, and explain it in the columns of the table.
 
-    `tabular(estimator)` is a shorter way to make one. It predicts, transforms and scores as its estimator does, which
-    then sees a matrix of numbers without missing values.
+    `tabular(estimator)` is a shorter way to make one. The model has the methods of its estimator, which is given a
+    matrix of numbers without missing values.
 
     Parameters
     ----------
     estimator : estimator
-        What learns from the encoded table.
+        The estimator that learns from the encoded table.
     encoder : TableEncoder or None, default=None
-        None is TableEncoder().
+        The encoder of the columns. None is TableEncoder().
 
     Attributes
     ----------
     encoder_ : TableEncoder
+        The fitted encoder.
     estimator_ : estimator
-        Fitted on the encoded columns, with their names if the table had names.
+        The estimator that was fitted on the encoded columns, with their names if the table had names.
     classes_ : ndarray of shape (n_classes,), where the estimator has it
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where the table had names
@@ -100,8 +101,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame or array-like of shape (n, d)
-            A Dask frame or rows of files (`mercer.rows`) as well: of more than 100 000 such rows the encoder learns
-            kinds of columns and coordinates of texts from a draw of as many, and all else from all.
+            Also a Dask frame or rows of files (`mercer.rows`). If there are more than 100 000 such rows, the encoder
+            learns kinds of columns and coordinates of texts from a draw of 100 000, and everything else from all rows.
         y : array-like of shape (n,) or (n, n_outputs), optional
             A Series of any dtype, or None if the estimator needs no target.
         **fit_params
@@ -123,9 +124,9 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
                 return self._fit_on_drawn(table, drawn, y, encoder, kind, fit_params)
             X, y = table.frame(slice(None)), column_of(y, slice(None), len(table.rows))[1]
         target = check_target(y)
-        # The estimator gets a data frame if the table had names: it then knows the encoded names, and rows their index.
+        # If the table had names, the estimator gets a data frame, with the encoded names and the index of the rows.
         encoder.set_output(transform="default" if as_frame(X) is None else "pandas")
-        # What learns without y, or may, is not told of it by the means of levels.
+        # An estimator that is neither a classifier nor a regressor must not learn y through the means of levels.
         encoded = encoder.fit_transform(X, None if kind is None else target)
         return self._keep(clone(self.estimator).fit(encoded, target, **self._routed("fit", fit_params)), encoder)
 
@@ -138,7 +139,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         kind: str | None,
         fit_params: dict[str, Any],
     ) -> "TabularModel":
-        """Learn kinds of columns from some rows, all else of the encoder and the estimator from all, as they come."""
+        """Learn kinds of columns from some rows, and the rest of the encoder and the estimator from all rows."""
         target, some = column_of(y, drawn, len(table.rows))
         encoder.set_output(transform="pandas")
         frame = table.frame(drawn)
@@ -212,17 +213,17 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("transform"))
     def transform(self, X: Any, **options: Any) -> Any:
-        """Return the estimator's map of the encoded rows."""
+        """Return the encoded rows as the estimator transforms them."""
         return self._ask("transform", X, **options)
 
     @available_if(_has("transform"))
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit, and return the estimator's map of the encoded rows."""
+        """Fit, and return the encoded rows as the estimator transforms them."""
         return self.fit(X, y, **fit_params).transform(X)
 
     @available_if(_has("get_feature_names_out"))
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of what `transform` gives.
+        """Return the names of the columns that `transform` returns.
 
         Parameters
         ----------
@@ -234,7 +235,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_has("set_output"))
     def set_output(self, *, transform: str | None = None) -> "TabularModel":
-        """Set what `transform` gives: "default", "pandas" or "polars"; None leaves it.
+        """Set the container that `transform` returns: "default", "pandas" or "polars"; None changes nothing.
 
         Parameters
         ----------
@@ -262,8 +263,8 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """The importance of each column of the table, of shape (n_features_in_,); they sum to 1.
 
-        The importance of a column is the sum over its encoded columns, and 0 if it was dropped. How much worse new rows
-        are predicted without a column is the answer of `mercer.explain.permutation_importances`, with intervals.
+        The importance of a column is the sum over its encoded columns, and 0 if the column was dropped. To see how much
+        worse new rows are predicted without a column, use `mercer.explain.permutation_importances`, with intervals.
         """
         encoded = np.asarray(self._fitted().feature_importances_, dtype=np.float64)
         summed = np.bincount(self.encoder_.origins_, weights=encoded, minlength=self.n_features_in_)
@@ -285,7 +286,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
         return optional("pandas", "metric_of_columns").DataFrame(M, index=names, columns=names)
 
     def _fitted(self) -> Any:
-        # Before the fit there is no such attribute, and hasattr is to say so.
+        # Before the fit this must be an AttributeError, so that hasattr returns False.
         if not hasattr(self, "estimator_"):
             raise AttributeError(f"This {type(self).__name__} is not fitted yet: call fit first.")
         return self.estimator_
@@ -299,12 +300,12 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             raise invalid_parameter("encoder", self.encoder, "a TableEncoder or None")
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return what goes to the estimator where scikit-learn's metadata routing is on, such as weights of rows."""
+        """Return what is passed to the estimator if scikit-learn's metadata routing is on, such as weights of rows."""
         mapping = MethodMapping().add(caller="fit", callee="fit").add(caller="score", callee="score")
         return MetadataRouter(owner=self).add(estimator=self.estimator, method_mapping=mapping)
 
     def _routed(self, method: str, options: dict[str, Any]) -> dict[str, Any]:
-        """Return what a method of the estimator gets: all, or with metadata routing on what it has asked for."""
+        """Return the options for a method of the estimator: all, or with metadata routing those it has requested."""
         if not options or not get_config()["enable_metadata_routing"]:
             return options
         return process_routing(self, method, **options)["estimator"][method]

@@ -1,4 +1,4 @@
-"""Machines on all rows of a table: metrics learned on more rows, coefficients solved in one piece or in leaves."""
+"""Machines on all rows of a table: metrics are learned on more rows, and coefficients solved whole or in leaves."""
 
 import math
 from typing import Any, NamedTuple
@@ -20,30 +20,30 @@ from mercer.tabular_models.screen import SCREEN_ROWS
 from mercer.tabular_models.table import Repeats, Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
-# Metrics are learned on at most this many rows, those of evidence on fewer, and bandwidth and ridge tuned on as many.
+# The largest numbers of rows for metrics, for metrics by evidence, and for the tuning of bandwidth and ridge.
 METRIC_ROWS, EVIDENCE_ROWS, TUNE_ROWS = 2000, 700, 800
-# Of many rows, one in so many is worth the time of the evidence, between these bounds.
+# If there are many rows, the evidence is evaluated on one row in ROWS_A_ROW_OF_EVIDENCE, between these bounds.
 ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY, MOST_OF_MANY = 15, 1000, 1600
-# Steps that length scales of the screen follow the evidence on more rows: they begin near its maximum.
+# Number of steps by which length scales of the screen climb the evidence on more rows: they start near its maximum.
 MORE_STEPS = 8
 
 
 def evidence_rows_of_many(n: int) -> int:
-    """Return on how many of n rows the evidence of a metric is followed: more rows are worth more time."""
+    """Return the number of rows on which the evidence of a metric is maximized, which grows with n."""
     return min(max(n // ROWS_A_ROW_OF_EVIDENCE, FEWEST_OF_MANY), MOST_OF_MANY)
 
 
 def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = EVIDENCE_ROWS) -> Iterate:
-    """Return the last step of a plan with its metric learned on more rows than the screen had, not yet tuned on them.
+    """Return the last step of a plan with its metric learned on more rows than the screen's, not yet tuned on them.
 
     Parameters
     ----------
     search : Search
     plan : Plan
     table : Table
-        Rows in random order, the first of them those of the screen.
+        Rows in random order; the first of them are those of the screen.
     evidence_rows : int
-        Of these, the rows on which the evidence is followed.
+        The number of these rows on which the evidence is maximized.
     """
     if len(table) <= SCREEN_ROWS or plan.setting.metric == "identity":
         return plan.iterates[-1]
@@ -67,10 +67,10 @@ def on_more_rows(search: Search, plan: Plan, table: Table, evidence_rows: int = 
 def on_dense_rows(
     search: Search, plan: Plan, last: Iterate, table: Table, rows: int, random: np.random.RandomState
 ) -> Iterate:
-    """Return the length scales of `last` after they have followed the evidence on the rows of one leaf.
+    """Return `last` with length scales that have climbed the evidence on the rows of one leaf.
 
-    Few rows drawn from all of a table lie far from each other, and say nothing of what is short. Rows of a leaf are as
-    dense as the table. Scales that a leaf says nothing of stay near where they were.
+    Few rows drawn from a whole table lie far apart, and contain no information on short length scales. The rows of a
+    leaf are as dense as the table. Length scales on which the leaf has no information stay near their old values.
     """
     warp = plan.setting.warp
     leaf = table.take(random_leaf(last.kernel, table.warped(warp), rows, random))
@@ -89,7 +89,7 @@ def on_dense_rows(
 
 
 def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
-    """Return the kernel and the ridge of a plan for one machine of all rows."""
+    """Return the kernel and the ridge of a plan for one machine on all rows."""
     with threads_for(min(len(table), METRIC_ROWS)):
         last = on_more_rows(search, plan, table)
         rows = table.take(np.arange(min(len(table), TUNE_ROWS)))
@@ -98,14 +98,14 @@ def exact_iterate(search: Search, plan: Plan, table: Table) -> Iterate:
 
 
 class Solved(NamedTuple):
-    """A machine on all rows, with what the same factorizations give.
+    """A machine on all rows, with quantities that the same factorizations give.
 
     Attributes
     ----------
     machine : Machine
-        With the output scale of the largest evidence.
+        The machine, with the output scale that maximizes the evidence.
     left_out_variances : ndarray of shape (n,) or None
-        Of the target of each row had it been left out, for an output scale of 1; None where nobody asked.
+        The variance of each target if its row is left out, for an output scale of 1; None if not requested.
     evidence : EvidenceTerms
     """
 
@@ -132,9 +132,9 @@ def solved(
     table : Table
     leaves : Leaves or None
     variances : bool
-        Whether those of rows left out are asked for.
+        Whether to compute the variances of left-out rows.
     workers : Cluster or None, default=None
-        Where there are any, each leaf is a task.
+        If given, each leaf is solved as a task of a worker.
     """
     warp, alpha = plan.setting.warp, torch.empty_like(table.y)
     partition, of_row = (None, None) if leaves is None else leaves
@@ -166,7 +166,7 @@ def solved(
 
 
 def piece_of(part: Table, warp: Any) -> tuple[Tensor, Tensor, Tensor | None, Repeats | None]:
-    """Return what a piece of a table is solved from: warped rows, targets, weights and repeats."""
+    """Return the data from which a piece of a table is solved: warped rows, targets, weights and repeats."""
     return part.warped(warp), part.y, part.weights, part.repeats
 
 
@@ -179,7 +179,7 @@ def solved_piece(
     ridge: float,
     variances: bool,
 ) -> tuple[Tensor, EvidenceTerms, np.ndarray | None]:
-    """Return the coefficients of the rows of a leaf, the terms of its evidence, and the variances of rows left out."""
+    """Return the coefficients of the rows of a leaf, the terms of its evidence, and the variances of left-out rows."""
     A = kernel.matrix(Z)
     A.diagonal().add_(ridge if weights is None else ridge / weights)
     factor = cholesky(A, warn=False)

@@ -1,8 +1,8 @@
 """How a kernel machine is judged: by errors of left-out rows, by their likelihood, or by the log loss of classes.
 
-All answer the same three questions, so that one search serves them: how good are a bandwidth and a ridge on these rows
-(`cost`), how good are predictions of left-out rows (`row_scores`), and in which shares are several machines averaged
-(`shares`).
+All of them answer the same three questions, so that one search works for all. How good are a bandwidth and a ridge on
+given rows (`cost`)? How good are predictions of left-out rows (`row_scores`)? With which shares are several machines
+averaged (`shares`)?
 """
 
 import math
@@ -18,14 +18,14 @@ from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.predictive import likeliest_log_densities
 from mercer.tabular_models.table import Table
 
-# The smallest ridge that is tried, about the square root of the precision: with less, rounding would be the noise.
+# The smallest ridge that is tried, about the square root of the precision. Below it, rounding errors would dominate.
 SMALLEST_RIDGE = 1e-8
-# A machine with a smaller share of the average is left out of it.
+# Machines with a smaller share are removed from the average.
 SMALLEST_SHARE = 0.05
 
 
 class LeftOut(NamedTuple):
-    """Predictions of rows by machines that had not seen them.
+    """Predictions of left-out rows.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class LeftOut(NamedTuple):
         The targets, centered.
     mean : ndarray of shape (n, c)
     unit_variance : ndarray of shape (n,)
-        The variance of a target for an output scale of 1, its own noise included.
+        The variance of a target for an output scale of 1, including its noise.
     weights : ndarray of shape (n,)
     trend : ndarray of shape (n, c)
-        The part of `mean` that comes from the trend below the machine; 0 where there is none.
+        The part of `mean` that comes from the trend; 0 if there is none.
     """
 
     y: np.ndarray
@@ -62,48 +62,48 @@ class LeftOut(NamedTuple):
         return LeftOut(*(column[index] for column in self))
 
     def error_scores(self) -> np.ndarray:
-        """Return minus the squared error of each row, mean over the outputs, of shape (n,)."""
+        """Return minus the squared error of each row, averaged over the outputs, of shape (n,)."""
         return -((self.y - self.mean) ** 2).mean(axis=1)
 
     def density_scales(self) -> np.ndarray:
-        """Return the output scales under which the targets are likeliest, of shape (c,)."""
+        """Return the output scales that maximize the likelihood of the targets, of shape (c,)."""
         squares = (self.y - self.mean) ** 2 / self.unit_variance[:, None]
         return np.maximum(self.weights @ squares / self.weights.sum(), np.finfo(np.float64).tiny)
 
     def log_densities(self) -> np.ndarray:
-        """Return the log density of each row under those scales, mean over the outputs, of shape (n,)."""
+        """Return the log density of each row for these scales, averaged over the outputs, of shape (n,)."""
         variance = self.density_scales() * self.unit_variance[:, None]
         squares = (self.y - self.mean) ** 2 / variance
         return (-0.5 * (np.log(2 * math.pi * variance) + squares)).mean(axis=1)
 
     def log_densities_with_tails(self) -> np.ndarray:
-        """Return the same under the scales and the tails with which the rows are likeliest."""
+        """Return the log densities for the scales and the tails that maximize the likelihood of the rows."""
         relative = (self.y - self.mean) / np.sqrt(self.unit_variance)[:, None]
         densities = [likeliest_log_densities(column, self.weights) for column in relative.T]
         return np.mean(densities, axis=0) - 0.5 * np.log(self.unit_variance)
 
 
 class Fitter(Protocol):
-    """What a search needs to know of the machine that it searches for."""
+    """What a search needs from the kind of machine that it fits."""
 
     smallest_ridge: float
     needs_variances: bool
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
-        """Return how bad a kernel matrix and a ridge are on the rows of a table; infinite where they cannot be used."""
+        """Return the cost of a kernel matrix and a ridge on the rows of a table; infinite if they cannot be used."""
 
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
-        """Return how good the prediction of each left-out row is, larger for better."""
+        """Return a score for the prediction of each left-out row; larger is better."""
 
     def error_scores(self, left_out: LeftOut) -> np.ndarray:
-        """Return how good the prediction of each left-out row is, whatever its variance."""
+        """Return a score for the prediction of each left-out row that does not depend on its variance."""
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
         """Return the shares of machines in their average, from their predictions of the same left-out rows."""
 
 
 def left_out_cost(K: Tensor, table: Table, ridge: float) -> float:
-    """Return half the logarithm of the mean squared leave-one-out error: in nats, as the evidence is."""
+    """Return half the logarithm of the mean squared leave-one-out error, which is in nats like the evidence."""
     solution = ridge_leave_one_out(K, table.y, ridge, table.weights)
     squares = solution.residuals.square().mean(dim=1)
     mean = float(squares.mean() if table.weights is None else table.weights @ squares / table.weights.sum())
@@ -117,7 +117,7 @@ class RidgeFitter:
     needs_variances = False
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
-        """Return what the leave-one-out errors cost; see `Fitter`."""
+        """Return the cost of the leave-one-out errors; see `Fitter`."""
         return left_out_cost(K, table, ridge)
 
     def row_scores(self, left_out: LeftOut) -> np.ndarray:
@@ -125,14 +125,14 @@ class RidgeFitter:
         return left_out.error_scores()
 
     def error_scores(self, left_out: LeftOut) -> np.ndarray:
-        """Return the same; see `Fitter`."""
+        """Return minus the squared error of each row; see `Fitter`."""
         return self.row_scores(left_out)
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
-        """Return the shares of the smallest squared error.
+        """Return the shares that minimize the squared error of the average.
 
-        The mean of the targets (or their trend, where they have one) takes part in the average: where the machines see
-        little, their share is less than 1 in all, and predictions are drawn toward the mean.
+        The mean of the targets (or their trend, if there is one) takes part in the average. If the machines explain
+        little, their shares therefore sum to less than 1, and predictions are shrunk toward the mean.
         """
         trend = trials[0].trend
         predictions = np.stack([*(trial.mean for trial in trials), trend])
@@ -143,13 +143,13 @@ class RidgeFitter:
 class ClassFitter(RidgeFitter):
     """Kernel ridge regression on class indicators: choices are judged by the log loss of left-out rows.
 
-    Bandwidth and ridge are tuned by squared errors, which have a closed form; what depends on probabilities is judged
-    by the likelihood of the classes once a softmax has made probabilities of the outputs.
+    Bandwidth and ridge are tuned by squared errors, which have a closed form. All later choices use the likelihood of
+    the classes, after a softmax has turned outputs into probabilities.
 
     Parameters
     ----------
     class_shares : ndarray of shape (c,)
-        The shares of the classes, which were taken from the indicators.
+        The shares of the classes, which were subtracted from the indicators.
     """
 
     def __init__(self, class_shares: np.ndarray) -> None:
@@ -162,7 +162,7 @@ class ClassFitter(RidgeFitter):
         return (truth * calibration.log_probabilities(left_out.mean)).sum(axis=1)
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
-        """Return the shares of the slopes of a softmax over all machines; see `Fitter`."""
+        """Return the slopes of a softmax on the outputs of all machines, divided by their sum; see `Fitter`."""
         truth, outputs = trials[0].y + self.class_shares, np.stack([trial.mean for trial in trials])
         slopes = fit_softmax(outputs, truth, trials[0].weights, np.log(self.class_shares)).slopes
         total = slopes.sum()
@@ -177,9 +177,9 @@ class ProcessFitter:
     noise_floor : float, default=1e-08
         The smallest noise relative to the output scale.
     by_evidence : bool, default=False
-        Whether the length scale and the noise under a metric are those of the largest evidence, as in the paper, or of
-        the smallest leave-one-out errors. With heavy tails the evidence sends the noise to zero: on 23 tables the
-        latter predict better (geometric ratio of the RMSE to CatBoost's .866 against .876).
+        Whether the length scale and the noise under a metric maximize the evidence, as in the paper, or minimize the
+        leave-one-out errors. With heavy tails the evidence drives the noise to zero: on 23 tables the leave-one-out
+        errors give better predictions (geometric ratio of the RMSE to CatBoost's .866 against .876).
     """
 
     needs_variances = True
@@ -188,7 +188,7 @@ class ProcessFitter:
         self.smallest_ridge, self.by_evidence = noise_floor, by_evidence
 
     def cost(self, K: Tensor, table: Table, ridge: float) -> float:
-        """Return minus the mean log evidence, or what the leave-one-out errors cost; see `Fitter`."""
+        """Return minus the mean log evidence, or the cost of the leave-one-out errors; see `Fitter`."""
         if self.by_evidence:
             return matrix_evidence(K, table.y, math.log(ridge), table.weights, table.repeats)
         return left_out_cost(K, table, ridge)
@@ -202,23 +202,23 @@ class ProcessFitter:
         return left_out.error_scores()
 
     def shares(self, trials: list[LeftOut]) -> np.ndarray:
-        """Return the shares under which the left-out rows are likeliest; see `Fitter`.
+        """Return the shares that maximize the likelihood of the left-out rows; see `Fitter`.
 
-        Under Gaussians a few rows far out would settle the shares: with lognormal targets the RMSE to the noise-free
-        ones was a tenth larger (24 samples of 200 rows).
+        With Gaussian densities a few outliers would determine the shares: with lognormal targets the RMSE to the
+        noise-free ones was a tenth larger (24 samples of 200 rows).
         """
         log_densities = np.stack([trial.log_densities_with_tails() for trial in trials], axis=1)
         return without_small_shares(stacking_weights(log_densities, trials[0].weights))
 
 
 def without_small_shares(shares: np.ndarray) -> np.ndarray:
-    """Return the shares with the small ones set to 0 and their sum kept; the largest always stays."""
+    """Return the shares with small ones set to 0 and the same sum; the largest is always kept."""
     kept = np.where((shares >= SMALLEST_SHARE) | (shares == shares.max()), shares, 0.0)
     return kept * (shares.sum() / kept.sum()) if kept.sum() > 0 else np.eye(len(shares))[0]
 
 
 def is_clearly_better(scores: np.ndarray, others: np.ndarray, weights: np.ndarray, errors: float = 1.0) -> bool:
-    """Return whether the mean of scores is above that of others by more than some standard errors of the difference."""
+    """Return whether the mean score exceeds that of others by more than `errors` standard errors of the difference."""
     gains = scores - others
     total = weights.sum()
     mean = weights @ gains / total

@@ -1,4 +1,4 @@
-"""From a table to machines on all its rows: screen, race, average, fit. What RFMs and Gaussian processes share."""
+"""The search of RFMs and Gaussian processes: screen settings on few rows, race the best, and fit them on all rows."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from mercer.tabular_models.settings import Setting, metrics_of, warps_of
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.trend import FEWEST_TREND_ROWS, MOST_TRENDS, starts_of, trend_of
 
-# Up to this many rows one machine holds them all; beyond, each leaf of a partition has its own.
+# Up to this many rows there is one machine for all of them; beyond, each leaf of a partition has its own machine.
 MOST_EXACT_ROWS = 4000
 
 
@@ -32,9 +32,9 @@ def learn(
     space : Space
     table : Table
     landmarks : Landmarks or None
-        If given, all machines stand on landmarks.
+        If given, all machines are functions of landmarks.
     exact : bool
-        Whether machines of many rows are to be solved in one piece, not in leaves.
+        Whether machines of many rows are solved in one piece and not in leaves.
     random : RandomState
         Draws rows.
     """
@@ -58,12 +58,12 @@ def learn(
 
 
 def screened(search: Search, space: Space, few: Table, breadth: Breadth) -> list[Plan]:
-    """Try all settings of a space on a few rows; return the plans, the best first."""
+    """Try all settings of a space on a few rows; return the plans in increasing order of their cost."""
     identities = [Setting(kernel, warp) for warp in warps_of(space.warp, few, WARPS) for kernel in space.kernels]
     metrics = [metrics_of(space.metric, setting.kernel, few) for setting in identities]
     plans = screen(search, few, identities, metrics, breadth)
     if search.last_iterate:
-        # Where a metric was asked for, its last step counts alone; without a step the identity is the last one.
+        # Only the last step of the requested metric is kept; if no step was made, the identity is the last one.
         plans = [plan for plan in plans if plan.setting.metric == space.metric] or plans
     return plans
 
@@ -71,15 +71,15 @@ def screened(search: Search, space: Space, few: Table, breadth: Breadth) -> list
 def after_trends(
     search: Search, space: Space, rows: Rows, plans: list[Plan], random: np.random.RandomState
 ) -> tuple[list[Fit], Rows, list[Plan]]:
-    """Take trends from the targets as long as leaves are predicted better without them, and search the rest anew.
+    """Subtract trends from the targets while this improves predictions in leaves, and search again on the residuals.
 
     Returns
     -------
     trend : list of Fit
     rows : Rows
-        Drawn anew, with targets that are what the trends leave.
+        Rows that are drawn again, whose targets are the residuals of the trends.
     plans : list of Plan
-        Tried on these.
+        The plans that were tried on these rows.
     """
     trend: list[Fit] = []
     while len(trend) < MOST_TRENDS and not search.deadline.is_over(0.2):
@@ -95,7 +95,7 @@ def after_trends(
 
 
 def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[Plan]) -> tuple[list[Fit], list[Trial]]:
-    """Judge settings on rows that had no part in their metrics, and solve those that count on all rows."""
+    """Judge settings on rows that their metrics were not learned from, and solve the chosen ones on all rows."""
     trials = race(search, rows.judged, plans)
     everything = np.arange(len(rows.table))
 
@@ -105,8 +105,8 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
         found = solved(iterate, trial.plan, rows.table, None, variances=search.fitter.needs_variances)
         left_out, judged = trial.left_out, rows.place[trial.rows]
         if found.left_out_variances is not None:
-            # The errors are those of the race, whose metric had not seen the rows; the variances beside them must be
-            # those of the machine that is kept, whose metric and noise come from more rows.
+            # The errors are those of the race, whose metrics were not learned from these rows. The variances must be
+            # those of the machine that is kept, whose metric and noise are learned from more rows.
             left_out = left_out._replace(unit_variance=found.left_out_variances[judged])
         judgments = [each._replace(rows=rows.place[each.rows]) for each in trial.judgments]
         return Fit(found.machine.changed(share=share), everything, left_out, found.evidence, judged, judgments)
@@ -117,7 +117,7 @@ def fit_in_one_piece(search: Search, space: Space, rows: Rows, plans: Sequence[P
 def fit_on_landmarks(
     search: Search, space: Space, rows: Rows, plans: Sequence[Plan], landmarks: Landmarks
 ) -> tuple[list[Fit], list[Trial]]:
-    """Judge settings as machines in one piece are, and fit those that count on landmarks."""
+    """Judge settings as for machines in one piece, and fit the chosen ones on landmarks."""
     trials, fits = race(search, rows.judged, plans), []
     ridge = None if search.freedom.ridge else search.ridge
     for trial, share in averaged(search, space, trials):
@@ -128,6 +128,6 @@ def fit_on_landmarks(
 
 
 def on_landmarks_alone(found: LandmarkFit, share: float = 1.0) -> Fit:
-    """Return a machine on landmarks with its share of the average."""
+    """Return a machine on landmarks as a `Fit`, with its share of the average."""
     machine = found.machine.changed(share=share)
     return Fit(machine, found.row_index, found.left_out, found.evidence, found.judged, [])

@@ -1,4 +1,4 @@
-"""Leaves of a table, rows that are near each other: settings are tuned and judged in them, at the table's density."""
+"""Leaves of a table, groups of neighboring rows, in which settings are tuned and judged at the table's density."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from mercer.tabular_models.race import Judgment, Trial
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
-# Most rows of a leaf that has a machine of its own, and leaves that settings are judged in at the end.
+# The largest number of rows of a leaf with its own machine, and the number of leaves in which finalists are judged.
 LEAF_ROWS, JUDGED_LEAVES = 1500, 4
 
 
@@ -32,15 +32,15 @@ class Leaves(NamedTuple):
 
 
 class Effort(NamedTuple):
-    """What the tuning of bandwidth and ridge is worth: in how many leaves, on how many rows of each, and how fine."""
+    """How much work to spend on bandwidth and ridge: the number of leaves, the rows of each, and whether to refine."""
 
     leaves: int
     rows: int
     fine: bool
 
 
-# All settings are tuned on half of the rows of a leaf, which tells them apart at an eighth of the work. Finalists are
-# tuned in two leaves: the noise of one may be far from that of the others.
+# All settings are tuned on half of the rows of a leaf, which distinguishes them at an eighth of the work. Finalists are
+# tuned in two leaves, since the noise of one leaf may differ much from that of the others.
 QUICK, THOROUGH = Effort(1, LEAF_ROWS // 2, fine=False), Effort(2, 2 * LEAF_ROWS // 3, fine=True)
 
 
@@ -52,13 +52,13 @@ def cut_into_leaves(
     most_rows: int,
     first: int = 0,
 ) -> Leaves:
-    """Cut all rows along the leading directions of a learned metric, `first` saying which of them comes first."""
+    """Cut all rows along the leading directions of a learned metric; `first` is the index of the first direction."""
     columns, Z = table.columns(plan.setting.warp), table.warped(plan.setting.warp)
     return Leaves(*median_cuts(iterate.kernel, columns, Z, most_rows, random, first))
 
 
 class JudgedLeaves(NamedTuple):
-    """Some leaves of a table, in which settings are tuned, and judged by leave-one-out.
+    """Some leaves of a table, in which settings are tuned, and judged by leave-one-out errors.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class JudgedLeaves(NamedTuple):
     sampled : list of int
         The leaves to use, in random order.
     fresh : ndarray of bool, of shape (n,)
-        Rows that had no part in any metric; only these are judged.
+        The rows that no metric was learned from; only these are judged.
     """
 
     table: Table
@@ -86,13 +86,13 @@ class JudgedLeaves(NamedTuple):
         random: np.random.RandomState,
         most_rows: int,
     ) -> "JudgedLeaves":
-        """Cut all rows along the directions of a learned metric, and draw the leaves to use."""
+        """Cut all rows along the directions of a learned metric, and choose the leaves to use at random."""
         leaves = cut_into_leaves(iterate, plan, table, random, most_rows)
         sampled = random.permutation(leaves.partition.n_leaves)[:JUDGED_LEAVES]
         return cls(table, leaves, [int(leaf) for leaf in sampled], fresh)
 
     def tuned(self, search: Search, plan: Plan, last: Iterate, effort: Effort) -> Iterate:
-        """Return the kernel of `last` with its bandwidth and ridge tuned in the first leaves, as `effort` says."""
+        """Return the kernel of `last` with bandwidth and ridge tuned in the first leaves, with the given effort."""
         parts = []
         for leaf in self.sampled[: effort.leaves]:
             rows = self.table.take(thinned(self.leaves.rows_of(leaf), effort.rows))
@@ -101,10 +101,10 @@ class JudgedLeaves(NamedTuple):
             return tuned(last.kernel, last.ridge, parts, search.fitter, search.freedom, fine=effort.fine)
 
     def judged(self, search: Search, plan: Plan, last: Iterate, most: int = JUDGED_LEAVES) -> Trial:
-        """Judge a machine by its leave-one-out predictions of fresh rows in the first leaves, at most so many.
+        """Judge a machine by its leave-one-out predictions of fresh rows in the first `most` leaves.
 
-        The kernel of `last` has the plan's metric, learned on rows that are not fresh. Errors alone count: a few rows
-        far out would make densities prefer machines that predict worse (California housing 45.0k in place of 40.2k).
+        The kernel of `last` has the plan's metric, learned on rows that are not fresh. The score is the squared error:
+        with densities, a few outliers would favor machines that predict worse (California housing 45.0k, not 40.2k).
         """
         found, judgments = [], []
         with threads_for(LEAF_ROWS):
@@ -121,5 +121,5 @@ class JudgedLeaves(NamedTuple):
 
 
 def thinned(rows: np.ndarray, most: int) -> np.ndarray:
-    """Return rows, or at most so many of them that are evenly spaced: rows of a table are in order."""
+    """Return all rows, or `most` of them that are evenly spaced in the order of the table."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).astype(int)]

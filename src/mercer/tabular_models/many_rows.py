@@ -1,8 +1,8 @@
-"""Machines of more rows than a few hundred can speak for: settings are judged in leaves, where rows are dense.
+"""The search on tables of many rows: settings are judged in leaves, groups of neighboring rows.
 
-Which setting is right changes with the number of rows. A few hundred rows drawn from many lie far from each other: they
-cannot tell rough kernels from noise, nor see what is short. A leaf of neighbors is as dense as the table, and costs no
-more than as many rows drawn from all of it.
+The best setting depends on how dense the rows are. A few hundred rows drawn from a large table lie far apart. They
+cannot distinguish a rough function from noise, nor show short length scales. A leaf is as dense as the whole table, and
+costs no more than the same number of rows drawn from all of it.
 """
 
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ from mercer.tabular_models.table import Table
 from mercer.tabular_models.trend import beats_its_trend
 from mercer.tabular_models.tuning import Iterate
 
-# Most rows of the leaves in which settings of a machine in one piece are judged.
+# The largest number of rows of a leaf in which settings are judged, if the machine is then solved in one piece.
 JUDGED_LEAF_ROWS = 800
-# Settings that are tried on half of the rows of a leaf, of those the ones whose scales are learned from dense rows as
-# well, those that are judged in so many leaves, and those that are tuned to the end and judged in more.
+# Number of settings that are tried on half of the rows of a leaf; that also learn length scales from dense rows; that
+# are judged in FEW_LEAVES leaves; and FINALISTS, which are tuned to the end and judged in more leaves.
 TRIED, REFINED, JUDGED, FEW_LEAVES, FINALISTS = 14, 8, 6, 2, 3
-# Rows of a leaf on which the evidence is followed: of settings that are tried, and of finalists.
+# Number of rows of a leaf on which length scales climb the evidence: for settings that are tried, and for finalists.
 FEW_DENSE_ROWS, DENSE_ROWS = 400, 800
-# Partitions that a machine is solved in: their average has smaller jumps at borders.
+# Number of partitions in which a machine is solved: their average has smaller jumps at the borders of leaves.
 PARTITIONS = 2
 
 
 class Tried(NamedTuple):
-    """A plan with its bandwidth and ridge tuned in a leaf, and whether its length scales come from dense rows."""
+    """A plan with bandwidth and ridge tuned in a leaf, and whether its length scales were learned from dense rows."""
 
     plan: Plan
     iterate: Iterate
@@ -44,7 +44,7 @@ class Tried(NamedTuple):
 def fit_many_rows(
     search: Search, space: Space, rows: Rows, plans: Sequence[Plan], is_cut: bool, random: np.random.RandomState
 ) -> tuple[list[Fit], list[Trial]]:
-    """Judge settings in leaves, fewer of them in more leaves, and solve those that count on all rows.
+    """Judge settings in leaves, with fewer settings and more leaves in each round, and solve the best on all rows.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ def fit_many_rows(
     space : Space
     rows : Rows
     plans : sequence of Plan
-        What was tried on few rows, the best first.
+        The plans of the screen, the best first.
     is_cut : bool
-        Whether the machines of all rows are solved in leaves too, or hold them in one piece.
+        Whether the machines on all rows are also solved in leaves, or in one piece.
     random : RandomState
 
     Returns
     -------
     fits : list of Fit
-        None where a trend has left nothing that machines could predict.
+        Empty if a trend has left nothing that machines could predict.
     trials : list of Trial
-        Of the finalists.
+        The trials of the finalists.
     """
     table, first = rows.table, plans[0]
     leaf_rows = LEAF_ROWS if is_cut else JUDGED_LEAF_ROWS
@@ -95,10 +95,10 @@ def fit_many_rows(
 def tried_in_a_leaf(
     search: Search, leaves: JudgedLeaves, plans: Sequence[Plan], some: Table, random: np.random.RandomState
 ) -> list[Tried]:
-    """Return the plans in the order of their costs in a leaf, with length scales of few rows or of dense ones.
+    """Return the plans in the order of their cost in a leaf, the best with the better of two sets of length scales.
 
-    Smooth functions of all columns want rows from everywhere, rough ones want rows that are dense: where scales are
-    better that a leaf of `some` has learned, these are taken.
+    One set is learned from few rows of the whole table, which suits smooth functions. The other is learned from the
+    dense rows of a leaf of `some`, which suits rough functions.
     """
     tried: list[Tried] = []
     for plan in plans:
@@ -119,7 +119,7 @@ def tried_in_a_leaf(
 def in_leaves(
     search: Search, iterate: Iterate, trial: Trial, share: float, table: Table, random: np.random.RandomState
 ) -> list[Fit]:
-    """Return the machines of all rows in leaves, one for each of several partitions, or one if time is up."""
+    """Return the machines on all rows in leaves: one for each of several partitions, or only one if the time is up."""
     fits, everything = [], np.arange(len(table))
     partitions = 1 if search.deadline.is_over() else PARTITIONS
     for direction in range(partitions):
@@ -131,12 +131,12 @@ def in_leaves(
 
 
 def in_one_piece(search: Search, iterate: Iterate, trial: Trial, share: float, table: Table, fresh: np.ndarray) -> Fit:
-    """Return the machine of all rows; its own left-out predictions of fresh rows where it gives their variances."""
+    """Return the machine on all rows; if it gives variances, with its own left-out predictions of the fresh rows."""
     found = solved(iterate, trial.plan, table, None, variances=search.fitter.needs_variances)
     machine, everything = found.machine.changed(share=share), np.arange(len(table))
     if found.left_out_variances is None:
         return Fit(machine, everything, trial.left_out, found.evidence, trial.rows, trial.judgments)
-    # Leaving a row out turns its coefficient into its error: e_i = alpha_i / (A^-1)_ii.
+    # The leave-one-out error of a row follows from its coefficient: e_i = alpha_i / (A^-1)_ii.
     variances, alpha = torch.from_numpy(found.left_out_variances), torch.from_numpy(machine.alpha)
     solution = RidgeSolution(iterate.ridge, alpha, alpha * variances[:, None], variances)
     judged = np.flatnonzero(fresh)

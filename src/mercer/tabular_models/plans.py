@@ -1,4 +1,4 @@
-"""Plans: settings with the bandwidths and ridges that some rows gave them, and which of many are worth judging."""
+"""Plans: settings with bandwidths and ridges that were tuned on some rows, and the choice of those to judge."""
 
 import math
 from collections.abc import Sequence
@@ -10,29 +10,29 @@ from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Deadline
 from mercer.tabular_models.tuning import Freedom, Iterate
 
-# Settings that are judged.
+# Number of settings that advance from the screen and are judged on left-out rows.
 FINALISTS = 6
 
 
 class Search(NamedTuple):
-    """What a search must know.
+    """The options of a search.
 
     Attributes
     ----------
     fitter : Fitter
     freedom : Freedom
-        What may be tuned.
+        Whether bandwidth and ridge may be tuned.
     ridge : float
-        Where tuning begins, or the ridge that was given.
+        The ridge at which tuning begins, or the given ridge.
     n_iter : int
-        Most steps of a recursion.
+        The largest number of steps of a recursion.
     last_iterate : bool
-        Whether only the last step of a recursion counts.
+        Whether only the last step of a recursion is considered.
     deadline : Deadline
     n_jobs : int or None
-        Python threads over settings, as scikit-learn counts them.
+        Number of Python threads that try settings in parallel, counted as in scikit-learn.
     workers : Cluster or None
-        Who solves the leaves of all rows; None is this process.
+        The workers that solve the leaves of all rows; None is this process.
     """
 
     fitter: Fitter
@@ -46,22 +46,22 @@ class Search(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A setting with the bandwidth and the ridge of every step on the way to its metric."""
+    """A setting, with the tuned bandwidth and ridge of every step of the recursion that learns its metric."""
 
     setting: Setting
     iterates: list[Iterate]
 
     @property
     def cost(self) -> float:
-        """How bad the last step was on the rows of the screen, which it was tuned on."""
+        """The cost of the last step on the rows of the screen, on which it was tuned."""
         return self.iterates[-1].cost
 
 
 def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
-    """Return the best plans, the best of every way to learn a metric among them, and the best of one more kernel.
+    """Return the best plans, including the best one for each way to learn a metric, and one plan of a further kernel.
 
-    Machines of different kernels err in different places, so that their average gains most: judging the best plan of
-    the next kernel too took 2 % off the errors on energy (12 splits) and on a toy of few columns (20 seeds).
+    Machines of different kernels make different errors, so averaging them gains most: also judging the best plan of
+    the next kernel lowered the errors by 2 % on energy (12 splits) and on a toy table of few columns (20 seeds).
     """
     chosen = best_of_every_kind(plans, most)
     best_of_kernels = {type(plan.setting.kernel): plan for plan in reversed(plans)}
@@ -71,14 +71,14 @@ def finalists(plans: Sequence[Plan], most: int = FINALISTS) -> list[Plan]:
 
 
 def best_of_every_kind(plans: Sequence[Plan], most: int) -> list[Plan]:
-    """Return the best plans, the best of every way to learn a metric, of warps by column and of lines among them.
+    """Return the best plans, with the best of each way to learn a metric, of warps by column and of linear kernels.
 
-    The screen's costs flatter metrics that learn much, so that they alone must not rule the others out.
+    The costs of the screen are too optimistic for flexible metrics, so the others must not be excluded by cost alone.
     """
     chosen: list[Plan] = []
     for metric in dict.fromkeys(plan.setting.metric for plan in plans):
         chosen.append(next(plan for plan in plans if plan.setting.metric == metric))
-    # What is chosen column by column was chosen on these rows, so that it must show itself beside one warp for all.
+    # Warps by column were chosen on these same rows, so they must still be compared with one warp for all columns.
     mixed = [plan for plan in plans if not isinstance(plan.setting.warp, str)]
     chosen += [plan for plan in mixed[:1] if all(plan is not other for other in chosen)]
     linear = [plan for plan in plans if not hasattr(plan.setting.kernel, "bandwidth")]
@@ -92,9 +92,9 @@ def best_of_every_kind(plans: Sequence[Plan], most: int) -> list[Plan]:
 
 
 def contenders(plans: Sequence[Plan], most: int) -> list[Plan]:
-    """Return the best of every kind, and the best plan of every kernel under every warp: at most so many.
+    """Return the best plan of every kind, and the best of every pair of kernel and warp: at most `most` plans.
 
-    Which kernel and warp is right changes with the number of rows: rough ones show what they can do where rows are
+    The best kernel and warp depend on the number of rows: the quality of rough kernels shows only where rows are
     dense.
     """
     chosen = best_of_every_kind(plans, FINALISTS)
@@ -108,12 +108,12 @@ def contenders(plans: Sequence[Plan], most: int) -> list[Plan]:
 
 
 def is_alike(setting: Setting, other: Setting) -> bool:
-    """Return whether two settings differ in their steps alone."""
+    """Return whether two settings are equal except for the number of steps."""
     return setting._replace(steps=0) == other._replace(steps=0)
 
 
 def history_entry(plan: Plan, n_rows: int, score: float | None = None) -> dict[str, Any]:
-    """Return what is worth remembering of a plan: plain values that can be saved."""
+    """Return the entry of a plan in `history_`: plain values that can be saved."""
     last = plan.iterates[-1]
     bandwidths = [float(leaf.scale()) for leaf in last.kernel.leaves() if hasattr(leaf, "bandwidth")]  # type: ignore[attr-defined]
     return {

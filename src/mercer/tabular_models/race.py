@@ -1,6 +1,6 @@
-"""The race: the best of the screen learn their metric anew on a part of the rows, and are judged on the others.
+"""The race: the best plans of the screen learn their metrics on some rows, and are judged on the others.
 
-With the metric fixed, a leave-one-out prediction is honest, and it is known in closed form.
+For a fixed metric, leave-one-out predictions have a closed form, and no row affects its own prediction.
 """
 
 from collections.abc import Sequence
@@ -16,24 +16,25 @@ from mercer.tabular_models.screen import SCREEN_ROWS
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 
-# Rows on which plans are judged.
+# Number of rows on which plans are judged.
 JUDGE_ROWS = 1500
-# Standard errors by which a setting must be behind the best to leave the race.
+# A setting leaves the race if it is worse than the best by this many standard errors.
 FAR_BEHIND = 4.0
-# Up to so many rows, metrics are learned anew in so many folds; beyond, on one half for the other half.
+# Pairs (rows, folds): up to so many rows, metrics are learned in so many folds. Beyond, one half of the rows is used
+# for learning and the other half for judging.
 FOLDS = ((400, 5), (700, 3))
 
 
 class Judgment(NamedTuple):
-    """A kernel and a ridge whose metric has not seen the rows that it is judged on.
+    """A kernel and a ridge, and the rows they are judged on, which the metric was not learned from.
 
     Attributes
     ----------
     iterate : Iterate
     rows : ndarray of shape (m,)
-        The rows of the table that a machine of them stands on.
+        The rows of the table that the machine is solved on.
     judged : ndarray of int
-        Which of those had no part in the metric.
+        The positions in `rows` of those that the metric was not learned from.
     """
 
     iterate: Iterate
@@ -42,18 +43,18 @@ class Judgment(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A plan and its predictions of rows that had no part in its metric.
+    """A plan, and its predictions of rows that its metric was not learned from.
 
     Attributes
     ----------
     plan : Plan
     left_out : LeftOut
     scores : ndarray of shape (n,)
-        How good each prediction is.
+        The score of each prediction; larger is better.
     rows : ndarray of shape (n,)
-        Which rows of the table of the race they are.
+        The rows of the table of the race that were predicted.
     judgments : list of Judgment
-        The machines that the predictions are of.
+        The machines that made the predictions.
     """
 
     plan: Plan
@@ -86,9 +87,9 @@ def splits(n: int) -> list[Split]:
 
 
 def judged(search: Search, plan: Plan, table: Table, split: tuple[np.ndarray, np.ndarray]) -> tuple[LeftOut, Judgment]:
-    """Predict rows that had no part in the metric of a plan.
+    """Predict rows that the metric of a plan is not learned from.
 
-    The metric is learned anew on one part of the rows. Under that metric the machine of all rows is solved, and its
+    The metric is learned on one part of the rows. With this metric the machine is solved on all rows, and its
     leave-one-out predictions of the other part are returned.
     """
     learn, judge = split
@@ -110,9 +111,9 @@ class Running(NamedTuple):
 
 
 def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
-    """Judge plans on rows that had no part in their metrics; return those that reached the end, the best first.
+    """Judge plans on left-out rows; return the trials that were not dropped, in decreasing order of their score.
 
-    After each split, plans that are far behind the best leave: they would have no share in an average.
+    After each split, plans that are far worse than the best are dropped: they would have no share in an average.
     """
     running = [Running(plan, [], []) for plan in plans]
     judged_rows: list[np.ndarray] = []
@@ -131,7 +132,7 @@ def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
 
 
 def over_a_split(search: Search, table: Table, running: list[Running], split: Split) -> list[Running]:
-    """Return the plans with their predictions of one more part of the rows: the first, and others while time lasts."""
+    """Return the plans with predictions for one more split: always the first, and the others while time is left."""
 
     def gone_on(place: int) -> list[Running]:
         if place > 0 and search.deadline.is_over(0.7):
@@ -145,7 +146,7 @@ def over_a_split(search: Search, table: Table, running: list[Running], split: Sp
 
 
 def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:
-    """Return the plans whose scores so far are within some standard errors of the best, paired row by row."""
+    """Return the plans whose scores are within some standard errors of the best, by differences in the same rows."""
     if len(running) == 1:
         return running
     joined = [LeftOut.joined(entry.parts) for entry in running]
@@ -160,7 +161,7 @@ def near_the_best(fitter: Fitter, running: list[Running]) -> list[Running]:
 
 
 def simplest_of_the_best(trials: Sequence[Trial]) -> Trial:
-    """Return the simplest trial that the best one does not clearly beat on the judged rows."""
+    """Return the simplest of the trials that are not clearly worse than the best on the judged rows."""
     best = max(trials, key=lambda trial: trial.score)
     near = [
         trial

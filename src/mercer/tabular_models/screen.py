@@ -1,6 +1,6 @@
-"""The screen: many settings are tried on a few hundred rows, by the cost of these rows, which is quick.
+"""The screen: many settings are tried quickly, on a few hundred rows, and ranked by their cost on the same rows.
 
-That cost flatters settings that learn much. It proposes, and rows that had no part in a metric decide (`race.py`).
+This cost is too optimistic for flexible settings. The screen only proposes; left-out rows then decide (`race.py`).
 """
 
 from collections.abc import Sequence
@@ -16,24 +16,24 @@ from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate, tuned
 from mercer.tabular_models.warp_choice import warp_by_column
 
-# Rows on which all settings are tried.
+# Number of rows on which all settings are tried.
 SCREEN_ROWS = 400
-# Pairs of a kernel and a warp that learn gradient outer products.
+# Number of pairs of a kernel and a warp whose metric is learned by average gradient outer products.
 LEADERS = 3
-# Steps that length scales follow the evidence before the best go on.
+# Number of steps by which length scales first climb the evidence; only the best settings continue.
 FIRST_STEPS = 5
 FIRST_RIDGE = 1e-2
 
 
 class Breadth(NamedTuple):
-    """How many settings learn length scales on the screen: so many warps of each kernel begin, so many of all go on."""
+    """How many settings learn length scales: the warps that start for each kernel, and how many continue in total."""
 
     warps: int
     leaders: int
 
 
-# Few rows cannot tell many settings apart. Of many rows, those of the screen lie too far from each other to say which
-# kernel and warp is right: all of them learn length scales, and are judged where rows are dense.
+# Few rows cannot distinguish many settings. If the table has many rows, those of the screen lie too far apart to decide
+# on a kernel and a warp: all pairs then learn length scales, and they are judged later, where rows are dense.
 USUAL, OF_MANY_ROWS = Breadth(2, 4), Breadth(3, 12)
 
 
@@ -44,7 +44,7 @@ def screen(
     metrics: Sequence[Sequence[str]],
     breadth: Breadth = USUAL,
 ) -> list[Plan]:
-    """Try settings on a few rows, in three rounds: the identity, length scales by evidence, gradient outer products.
+    """Try settings on a few rows in three rounds: identity metric, length scales by evidence, gradient outer products.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def screen(
     table : Table
         The rows of the screen.
     identities : sequence of Setting
-        A kernel and a warp each.
+        Pairs of a kernel and a warp, with the identity as metric.
     metrics : sequence of sequences of str
-        Which metrics each of them may learn.
+        For each pair, the metrics that it may learn.
     breadth : Breadth
 
     Returns
     -------
-    list of Plan, the best on these rows first
+    list of Plan, in increasing order of their cost on these rows
     """
     with threads_for(len(table)):
         begun = under_the_identity(search, table, identities, metrics)
@@ -80,7 +80,7 @@ def screen(
 
 
 class Start(NamedTuple):
-    """A plan under the identity, and the metrics that suit its kernel."""
+    """A plan with the identity as metric, and the metrics that suit its kernel."""
 
     plan: Plan
     metrics: Sequence[str]
@@ -89,7 +89,7 @@ class Start(NamedTuple):
 def under_the_identity(
     search: Search, table: Table, identities: Sequence[Setting], metrics: Sequence[Sequence[str]]
 ) -> list[Start]:
-    """Return every kernel and warp with its bandwidth and ridge, as many as there is time for."""
+    """Return every pair of kernel and warp with tuned bandwidth and ridge, or as many as the time limit allows."""
     warps = list(dict.fromkeys(setting.warp for setting in identities))
 
     def of_warp(warp: Any) -> list[Start]:
@@ -100,7 +100,7 @@ def under_the_identity(
                 continue
             if search.deadline.is_over(0.2) and (found or warp != warps[0]):
                 break
-            # The ridge of the last kernel is nearly right for the next under the same warp.
+            # Under the same warp, the ridge of one kernel is a good start for the next.
             first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
             ridge = first.ridge if search.freedom.ridge else search.ridge
             found.append(Start(Plan(setting, [first]), suitable))
@@ -110,10 +110,10 @@ def under_the_identity(
 
 
 def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth: Breadth) -> list[tuple[Start, Plan]]:
-    """Return the plans with a length scale a column by evidence: many follow it for a few steps, the best go on.
+    """Return plans whose length scales, one for each column, climb the evidence: many make a few steps, the best more.
 
-    The best warps of every kernel take part. A kernel shows what it can do only once its columns are weighed, so that
-    none is ruled out by the identity.
+    Every kernel takes part with its best warps. None is excluded for its cost under the identity, since a kernel shows
+    its quality only after the columns are weighted.
     """
     counts: dict[type, int] = {}
     first: list[Start] = []
@@ -138,7 +138,7 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
 
     followed = [pair for found in in_parallel(a_few_steps, first, search.n_jobs) for pair in found]
     followed.sort(key=lambda pair: pair[1].cost)
-    # The best of every kernel goes on before the second of any: after few steps kernels do not compare.
+    # The best plan of every kernel precedes the second of any: after few steps, kernels cannot yet be compared.
     kinds = [type(start.plan.setting.kernel) for start, _ in followed]
     is_first = [kind not in kinds[:i] for i, kind in enumerate(kinds)]
     order = sorted(range(len(followed)), key=lambda i: not is_first[i])
@@ -146,7 +146,7 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
 
 
 def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps: int) -> Iterate:
-    """Return an iterate with its length scales, one a column, some steps further up the evidence."""
+    """Return an iterate whose length scales, one for each column, have climbed the evidence by some more steps."""
     floor, out_of_time = search.fitter.smallest_ridge, search.deadline.is_over
     return with_length_scales(
         iterate, table, Z, noise_floor=floor, freedom=search.freedom, steps=steps, out_of_time=out_of_time
@@ -154,7 +154,7 @@ def by_evidence(search: Search, iterate: Iterate, table: Table, Z: Tensor, steps
 
 
 def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> list[Plan]:
-    """Return the plans that go on from one under the identity by gradient outer products: one for every step."""
+    """Return plans that continue one under the identity by gradient outer products: one plan for each step."""
     Z, iterates, plans = table.warped(plan.setting.warp), plan.iterates, []
     for step in range(1, search.n_iter + 1):
         kernel = advanced(iterates[-1], table, Z, metric)
@@ -165,7 +165,7 @@ def with_gradients(search: Search, plan: Plan, metric: str, table: Table) -> lis
 
 
 def with_warps_by_column(search: Search, plans: Sequence[Plan], table: Table) -> list[Plan]:
-    """Return the best plan with a warp for each column, begun anew under those warps; nothing if one serves all."""
+    """Return the best plan repeated with a warp for each column; an empty list if one warp is best for all columns."""
     able = [plan for plan in plans if plan.iterates[-1].kernel.common_metric() is not None]
     if not able:
         return []

@@ -1,4 +1,4 @@
-"""Bandwidth and ridge of a kernel at a fixed metric, by climbing over a grid from a start that is nearly right."""
+"""Bandwidth and ridge of a kernel for a fixed metric, by local search on a grid from a good starting value."""
 
 import math
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ from mercer.selection import climb
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.table import Table
 
-# A step of the climb multiplies the bandwidth, or the ridge, by these; the last steps by their square roots.
+# A step of the search multiplies or divides the bandwidth or the ridge by these; the last steps by their square roots.
 BANDWIDTH_STEP, RIDGE_STEP = 2.0, 10.0
-# A step must gain this much, in nats a row.
+# A step must lower the cost by at least this much, in nats for each row.
 SMALLEST_GAIN = 1e-3
 LARGEST_RIDGE = 1e3
 
 
 class Iterate(NamedTuple):
-    """A kernel with numbers for its bandwidth and its metric, a ridge, and how bad they were on the rows of the fit."""
+    """A kernel with numbers for its bandwidth and its metric, a ridge, and their cost on the rows used for tuning."""
 
     kernel: Kernel
     ridge: float
@@ -27,7 +27,7 @@ class Iterate(NamedTuple):
 
 
 class Freedom(NamedTuple):
-    """Which of the two a search may change; what is given by the user stays."""
+    """Whether a search may change the bandwidth and the ridge; values given by the user are kept."""
 
     bandwidth: bool = True
     ridge: bool = True
@@ -45,7 +45,7 @@ def tuned(
     *,
     fine: bool = False,
 ) -> Iterate:
-    """Return the kernel and the ridge of the lowest cost near a start.
+    """Return the kernel and the ridge with the lowest cost, found by local search from a starting value.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ def tuned(
         With a number for the bandwidth.
     ridge : float
     parts : sequence of (Table, tensor of shape (n, d))
-        Rows, and the same rows warped. A machine is solved in each part by itself, and their costs are averaged.
+        Rows, and the same rows warped. A machine is solved in each part separately, and their costs are averaged.
     fitter : Fitter
-        Says what a bandwidth and a ridge cost.
+        Defines the cost of a bandwidth and a ridge.
     freedom : Freedom
     fine : bool, default=False
-        Whether to end with smaller steps.
+        Whether the search ends with smaller steps.
 
     Notes
     -----
-    O(n^3) for every pair that is tried, some ten of them; the distances of radial kernels are computed once.
+    Each pair that is tried costs O(n^3); there are about ten. The distances of radial kernels are computed only once.
     """
     sizes = [len(table) for table, _ in parts]
     matrix = [kernel.matrices(Z) for _, Z in parts]
@@ -73,7 +73,7 @@ def tuned(
     def cost(place: tuple[int, int]) -> float:
         i, j = place
         if i not in matrices:
-            # The last two bandwidths are enough: a climb moves along one axis at a time.
+            # Two bandwidths are kept, which is enough: the search moves along one axis at a time.
             while len(matrices) > 1:
                 matrices.pop(next(iter(matrices)))
             matrices[i] = [of_part(BANDWIDTH_STEP ** (i / 2)) for of_part in matrix]

@@ -1,4 +1,4 @@
-"""Clusters that are manifolds: features that make each of them a subspace, learned beside the memberships."""
+"""Manifold clustering: features in which each manifold is a subspace, learned together with memberships."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -27,12 +27,12 @@ from mercer.training import Recipe, Training, fit_progress
 from mercer.training.states import snapshot
 from mercer.views.sources import ViewSource
 
-# The start is kept if its rate reduction is larger by more than this: rounding is not to choose between equal clusters.
+# The start is kept if its rate reduction is larger by more than this, so that rounding does not decide between equals.
 TIE = 1e-6
 
 
 class Stage(NamedTuple):
-    """What one stage of the training left: its name, its η, its clusters, weights and epochs."""
+    """The result of one stage of the training: its name, its η, its clusters, weights and epochs."""
 
     name: str
     eta: float | None
@@ -45,115 +45,121 @@ class Stage(NamedTuple):
 class ManifoldClustering(_ManifoldEstimator):
     """Cluster samples that lie near manifolds, and learn features in which each manifold is a subspace (MLC).
 
-    A network has two heads: features z and codes c, both of length 1. First features are learned from views alone:
-    views of a sample agree, samples spread out (5). Then both heads are trained to maximize R - R_c: the features of
-    all samples are to fill the space, those of each sample with its like, weighted by the doubly stochastic
-    membership of their codes, are to lie in few directions (4). The eigenvectors of the membership give clusters
-    (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the formulas), in which samples then move to where
-    their code is shortest.
+    A network has two heads, features z and codes c, both of length 1. The first stage, the start, learns features from
+    views alone: views of one sample should agree, and different samples should spread out (5). The second stage trains
+    both heads to maximize R - R_c (4). The features of all samples should fill the space, whereas those of each sample
+    and of similar ones should lie in few directions; similarity is the doubly stochastic membership of the codes. The
+    eigenvectors of the membership give clusters (Algorithm 1 of manifold-linearizing-clustering; ALGORITHMS has the
+    formulas). Samples then move to the cluster with which their code is shortest.
 
-    Nothing is chosen by labels: of several clusters those are taken whose R - R_c in the features of the start, which
-    no clusters have shaped, is largest. The second stage can do harm, so that its clusters are kept beside those of the
-    start, and `labels_` holds the better of the two.
+    Nothing is chosen by labels. Of several clusterings, the one with the largest R - R_c is taken, measured in the
+    features of the start, which do not depend on clusters. The second stage can make clusters worse. The clusters of
+    both stages are therefore kept, and `labels_` holds the better ones.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     n_components : int or None, default=None
-        d, the dimension of features and codes. With 1 there is one direction, and nothing to tell clusters apart. None
-        takes 32, or as many as the backbone gives, but two a cluster at least.
+        d, the dimension of features and codes. It should be more than 1: a single direction cannot separate clusters.
+        None takes 32, or as many as the backbone gives, but at least two for each cluster.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
-        What comes before the heads; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
+        The network before the heads; see `mercer.networks.backbones.check_backbone`. None passes on the rows.
     hidden : int, default=512
         The width of the heads, each an affine map, a ReLU and an affine map.
     affinity : {"squared", "inner"}, default="squared"
-        Whether memberships are made of the squares of inner products of codes, for which opposite codes are alike, or
-        of these themselves, as in the paper.
+        Whether memberships are computed from the squared inner products of codes, for which opposite codes are alike,
+        or from the inner products, as in the paper.
     projection : {"entropy", "squares"}, default="entropy"
         Which doubly stochastic matrix is nearest: Sinkhorn's, as in the paper, or the sparse one of least squares; see
         `mercer.clustering.manifold.projections`.
     eta : float or "auto", default="auto"
-        η of the memberships: small ones make them sharp. A number is that of the second stage and of line 10, as in
-        the paper. "auto" trains with 0.175 and, where the clusters change, with 0.12, and keeps the better result; the
-        memberships that clusters are made of at the end then have an η of their own, from 0.02 to 0.25.
+        η of the memberships; a small η makes them sharp. A number is used in the second stage and in line 10, as in the
+        paper. "auto" trains with 0.175 and, if that changes the clusters, also with 0.12, and keeps the better result.
+        The memberships from which the final clusters are found then have an η of their own, from 0.02 to 0.25.
     epsilon_start : float, default=0.4472135954999579
         ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.31622776601683794
         ε of the coding rates of the second stage: ε^2 is 0.1.
     agreement : float or "auto", default="auto"
-        λ of the start: how much views must agree; see `mercer.losses.view_coding_rate`. "auto" is the largest that R
-        can be, d log(1 + 1 / ε^2), so that both terms weigh alike in any dimension: 57 for d = 32.
+        λ of the start: the weight of the agreement of views; see `mercer.losses.view_coding_rate`. "auto" is the upper
+        bound of R, d log(1 + 1 / ε^2), so that both terms have similar weight in any dimension: 57 for d = 32.
     gamma : float, default=0.05
-        γ: how much memberships are spread.
+        γ, the weight of the term that spreads memberships.
     regularizer : {"squared", "entropy"}, default="squared"
-        By which norm; see `mercer.losses.mlc`.
+        The norm of this term; see `mercer.losses.mlc`.
     augment : str, None, View or callable of (batch, generator), default="auto"
         How views are drawn, as in `KernelEmbedding`.
     n_views : int, default=2
-        Views of each sample in a batch, over which features and memberships are averaged (6).
+        Number of views of each sample in a batch, over which features and memberships are averaged (6).
     image_shape : tuple of int or None, default=None
-        (height, width) or (height, width, channels) of images that come as flat rows.
+        (height, width) or (height, width, channels) of images that are given as flat rows.
     standardize : bool, default=True
-        Whether columns, or channels of images, are brought to variance 1 each before the network sees them; else all
-        are scaled alike, as features that have a common scale should be: principal components, for one.
+        Whether each column, or channel of images, is scaled to variance 1 before the network. False scales all of them
+        by one number, which suits features with a common scale, such as principal components.
     freeze : bool, default=True
-        Whether the backbone stays as the start left it in the second stage, as in the paper.
+        Whether the backbone is kept fixed in the second stage, as in the paper.
     start_recipe : Recipe or None, default=None
-        How the start is trained, from weights drawn at random. None begins in closed form (the last layer tells samples
-        from views of one sample as well as a linear discriminant can) and makes at most 600 steps of Adam at a rate of
-        0.003 with a weight decay of 0.0001, on batches of 512: fewer, if the loss has not fallen for 50 of them.
+        How the start is trained, from random weights. None begins in closed form: the last layer distinguishes samples
+        from each other as well as a linear discriminant can, given their views. It then makes at most 600 steps of Adam
+        at a rate of 0.003 with a weight decay of 0.0001, on batches of 512, and stops early if the loss has not fallen
+        for 50 steps.
     recipe : Recipe or None, default=None
         How the second stage is trained; a batch updates both heads. None is 75 steps of SGD at a rate of 0.01 with
         momentum 0.9 and a weight decay of 0.0005, on batches of 512.
     assign_labels : {"rate", "spectral"}, default="rate"
-        How clusters are found at the end of a stage. "spectral" is the paper's: by the eigenvectors of the memberships
-        (at the η whose clusters have the largest R - R_c, if there are several). "rate" takes these clusters at every
-        η, and those of 50 runs of k-means on the codes (fewer for more than ten clusters), moves samples to where
-        the code is shorter with them until none gains, and keeps the clusters of the largest R - R_c.
+        How clusters are found at the end of a stage. "spectral" uses the eigenvectors of the memberships, as in the
+        paper (if there are several η, the one whose clusters have the largest R - R_c). "rate" takes these clusters
+        at every η, and those of 50 runs of k-means on the codes (fewer for more than ten clusters). It moves samples to
+        clusters with which their code is shorter until none gains, and keeps the clusters with the largest R - R_c.
     result : {"auto", "start", "final"}, default="auto"
-        Which stage the model ends with. Both are trained whatever is kept.
+        Which stage the model keeps. Both are trained in any case.
     max_rows : int, default=3000
-        How many rows the spectral step sees at most, drawn at random; the others join the cluster that they belong to
-        most.
+        The largest number of rows for the spectral step, drawn at random. Each of the others joins the cluster in which
+        its membership is largest.
     checkpoint : path or None, default=None
-        Files, with ".start", ".final-0.175" and so on added to their name, that keep the state of the trainings: a fit
-        that was killed goes on where it was.
+        Files that keep the state of the trainings, with ".start", ".final-0.175" and so on added to their name. A fit
+        that was killed continues from there.
     random_state : int, RandomState instance or None, default=None
+        Determines initial weights, batches, views, and the rows of the spectral step.
     device : str, torch.device or None, default=None
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     drawn_rows_ : ndarray of shape (n,) or None
-        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
+        The row numbers that the labels belong to, if these rows were drawn from files or from Dask.
     labels_ : ndarray of shape (n,)
+        The cluster of each row.
     start_labels_, final_labels_ : ndarrays of shape (n,)
         The clusters after each stage.
     stage_ : {"start", "final"}
-        Which of them `labels_` are.
+        The stage whose clusters are `labels_`.
     candidates_ : list of dict
         What was compared: stage, trained_eta, eta (of the memberships), rate_reduction (R - R_c of the clusters in the
         features of the start), chosen.
     eta_ : float
         η of the memberships.
     eigenvalues_ : ndarray
-        The smallest of the membership's Laplacian.
+        The smallest eigenvalues of the Laplacian of the membership.
     history_ : list of dict
-        Epochs of both stages: stage, epoch, loss, learning_rate and, now and then, rate (R), cluster_rate (R_c),
-        rank (of all features) and ranks (of each cluster's).
+        The epochs of both stages: stage, epoch, loss, learning_rate and, for some epochs, rate (R), cluster_rate (R_c),
+        rank (of all features) and ranks (of each cluster's features).
     weights_ : dict of ndarray
-        Of the network.
+        The weights of the network.
     codes_ : ndarray of shape (m, d)
-        Of the rows that the spectral step saw, and `code_labels_` their clusters, `code_scales_` what
+        The codes of the rows in the spectral step. `code_labels_` are their clusters, and `code_scales_` the terms that
         the projection has added to their rows: for "entropy" the logarithms of their scales.
     sample_shape_ : tuple of int
+        The shape of one sample.
     n_features_in_ : int
 
     Notes
     -----
-    A step on a batch of b samples costs what the network costs and O(b^2 d^2 + b d^3), the spectral step some hundred
-    products with a matrix of m x m, and a round of samples moving O(k (m d^2 + d^3)), in some
-    hundred rounds over all beginnings. Weights are float32, whatever the rows are. Beyond 2000 columns, fewer rows than
-    columns are seen in the coordinates of their span (`mercer.networks.heads.Entrance`).
+    A step on a batch of b samples takes the time of the network and O(b^2 d^2 + b d^3). The spectral step takes some
+    hundred products with an m x m matrix. Moving samples takes O(k (m d^2 + d^3)) a round, with some hundred rounds in
+    total. Weights are float32, whatever the rows are. If there are more than 2000 columns and fewer rows than columns,
+    rows are represented in the coordinates of their span (`mercer.networks.heads.Entrance`).
 
     Examples
     --------
@@ -243,14 +249,15 @@ class ManifoldClustering(_ManifoldEstimator):
         looks = see()
         training = self._start(network, source, whole, data, looks)  # line 1
         network.copy_head()  # line 2
-        # Each stage would win in features of its own. Those of the start have seen no clusters; its codes are the same.
+        # Each stage would look best in its own features. Those of the start do not depend on clusters; its codes are
+        # equal to its features.
         judge = Judge(self._codes(network, X[some]), self.epsilon)
         start = Stage("start", None, self._clustered(judge.Z, judge), snapshot(network), training, looks)
 
         finals: list[Stage] = []
         recipe = second_recipe_of(self, len(X))
         for eta in etas:
-            # Where the second stage leaves the clusters of the start as they are, another η has nothing to change.
+            # If the second stage has not changed the clusters of the start, another η is not tried.
             if finals and _are_same(finals[-1].clusters.labels, start.clusters.labels):
                 break
             network.load_state_dict(start.weights)
@@ -282,12 +289,12 @@ class ManifoldClustering(_ManifoldEstimator):
         return CLUSTERINGS[self.assign_labels](C, self.n_clusters, candidates, self.seed_, judge)
 
     def _keep(self, start: Stage, finals: list[Stage], X: np.ndarray, some: np.ndarray) -> None:
-        """Make the model that of the stage which is kept."""
+        """Set the fitted attributes to those of the stage that is kept."""
         final = max(finals, key=lambda stage: stage.clusters.reduction)
         preferred = "start" if start.clusters.reduction > final.clusters.reduction + TIE else "final"
         self.stage_ = preferred if self.result == "auto" else self.result
         kept = {"start": start, "final": final}[self.stage_]
-        # That which is kept comes last, so that what is fitted is its.
+        # The stage that is kept comes last, so that its attributes are those that remain.
         for stage in sorted((start, final), key=lambda stage: stage is kept):
             C, spectral = stage.clusters.C, stage.clusters.spectral
             self.weights_ = {name: value.cpu().numpy() for name, value in stage.weights.items()}
@@ -313,7 +320,7 @@ class ManifoldClustering(_ManifoldEstimator):
         ]
 
     def _extended(self, labels: np.ndarray, X: np.ndarray, some: np.ndarray) -> np.ndarray:
-        """Return the clusters of all rows: those of some of them as they are, and the others by their memberships."""
+        """Return the clusters of all rows: the given labels for some of them, and by memberships for the others."""
         everyone = np.empty(len(X), dtype=np.int64)
         everyone[some] = labels
         others = np.setdiff1d(np.arange(len(X)), some)
@@ -325,7 +332,7 @@ class ManifoldClustering(_ManifoldEstimator):
 
     @wherever_rows_are
     def predict(self, X: Any) -> np.ndarray:
-        """Return the clusters that samples belong to most, by their memberships to samples of the fit.
+        """Return the cluster in which each sample has the largest membership.
 
         Parameters
         ----------
@@ -336,21 +343,21 @@ class ManifoldClustering(_ManifoldEstimator):
 
     @wherever_rows_are
     def cut(self, X: Any, n_clusters: int) -> np.ndarray:
-        """Return the clusters of samples at another number of clusters: larger ones, or parts of them.
+        """Return the clusters of samples for another number of clusters: unions of clusters, or parts of them.
 
-        They are nested, and at the number of the fit they are those of `predict` (see `mercer.clustering.trees`).
+        Clusterings are nested. At the number of the fit they equal those of `predict` (see `mercer.clustering.trees`).
 
         Parameters
         ----------
         X : array-like of shape (n, D), or images
         n_clusters : int
-            From 1 to the number of parts, some four a cluster.
+            From 1 to the number of parts, about four for each cluster.
         """
         check_is_fitted(self)
         P = self._memberships(self.eta_).of(as_tensor(self.codes_, device=self.device)).cpu().double().numpy()
         tree = cluster_tree((P + P.T) / 2.0, self.code_labels_, self.seed_)
         clusters = tree.cut(n_clusters)
-        # A sample goes to its cluster first, and to a part of it then: cuts are nested for new samples too.
+        # A sample is assigned to a cluster first, and then to a part of it: cuts are nested for new samples too.
         votes = self._votes(self._rows(X), tree.parts)
         homes = np.zeros(votes.shape[1], dtype=np.int64)
         homes[tree.parts] = self.code_labels_
@@ -375,7 +382,7 @@ class ManifoldClustering(_ManifoldEstimator):
         return by_blocks(network.codes, X, network.center)
 
     def _votes(self, X: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
-        """Return the memberships of samples to clusters, or to other groups of codes, with rows that sum to 1."""
+        """Return the memberships of samples in clusters, or in other groups of codes; each row sums to 1."""
         network = self._fitted_network()
         C, potentials = (as_tensor(part, device=self.device) for part in (self.codes_, self.code_scales_))
         members = torch.from_numpy(indicator(self.code_labels_ if groups is None else groups)).to(C)
@@ -387,6 +394,6 @@ class ManifoldClustering(_ManifoldEstimator):
 
 
 def _are_same(labels: np.ndarray, others: np.ndarray) -> bool:
-    """Whether two clusterings are one, whatever their clusters are called."""
+    """Whether two clusterings are the same up to the numbering of their clusters."""
     pairs = np.unique(np.stack([labels, others]), axis=1).shape[1]
     return pairs == len(np.unique(labels)) == len(np.unique(others))

@@ -1,4 +1,4 @@
-"""Clusters that are manifolds by memberships of points to clusters, NMCE: what MLC compares itself with."""
+"""Manifold clustering by memberships of samples in clusters, NMCE: the method with which MLC is compared."""
 
 from typing import Any
 
@@ -20,11 +20,11 @@ from mercer.training import Recipe, Training, fit_progress, train
 from mercer.training.randomness import global_chance_from, seed_of
 from mercer.views.sources import ViewSource
 
-# Both are learned together by this, if nothing else is asked for.
+# The default recipe by which features and memberships are trained together.
 TOGETHER = Recipe(n_epochs=100, batch_size=512, optimizer="adam", learning_rate=1e-3, keep="last")
-# Memberships alone, the features held: of at most so many rows, steps of Adam at a rate, ε.
+# Memberships for fixed features: the largest number of rows, the number of steps of Adam, their rate, and ε.
 MEMBERSHIP_ROWS, MEMBERSHIP_STEPS, MEMBERSHIP_RATE, MEMBERSHIP_EPSILON = 4096, 200, 0.1, 0.02**0.5
-# Memberships are a softmax of a linear map of unit features: so much larger, that they can be sharp.
+# Memberships are a softmax of a linear map of unit features, multiplied by this so that they can be sharp.
 SHARPNESS = 10.0
 
 
@@ -34,7 +34,7 @@ def memberships_by(head: nn.Module, Z: Tensor) -> Tensor:
 
 
 def learned_membership(Z: Tensor, n_clusters: int, n_init: int, seed: int) -> nn.Linear:
-    """Return the memberships that reduce the rate of features, which are held, most: of several random beginnings.
+    """Return the memberships with the largest rate reduction of fixed features, of several random starts.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def learned_membership(Z: Tensor, n_clusters: int, n_init: int, seed: int) -> nn
 
 @torch.no_grad()
 def largest_first(head: nn.Linear, labels: np.ndarray) -> None:
-    """Give clusters new numbers, in place: the largest of them is the first."""
+    """Renumber the clusters in place, in decreasing order of their size."""
     order = np.argsort(-np.bincount(labels, minlength=head.out_features), kind="stable")
     head.weight.copy_(head.weight[order].clone())
     head.bias.copy_(head.bias[order].clone())
@@ -78,7 +78,7 @@ def learn_together(
     seed: int,
     **options: Any,
 ) -> Training:
-    """Learn features and memberships to clusters together: R - R_c of the mean view, and views that agree.
+    """Learn features and memberships together: maximize R - R_c of the mean view, and the agreement of views.
 
     Parameters
     ----------
@@ -109,61 +109,68 @@ def learn_together(
 
 
 class NMCE(_ManifoldEstimator):
-    """Cluster samples near manifolds by memberships of points to clusters: neural manifold clustering and embedding.
+    """Cluster samples near manifolds by their memberships in clusters: neural manifold clustering and embedding.
 
-    Features are learned from views alone, as in `ManifoldClustering`. Then a membership of each sample to each cluster,
-    a softmax of a linear map of its features, begins at random and is trained with the features to maximize R - R_c
-    (Li, Chen, LeCun and Sommer, 2022; equation 2 of manifold-linearizing-clustering). `ManifoldClustering` has
-    memberships of points to points in its place, which need no random beginning.
+    Features are first learned from views alone, as in `ManifoldClustering`. The membership of a sample in each cluster
+    is a softmax of a linear map of its features. It is initialized at random and trained together with the features to
+    maximize R - R_c (Li, Chen, LeCun and Sommer, 2022; equation 2 of manifold-linearizing-clustering).
+    `ManifoldClustering` uses memberships between pairs of samples instead, which need no random initialization.
 
     Parameters
     ----------
     n_clusters : int, default=8
+        The number of clusters.
     n_components : int or None, default=None
         d, the dimension of features; as in `ManifoldClustering`.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
-        What comes before the head.
+        The network before the head, as in `ManifoldClustering`.
     hidden : int, default=512
         The width of the head.
     epsilon_start : float, default=0.4472135954999579
         ε of the coding rate of the start: ε^2 is 0.2.
     epsilon : float, default=0.4472135954999579
-        ε of the coding rates of features and memberships together: ε^2 is 0.2.
+        ε of the coding rates of the second stage, of features and memberships together: ε^2 is 0.2.
     agreement : float or "auto", default="auto"
-        λ, how much views must agree, in both stages; as in `ManifoldClustering`.
+        λ, the weight of the agreement of views in both stages; as in `ManifoldClustering`.
     augment : str, None, View or callable of (batch, generator), default="auto"
         How views are drawn, as in `KernelEmbedding`.
     n_views : int, default=2
-        Views of each sample in a batch.
+        Number of views of each sample in a batch.
     image_shape : tuple of int or None, default=None
-        (height, width) or (height, width, channels) of images that come as flat rows.
+        (height, width) or (height, width, channels) of images that are given as flat rows.
     standardize : bool, default=True
-        Whether columns, or channels of images, are brought to variance 1 each; else all are scaled alike.
+        Whether each column, or channel of images, is scaled to variance 1. False scales all of them by one number.
     freeze : bool, default=True
-        Whether the backbone stays as the start left it.
+        Whether the backbone is kept fixed in the second stage.
     n_init : int, default=10
-        Random memberships that are learned with the features held, of which the one of largest R - R_c is gone on with.
+        Number of random initial memberships that are trained for fixed features. The one with the largest R - R_c is
+        trained further, together with the features.
     start_recipe : Recipe or None, default=None
-        As in `ManifoldClustering`.
+        How the features are first trained from views alone, as in `ManifoldClustering`.
     recipe : Recipe or None, default=None
         How features and memberships are trained together. None is 100 epochs of Adam at a rate of 0.001.
     checkpoint : path or None, default=None
-        Files, with ".start" and ".final" added to their name: a fit that was killed goes on where it was.
+        Files that keep the state of the trainings, with ".start" and ".final" added to their name. A fit that was
+        killed continues from there.
     random_state : int, RandomState instance or None, default=None
+        Determines initial weights and memberships, batches and views.
     device : str, torch.device or None, default=None
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     drawn_rows_ : ndarray of shape (n,) or None
-        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
+        The row numbers that the labels belong to, if these rows were drawn from files or from Dask.
     labels_ : ndarray of shape (n,)
+        The cluster of each row.
     start_labels_ : ndarray of shape (n,)
-        By the memberships that were learned with the features held.
+        The clusters by the memberships that were trained for fixed features.
     history_ : list of dict
-        Epochs of both stages: stage, epoch, loss, learning_rate.
+        The epochs of both stages: stage, epoch, loss, learning_rate.
     weights_ : dict of ndarray
-        Of the network.
+        The weights of the network.
     sample_shape_ : tuple of int
+        The shape of one sample.
     n_features_in_ : int
 
     Examples
@@ -250,7 +257,7 @@ class NMCE(_ManifoldEstimator):
                 **checkpoint_of(self, "final", data),
             )
 
-        # A cluster may have lost all its samples: those that have none come last, so that labels are 0, 1, ...
+        # Clusters that have lost all their samples are numbered last, so that the labels in use are 0, 1, ...
         largest_first(head, self._labels(network, X))
         self.start_labels_, self.labels_ = start_labels, self._labels(network, X)
         self.weights_ = arrays_of(network)
@@ -261,7 +268,7 @@ class NMCE(_ManifoldEstimator):
 
     def _network(self, entrance: Entrance) -> ManifoldNetwork:
         network = super()._network(entrance)
-        # Only its shape counts: the weights of the fit follow. Built without memory, it draws no numbers.
+        # Only the shape of this layer matters, since the fit sets its weights. On "meta" it draws no random numbers.
         head = nn.Linear(network.n_components, self.n_clusters, device="meta").to_empty(device="cpu")
         network.cluster_head = head.to(device=self.device, dtype=torch.float32)
         return network
@@ -271,7 +278,7 @@ class NMCE(_ManifoldEstimator):
 
     @wherever_rows_are
     def predict(self, X: Any) -> np.ndarray:
-        """Return the clusters that samples belong to most.
+        """Return the cluster in which each sample has the largest membership.
 
         Parameters
         ----------
@@ -282,7 +289,7 @@ class NMCE(_ManifoldEstimator):
 
     @wherever_rows_are
     def membership(self, X: Any) -> np.ndarray:
-        """Return the shares of the clusters in each sample, of shape (n, k).
+        """Return the membership of each sample in each cluster, of shape (n, k).
 
         Parameters
         ----------

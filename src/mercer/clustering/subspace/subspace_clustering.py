@@ -1,4 +1,4 @@
-"""Clusters that are subspaces: points expressed by each other, features learned for it, and the spectral step."""
+"""Subspace clustering: self-expression of the rows, features learned for it, and spectral clustering."""
 
 from typing import Any
 
@@ -47,82 +47,90 @@ from mercer.kernels import Kernel, check_kernel
 from mercer.linalg import one_thread
 from mercer.rows import rows_brought_here
 
-# Eigenvalues past those of the clusters, for the eigengap and its figure.
+# Number of eigenvalues beyond those of the clusters that are kept, for the eigengap and its figure.
 FURTHER_VALUES = 5
 
 
 class SubspaceClustering(SubspacePredictions):
-    """Cluster points by the subspaces that they lie near: each point is expressed by others of its own subspace.
+    """Cluster points that lie near a union of subspaces, by expressing each point through the others.
 
-    c_i expresses the i-th point by the others, phi(x_i) ≈ sum_j c_ij phi(x_j) in the space of a kernel; the absolute
-    coefficients are a graph, and the eigenvectors of its Laplacian give the clusters. Before that, points may be
-    projected so that self-expression is equally sensitive in all directions: the inverse, "precision", of its mean
-    local covariance shrinks what all points share and brings out what tells subspaces apart (Algorithm 1 of
-    precision-subspace-clustering). ALGORITHMS has the formulas.
+    The coefficients c_i express the i-th point by the others, phi(x_i) ≈ sum_j c_ij phi(x_j) in the space of a kernel.
+    Their absolute values are the weights of a graph, and the eigenvectors of its Laplacian give the clusters. Before
+    that, points may be projected so that self-expression is equally sensitive in all directions. The projection is the
+    inverse ("precision") of the mean local covariance of self-expression: it shrinks the directions that all points
+    share and emphasizes those that distinguish subspaces (Algorithm 1 of precision-subspace-clustering). ALGORITHMS has
+    the formulas.
 
-    Nothing is chosen by labels. Every iterate t = 0 ... n_iter is tried, the points as they came included, each
-    with the ridges on the way to its best, and the one whose clusters have the largest modularity is kept: how much
-    more of the affinity lies inside clusters than chance would put there. All graphs have as many neighbors a point,
-    which makes them comparable. `mercer.papers` has the paper's own settings.
+    Nothing is chosen by labels. Every iterate t = 0 ... n_iter is tried, t = 0 being the original points, and for each
+    the search tries several ridges. The iterate whose clusters have the largest modularity is kept. Modularity measures
+    how much more of the affinity lies inside clusters than would by chance. All graphs have the same number of
+    neighbors for each point, which makes them comparable. `mercer.papers` has the paper's own settings.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        "auto" takes the number, up to `max_clusters`, after which the Laplacian's eigenvalues have the largest gap. A
-        small `truncate` may leave a subspace in several parts, which count: None is better there.
+        The number of clusters. "auto" takes the number, up to `max_clusters`, after which the eigenvalues of the
+        Laplacian have the largest gap. With a small `truncate` a subspace may fall into several parts, which are then
+        counted as clusters: "auto" works better with truncate=None.
     self_expression : str or SelfExpression, default="ridge"
-        "ridge" (KTRR), "least_squares" (LSR), "lasso" (SSC), "elastic_net" (EnSC), "omp" (SSC-OMP), "low_rank" (LRR);
-        or an object of `mercer.clustering.expression`, with settings of its own.
+        How coefficients are found: "ridge" (KTRR), "least_squares" (LSR), "lasso" (SSC), "elastic_net" (EnSC), "omp"
+        (SSC-OMP), "low_rank" (LRR); or an object of `mercer.clustering.expression`, with settings of its own.
     kernel : str, Kernel or callable, default="linear"
-        In whose space points are expressed.
+        The kernel in whose space points are expressed.
     feature_learning : {"precision", "covariance", "none"} or FeatureLearning, default="precision"
         "precision" makes the covariance of self-expression isotropic in the kernel's space. "covariance" projects by
         the covariance itself, of self-expression mapped back to the data (section 4.3). "none" keeps the points. An
         object of `mercer.clustering.subspace`, `Precision` or `Covariance`, has settings of its own.
     n_iter : int, default=2
-        Projections at most.
+        The largest number of projections.
     iterate : {"auto", "last"}, default="auto"
-        "auto" keeps the iterate of the largest modularity, and ends with the first that does not raise it; "last" keeps
-        the last one, as the paper does.
+        "auto" keeps the iterate with the largest modularity, and stops at the first iterate that does not raise it.
+        "last" keeps the last one, as the paper does.
     ridge : float or "auto", default="auto"
-        Of self-expression by "ridge" and "least_squares", and of line 3 of Algorithm 1: a share of the kernel matrix's
-        largest eigenvalue. "auto" tries several, and is 0.001 for other kinds of self-expression. A `RidgeExpression`
-        brings its own.
+        The ridge of self-expression by "ridge" and "least_squares", and of line 3 of Algorithm 1, as a share of the
+        largest eigenvalue of the kernel matrix. "auto" tries several; for other kinds of self-expression it is 0.001.
+        A `RidgeExpression` has a ridge of its own.
     truncate : int, None or "auto", default="auto"
-        How many coefficients of a point count, the largest; None counts all. "auto" is 6 for "ridge", "least_squares"
-        and "low_rank", and None for those that are sparse by themselves.
+        The number of coefficients that are kept for each point, the largest ones. None keeps all. "auto" is 6 for
+        "ridge", "least_squares" and "low_rank", and None for the kinds of self-expression that are sparse by
+        themselves.
     affinity : {"scaled", "plain", "doubly_stochastic"} or Affinity, default="scaled"
-        How coefficients become a graph: |C| + |C|^T, with every point's largest coefficient scaled to 1 first, or as it
-        is, as in the paper; or scaled so that all rows and columns sum to 1.
+        How coefficients become a graph. "plain" is |C| + |C|^T, as in the paper. "scaled" is the same after scaling the
+        largest coefficient of each point to 1. "doubly_stochastic" is the scaled graph with
+        rows and columns scaled again, so that all of them sum to 1.
     normalize : bool, default=True
-        Whether rows are scaled to length 1 first: subspaces have no lengths. After a projection they always are.
+        Whether rows are first scaled to length 1, since subspaces do not depend on lengths. After a projection rows are
+        always scaled.
     assign_labels : {"auto", "kmeans", "plain_kmeans", "cluster_qr"}, default="auto"
-        How clusters come from eigenvectors: k-means on unit rows, k-means as in scikit-learn's SpectralClustering, or
-        without random choices. "auto" compares "kmeans" with itself on a graph whose points are all joined a little,
-        and with a vote of the landmarks, by their modularity.
+        How clusters are found from eigenvectors: "kmeans" is k-means on unit rows, "plain_kmeans" is k-means as in
+        scikit-learn's SpectralClustering, and "cluster_qr" makes no random choices. "auto" compares three clusterings
+        by modularity: "kmeans", "kmeans" on a graph in which all points have additional weak links, and a vote of the
+        landmarks.
     max_clusters : int, default=20
-        The most clusters that n_clusters="auto" takes.
+        The largest number of clusters for n_clusters="auto".
     energy : float, default=0.98
-        Share of a cluster's squared lengths that its subspace holds. Nine dimensions hold 98 % of the images of a face
-        under all lights (Basri and Jacobs 2003).
+        The share of the squared lengths of a cluster's points that its subspace must contain. Nine dimensions contain
+        98 % for the images of a face under all lights (Basri and Jacobs 2003).
     n_landmarks : int or None, default=None
-        How many points, at most, others are expressed in. None takes all points up to 5000, and 2000 landmarks past it.
-        Features are then learned, and choices made, on the landmarks alone.
+        The largest number of points by which others are expressed. None takes all points if there are at most 5000, and
+        2000 landmarks otherwise. With landmarks, features are learned and choices are made on the landmarks only.
     random_state : int, RandomState instance or None, default=None
-        Draws landmarks, and starts Lanczos steps and k-means.
+        Determines the landmarks, and the initial values of Lanczos iterations and of k-means.
     working_memory : float, default=64.0
-        MiB for one block of rows.
+        Memory for one block of rows, in MiB.
 
     Attributes
     ----------
     labels_ : ndarray of shape (n,)
+        The cluster of each row.
     n_clusters_ : int
+        The number of clusters.
     coef_ : ndarray or sparse matrix of shape (m, n)
-        Column i expresses point i in the points `landmark_indices_`: all of them, but for copies of earlier rows, or
-        the landmarks.
+        Column i expresses point i by the points `landmark_indices_`. These are the landmarks, or without landmarks all
+        points except copies of earlier rows.
     affinity_matrix_ : ndarray or sparse matrix of shape (n, n)
-        None with landmarks: points are joined through them, and no such matrix is formed. Copies of a row have its
-        affinities.
+        The weights of the graph; copies of a row have its affinities. None with landmarks, since points are then linked
+        through landmarks and the matrix is not formed.
     eigenvalues_ : ndarray
         The smallest eigenvalues of the Laplacian, some more than there are clusters.
     metric_ : Mahalanobis
@@ -130,27 +138,32 @@ class SubspaceClustering(SubspacePredictions):
     n_iter_ : int
         The iterate that was kept.
     ridge_ : float
+        The ridge that was used.
     modularity_ : float
+        The modularity of the clusters.
     dimensions_ : ndarray of shape (n_clusters_,)
+        The dimension of each cluster's subspace.
     bases_ : list of ndarray of shape (dimension, d)
         Orthonormal bases of the clusters' subspaces, in rows.
     drawn_rows_ : ndarray of shape (n,) or None
-        The numbers of the rows that labels are of, where these were drawn from more that are elsewhere.
+        The row numbers that the labels belong to, if these rows were drawn from files or from Dask.
     history_ : list of dict
         What was compared: iteration, ridge, n_clusters, modularity, eigengap, chosen.
     landmark_indices_ : ndarray of shape (m,)
+        The indices of the points by which others are expressed.
     dictionary_ : ndarray of shape (m, r)
-        The features of those points, in which new ones are expressed.
+        The features of these points, by which new points are expressed.
     kernel_ : Kernel
-        With a number for the bandwidth; on the features.
+        The kernel on the features, with a number for the bandwidth.
     expression_ : SelfExpression
-        With the ridge that was chosen.
+        The self-expression, with the ridge that was chosen.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,), where X had names
 
     Notes
     -----
-    O(m^3 + m^2 d) for each that is compared, and O(n m (d + m)) once for all points, with landmarks.
+    The cost is O(m^3 + m^2 d) for each setting that is compared. With landmarks, O(n m (d + m)) for all points is added
+    once.
 
     Examples
     --------
@@ -207,7 +220,7 @@ class SubspaceClustering(SubspacePredictions):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            Of more than 20 000 rows that are elsewhere, as many are drawn to learn from: `predict` serves all.
+            Of more than 20 000 rows of files or of Dask, 20 000 are drawn to learn from; `predict` accepts all of them.
         y : ignored
 
         Returns
@@ -226,12 +239,12 @@ class SubspaceClustering(SubspacePredictions):
         rows = unit_rows(rows) if self.normalize else rows
         kernel = check_kernel(self.kernel).resolved(rows.numpy(), random)
         landmarks = landmarks_of(rows, self.n_landmarks, random, self.working_memory)
-        # All is learned and chosen on the landmarks, if there are any.
+        # With landmarks, everything is learned and chosen on them.
         points = rows if landmarks is None else rows[torch.from_numpy(landmarks)]
-        # A metric keeps directions, and not lengths: rows that are not of length 1 stay in their own coordinates.
+        # A metric preserves directions but not lengths: rows that do not have length 1 stay in their own coordinates.
         is_rotated = landmarks is None and self.normalize and is_rotation_invariant(kernel)
-        # Factors by SciPy's BLAS, products by torch's and k-means by scikit-learn take turns, and the threads of the
-        # one spin while the others work: on two cores, two threads each took seven times as long as one.
+        # Factorizations by SciPy's BLAS, products by torch's and k-means by scikit-learn alternate, and the idle
+        # threads of each wait actively while another works: on two cores, two threads took seven times as long as one.
         with one_thread():
             features = in_their_span(points) if is_rotated else Features(points)
             best, candidates = self._learned(features, kernel, random)
@@ -242,10 +255,10 @@ class SubspaceClustering(SubspacePredictions):
         return self
 
     def _distinct(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows are clustered, and for each row which of these has its cluster: that of its copies.
+        """Return the rows to cluster, one of each set of copies, and for each row the position of its copy there.
 
-        Seven copies of a row express each other and nothing else, which tells nothing of subspaces. Where there are no
-        more different rows than clusters, all are taken: `check_n_clusters` has warned then.
+        Copies of a row express each other and nothing else, which says nothing about subspaces. If there are no more
+        distinct rows than clusters, all rows are taken; `check_n_clusters` has warned then.
         """
         first, which = first_of_copies(X)
         least = 2 if self.n_clusters == "auto" else int(self.n_clusters)
@@ -254,7 +267,7 @@ class SubspaceClustering(SubspacePredictions):
     def _learned(
         self, features: Features, kernel: Kernel, random: np.random.RandomState
     ) -> tuple[Candidate, list[Candidate]]:
-        """Run Algorithm 1, comparing every iterate; return the one that is kept, and all."""
+        """Run Algorithm 1 and compare all iterates; return the one that is kept, and all of them."""
         learner = check_feature_learning(self.feature_learning)
         n_iter = 0 if learner is None else self.n_iter
         ridges = ridges_of(self.self_expression, self.ridge)
@@ -282,7 +295,7 @@ class SubspaceClustering(SubspacePredictions):
     def _candidates(
         self, iterates: list[Iterate], ridges: Ridges, place: int, random: np.random.RandomState
     ) -> list[Candidate]:
-        """Return clusterings of the same points under several projections, all at one ridge, the best at others too."""
+        """Return clusterings under several projections: all of them at one ridge, and the best at other ridges too."""
         first = [self._judged(iterate, ridges, place, random) for iterate in iterates]
         best = max(range(len(first)), key=lambda i: first[i].modularity)
 
