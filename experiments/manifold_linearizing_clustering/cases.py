@@ -114,8 +114,6 @@ def drawn_up(quick: bool) -> list[Case]:
         made.append(set_case("mnist 2 000", FULL["mnist 2 000"], f"{OURS}, {name}", options, 1))
     for method in METHODS:
         made.append(one_start_case("mnist 2 000", method))
-    for method in ("MLC", *TABLE_1_METHODS):
-        made.append(one_start_case("cifar10 2 000", method))
     made += printed_cases() + section_cases()
     for name in (OURS, "k-means", f"EnSC{MEAN_KEPT}"):
         made += [imbalanced_case(label, FULL[label], name, SEEDS) for label in IMBALANCED]
