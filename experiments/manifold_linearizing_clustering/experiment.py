@@ -335,8 +335,8 @@ DEFAULT_WHY = {
 }
 IMBALANCE_WHY = {
     "mnist 2 000": "one draw of three loses .09; the others, far below, gain where there is less of what they confuse",
-    "cifar10 2 000": "the default loses .14, .10 and .04 and stays ahead of k-means on two of three draws, which loses .08, "
-    ".07 and .10; EnSC, .54 to .63 before, gains on one draw and loses a hundredth on the others",
+    "cifar10 2 000": "the default loses .14, .10 and .04 and stays ahead of k-means, which loses .08, .07 and .10, on two "
+    "of three draws; EnSC, .54 to .63 before, gains on one draw and loses a hundredth on the others",
 }
 
 
