@@ -330,13 +330,13 @@ def pixel_claims() -> list[Claim]:
 
 
 DEFAULT_WHY = {
-    "cifar10 2 000": "ahead by .11 on two of three draws; on the third the default has its worst, .593, and k-means its "
-    "best, .656: two hundred photographs of each class are few for memberships that a network learns"
+    "cifar10 2 000": "ahead by .11 on two of three draws; on the third the default has its worst, .593, and k-means "
+    "its best, .656: two hundred photographs of each class are few for memberships that a network learns"
 }
 IMBALANCE_WHY = {
     "mnist 2 000": "one draw of three loses .09; the others, far below, gain where there is less of what they confuse",
-    "cifar10 2 000": "the default loses .14, .10 and .04 and stays ahead of k-means, which loses .08, .07 and .10, on two "
-    "of three draws; EnSC, .54 to .63 before, gains on one draw and loses a hundredth on the others",
+    "cifar10 2 000": "the default loses .14, .10 and .04 and stays ahead of k-means, which loses .08, .07 and .10, on "
+    "two of three draws; EnSC, .54 to .63 before, gains on one draw and loses a hundredth on the others",
 }
 
 
