@@ -404,7 +404,7 @@ CHANGES = {
             "image_shape": (8, 8),
             "standardize": False,
             "freeze": beside(False, backbone="mlp"),
-            "n_init": 1,
+            "n_init": 3,
             "start_recipe": Recipe(n_epochs=1),
             "recipe": Recipe(n_epochs=1),
             "random_state": 7,
