@@ -68,10 +68,8 @@ def fit(folder: str, model: str, m: int, n_workers: int = 0) -> dict[str, Any]:
         return fit_to(folder, model, m, None)
     from distributed import Client, LocalCluster
 
-    with (
-        LocalCluster(n_workers, threads_per_worker=1, memory_limit="2GB", dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    options = {"threads_per_worker": 1, "memory_limit": "2GB", "dashboard_address": None}
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
         client.run(loaded)
         return fit_to(folder, model, m, client)
 

@@ -72,7 +72,7 @@ def test_a_worker_that_runs_out_of_memory_says_what_to_lower():
     distributed = pytest.importorskip("distributed")
     options = {"threads_per_worker": 1, "memory_limit": "700MB", "dashboard_address": None, "silence_logs": 50}
     with (
-        distributed.LocalCluster(1, host="127.0.0.1", **options) as cluster,
+        distributed.LocalCluster(n_workers=1, host="127.0.0.1", **options) as cluster,
         distributed.Client(cluster) as client,
     ):
         rows = DaskRows(da.from_array(X), client=client)

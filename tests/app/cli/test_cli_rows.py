@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from mercer import load
 from mercer.app.cli import app as commands
 from mercer.app.cli import predict_rows
+from mercer.app.cli.fit_rows import Workers
 
 
 def mercer(*arguments):
@@ -48,6 +49,13 @@ def test_numbers_there_and_back(folder, monkeypatch):
     again = mercer("predict", "model.mercer", "data", "--out", "answers")
     assert again.exit_code == 1
     assert "is there already" in again.output
+
+
+@pytest.mark.parametrize("asked", [1, 3])
+def test_as_many_workers_as_are_asked_for(asked):
+    pytest.importorskip("distributed")
+    with Workers(n_workers=asked).client() as client:
+        assert len(client.scheduler_info(n_workers=-1)["workers"]) == asked
 
 
 def test_classes_have_probabilities(folder):

@@ -42,7 +42,7 @@ class Workers(NamedTuple):
                 yield client
             return
         options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-        with LocalCluster(self.n_workers, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
+        with LocalCluster(n_workers=self.n_workers, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
             yield client
 
 
