@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.embedding.centers import Centers
-from mercer.linalg import gram
+from mercer.linalg import gram, threads_on
 from mercer.rows import RowNumbers, sum_over_rows
 from mercer.views.sources import ViewSource
 
@@ -105,7 +105,7 @@ def add_views(
         device=like.device,
         # Blocks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest,
         # and beside a busy process that is most of the time.
-        n_threads=torch.get_num_threads() if like.device.type == "cpu" else 1,
+        n_threads=threads_on(like.device),
     )
     width = len(Moments._fields)
     found = [Moments(int(sums[i]), *sums[i + 1 : i + width]) for i in range(0, len(sums), width)]

@@ -9,9 +9,11 @@ import torch
 from sklearn.base import BaseEstimator, clone
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, walk
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input
 from mercer.exceptions import invalid_parameter
+from mercer.linalg import threads_on
 from mercer.mahalanobis import Mahalanobis, check_metric
+from mercer.rows.loop import write_by_rows
 
 # (n, m) temporaries that evaluating a block holds at once; sets the number of its rows.
 TEMPORARIES = 4
@@ -164,9 +166,8 @@ class Kernel(BaseEstimator, ABC):
         inputs = [value for value in (X, Z, *factors) if isinstance(value, Tensor)]
         differentiated = torch.is_grad_enabled() and any(value.requires_grad for value in inputs)
         is_half = Z is None and not differentiated
-        for rows, (x,) in walk(
-            [source], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
-        ):
+
+        def write(rows: slice, x: Tensor) -> None:
             # Of the same rows twice, a block and those after it are enough: the others are mirrored.
             first = rows.start if is_half else 0
             other = prepared if first == 0 else rows_of(prepared, slice(first, None))
@@ -177,6 +178,16 @@ class Kernel(BaseEstimator, ABC):
                 part.copy_(block)
             if is_half:
                 out[rows.stop :, rows] = part[:, len(x) :].T
+
+        write_by_rows(
+            write,
+            source,
+            bytes_per_row=bytes_per_row,
+            working_memory=working_memory,
+            dtype=dtype,
+            device=device,
+            n_threads=1 if differentiated else threads_on(device),
+        )
         if Z is None:
             # Rounding in the distances must not make a row less like itself than like a copy of it.
             out.diagonal().copy_(self.prepared_diagonal(prepared))

@@ -1,15 +1,17 @@
 """The feature map of m landmarks, and its principal-component start, as functions (krepes, section 3.1)."""
 
+import threading
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, rows_per_block, walk
+from mercer.blocks import WORKING_MEMORY, as_tensor, like_input
 from mercer.exceptions import NumericalError, invalid_parameter
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
-from mercer.linalg import top_eigenpairs
+from mercer.linalg import threads_on, top_eigenpairs
+from mercer.rows.loop import write_by_rows
 
 
 def principal_coefficients(
@@ -58,14 +60,26 @@ def landmark_features(
     dtype, device = landmarks.dtype, landmarks.device
     out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
     bytes_per_row = block_numbers(*landmarks.shape) * landmarks.element_size()
-    # One array serves all blocks: fresh memory for each would cost as much as the exponentials.
-    n_rows = rows_per_block(X.shape[0], bytes_per_row, working_memory)
-    scratch = torch.empty((n_rows, len(landmarks)), dtype=dtype, device=device)
-    for rows, (x,) in walk([X], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device):
-        K = kernel.values(kernel.prepare(x, beside=prepared), prepared, scratch[: len(x)])
+    # One array a thread serves all its blocks: fresh memory for each would cost as much as the exponentials.
+    own = threading.local()
+
+    def write(rows: slice, x: Tensor) -> None:
+        if len(getattr(own, "scratch", ())) < len(x):
+            own.scratch = torch.empty((len(x), len(landmarks)), dtype=dtype, device=device)
+        K = kernel.values(kernel.prepare(x, beside=prepared), prepared, own.scratch[: len(x)])
         torch.mm(K, coefficients, out=out[rows])
         if bias is not None:
             out[rows] += bias
+
+    write_by_rows(
+        write,
+        X,
+        bytes_per_row=bytes_per_row,
+        working_memory=working_memory,
+        dtype=dtype,
+        device=device,
+        n_threads=threads_on(device),
+    )
     finite = torch.isfinite(out).all(dim=1)
     if not finite.all():
         raise NumericalError(

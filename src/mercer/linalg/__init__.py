@@ -15,7 +15,7 @@ from mercer.linalg.eigen import (
 from mercer.linalg.gram import gram
 from mercer.linalg.leave_one_out import RidgeSolution, ridge_leave_one_out, ridge_path
 from mercer.linalg.span import in_row_span
-from mercer.linalg.threads import in_parallel, one_thread, threads_for
+from mercer.linalg.threads import in_parallel, one_thread, threads_for, threads_on
 
 __all__ = [
     "CholeskyFactor",
@@ -37,6 +37,7 @@ __all__ = [
     "squared_distances",
     "squared_norms",
     "threads_for",
+    "threads_on",
     "in_parallel",
     "in_row_span",
     "one_thread",

@@ -81,6 +81,11 @@ def threads_for(n_rows: int) -> Iterator[None]:
         yield
 
 
+def threads_on(device: torch.device | str | None) -> int:
+    """Return how many Python threads may work side by side on a device: as many as torch has on the CPU, else one."""
+    return torch.get_num_threads() if device is None or torch.device(device).type == "cpu" else 1
+
+
 def in_parallel(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
     """Return the results of a function for all items, in their order.
 

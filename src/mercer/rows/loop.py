@@ -18,7 +18,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mercer.blocks import ROWS_A_PART, blocks_of, common_length, row_slices, walk_by
+from mercer.blocks import (
+    ROWS_A_PART,
+    Rows,
+    as_block,
+    blocks_of,
+    common_length,
+    row_slices,
+    rows_per_block,
+    walk,
+    walk_by,
+)
 from mercer.linalg import in_parallel
 from mercer.rows.cluster import Cluster, cluster_of
 from mercer.rows.kept import kept_sum
@@ -101,6 +111,51 @@ def of_each_part(
         return
     for part in parts:
         yield function(*part, *values)
+
+
+def write_by_rows(
+    write: Callable[..., None],
+    *sources: Any,
+    bytes_per_row: int,
+    working_memory: float,
+    dtype: torch.dtype | None = None,
+    device: torch.device | str | None = None,
+    n_threads: int = 1,
+) -> None:
+    """Call a function with the slice and the rows of each block; it writes its result to where that belongs.
+
+    Rows in memory are given to several Python threads, each with one thread of BLAS. While one of them writes, another
+    multiplies; threads that share a product would wait for the slowest after each step, and beside a busy process that
+    is most of the time. The kernel matrix of 60 000 x 1000 rows of 784 columns takes 1.07 times its bare product in
+    this way, and 1.2 times if the threads share each product (two cores).
+
+    Parameters
+    ----------
+    write : callable
+        Of (slice, block of each source). Blocks do not overlap, so that it may run in several threads at once.
+    *sources : arrays, tensors or Rows, all with the same number of rows
+    bytes_per_row : int
+        What one row costs the function in temporary arrays.
+    working_memory : float
+        MiB for the temporary arrays of all threads together.
+    dtype, device
+        Of the blocks.
+    n_threads : int, default=1
+        Python threads, where there are at least two blocks for each.
+    """
+    n_rows = common_length(sources)
+    rows_a_block = rows_per_block(n_rows, bytes_per_row, working_memory / n_threads)
+    if n_rows < 2 * n_threads * rows_a_block or any(isinstance(source, Rows) for source in sources):
+        for place, blocks in walk(
+            sources, bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=dtype, device=device
+        ):
+            write(place, *blocks)
+        return
+    in_parallel(
+        lambda place: write(place, *(as_block(source[place], dtype, device) for source in sources)),
+        row_slices(n_rows, rows_a_block),
+        n_threads,
+    )
 
 
 def map_over_rows(
