@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import skrub
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
 
 from mercer import KernelDiscriminant, TableEncoder, tabular
 from mercer.exceptions import DataWarning, InvalidParameterError
@@ -522,3 +524,16 @@ def test_readers_take_nothing_over_from_skrub_but_words():
     found = kinds.look_at({"x": table["sold"].replace(" ? ", None), "y": table["city"]}, 40)
     assert found == {"x": ("date", "%d/%m/%Y"), "y": ("category", None)}
     assert all(type(part) in (str, type(None)) for pair in found.values() for part in pair)
+
+
+@pytest.mark.parametrize("n", [12, 250], ids=["dense", "iterative"])
+def test_rounding_does_not_decide_which_directions_of_text_are_kept(n):
+    # Texts without common n-grams have equal singular values: any rotation of their vectors would do.
+    A = np.eye(n, n + 3) * np.where(np.arange(n) < 8, 1.0, 0.5)[:, None]
+    found = text.leading_directions(csr_array(A), 5)
+    random = np.random.default_rng(0)
+    noisy = A[random.permutation(n)] * (1 + 1e-15 * random.normal(size=A.shape))
+    assert found.shape == (5, n + 3)
+    assert_allclose(np.abs(text.leading_directions(csr_array(noisy), 5)), np.abs(found), atol=1e-6)
+    assert_allclose(found @ found.T, np.eye(5), atol=1e-10)
+    assert_allclose(np.linalg.norm(A @ found.T, axis=0), 1.0)

@@ -14,25 +14,53 @@ from mercer.tables.readers import Reading, as_texts
 
 NGRAMS = (3, 4)
 MOST_NGRAMS = 10_000
-# Below this many distinct texts or n-grams a dense decomposition is quicker than an iterative one.
+# With at most this many distinct texts or n-grams, a dense decomposition is faster than an iterative one.
 SMALL = 200
+# Singular values that differ by less than this share of the largest are equal, and so many more are looked at.
+EQUAL, MORE = 1e-8, 10
 
 
 def leading_directions(A: Any, k: int) -> np.ndarray:
-    """Return the right singular vectors of a sparse matrix A to its k largest singular values, in rows.
+    """Return the right singular vectors of a sparse matrix A for its k largest singular values, as rows.
 
-    Fewer where A has a lower rank. The sign is such that the largest entry is positive.
+    There are fewer than k if A has a lower rank. The largest entry of each vector is positive. Rounding errors do not
+    decide which vectors are returned, even if singular values are equal (`settled_basis`).
     """
     small = min(A.shape)
     if small <= max(SMALL, 2 * k):
         _, values, rows = np.linalg.svd(A.toarray(), full_matrices=False)
     else:
-        # Iterated until nothing changes: the start shows in the last digits at most, so it is no choice of the user's.
+        # The iteration runs to full precision, so the start changes the last digits at most and needs no parameter.
+        # A few more values than are asked for show whether the last of them is equal to the next.
         start = np.random.default_rng(0).standard_normal(small)
-        _, values, rows = svds(A, k=k, v0=start)
-    order = np.argsort(-values, kind="stable")[:k]
-    rows = rows[order[values[order] > small * np.finfo(np.float64).eps * values.max()]]
+        _, values, rows = svds(A, k=min(k + MORE, small - 1), v0=start)
+    order = np.argsort(-values, kind="stable")
+    order = order[values[order] > small * np.finfo(np.float64).eps * values.max()]
+    rows = settled_basis(values[order], rows[order])[:k]
     return np.ascontiguousarray(svd_flip(None, rows, u_based_decision=False)[1])
+
+
+def settled_basis(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Replace the singular vectors of equal singular values by a basis that depends only on the space they span.
+
+    Vectors of equal values may be rotated into each other, and rounding errors rotate them. If V holds the vectors of
+    one value as rows and G has fixed random columns, then the basis is Q^T V with V G = Q R and a positive diagonal of
+    R: a rotation of V rotates Q by the same matrix, and cancels.
+
+    Parameters
+    ----------
+    values : ndarray of shape (r,)
+        Singular values in descending order, above 0.
+    rows : ndarray of shape (r, p)
+    """
+    starts = np.flatnonzero(np.append(True, values[:-1] - values[1:] > EQUAL * values.max(initial=0.0)))
+    settled = rows.copy()
+    for start, stop in zip(starts, [*starts[1:], len(values)], strict=True):
+        if stop - start > 1:
+            V = rows[start:stop]
+            Q, R = np.linalg.qr(V @ np.random.default_rng(0).standard_normal((V.shape[1], stop - start)))
+            settled[start:stop] = (Q * np.where(np.diag(R) < 0, -1.0, 1.0)).T @ V
+    return settled
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +74,11 @@ class Texts:
     Attributes
     ----------
     ngrams : list of str
-        Of 3 and 4 characters within words.
+        The n-grams, of 3 and 4 characters within words.
     idf : ndarray of shape (n_ngrams,)
+        The weight of each n-gram.
     directions : ndarray of shape (k, n_ngrams)
+        The leading right singular vectors.
     """
 
     ngrams: list[str]
