@@ -1,4 +1,4 @@
-"""Reasons: the rows behind an answer, the columns it hangs on, and the concepts in a representation."""
+"""Explain a model: the rows behind an answer, the columns it depends on, and the concepts in a representation."""
 
 from mercer.explain.concept_files import read_concepts, write_concepts
 from mercer.explain.concepts import (

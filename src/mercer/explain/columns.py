@@ -1,4 +1,4 @@
-"""A column of a table as something to move along: its values in order, whatever their type."""
+"""The values of a column in order, whatever its type, and the place of each row among them."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,29 +9,29 @@ from mercer.exceptions import invalid_parameter
 from mercer.tables import TabularModel
 from mercer.tables.frames import nearest
 
-# Levels of a category beyond this many are not shown: a curve of them says nothing.
+# A category with more levels than this is refused: a curve over so many levels would not be readable.
 MOST_LEVELS = 60
 
 
 class Column(NamedTuple):
-    """Values of a column in an order, and where the rows are among them.
+    """The values of a column in order, and the place of each row among them.
 
     Attributes
     ----------
     kind : str
         "number", "date" or "category".
     values : ndarray of shape (k,)
-        As the table has them.
+        In order, and as the table holds them: dates may be strings.
     codes : ndarray of shape (n,)
-        Of a category, the level of each row; else the row's own value as a number.
+        For a category, the position of each row's level in `values`; otherwise the row's own value as a number.
     intervals : ndarray of shape (n,)
-        The interval between two neighboring values that a row is in.
+        The interval that each row lies in: interval i is between values[i] and values[i + 1].
     nearest : ndarray of shape (n,)
-        The value that is nearest to a row's.
+        The position in `values` of the value nearest to each row's own.
     shares : ndarray of shape (n,)
-        How far between the two ends of its interval a row is, from 0 to 1.
+        How far each row lies from the lower end of its interval, from 0 to 1 at the upper end.
     used : ndarray of shape (n,)
-        The rows of the table that have a value.
+        The n rows of the table that have a value in this column.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Column(NamedTuple):
     used: np.ndarray
 
     def position_weights(self, some: np.ndarray) -> np.ndarray:
-        """Return weights of the values whose sum with a curve is its mean over some rows, of shape (k,)."""
+        """Return the weights w, of shape (k,), for which w @ curve is the mean of the curve over some rows."""
         k, weights = len(self.values), np.zeros(len(self.values))
         np.add.at(weights, self.intervals[some], 1.0 - self.shares[some])
         np.add.at(weights, np.minimum(self.intervals[some] + 1, k - 1), self.shares[some])
@@ -62,12 +62,15 @@ def column_position(column: Any, names: Sequence[str]) -> int:
 
 
 def raw_column(X: Any, position: int) -> np.ndarray:
-    """Return the values of one column as they are."""
+    """Return the values of one column, unchanged."""
     return X[:, position] if isinstance(X, np.ndarray) else X.iloc[:, position].to_numpy()
 
 
 def column_of(model: Any, X: Any, position: int, name: str, n_points: int) -> Column:
-    """Return a column with at most n_points values to move along; rows without a value are left out."""
+    """Return a column with at most n_points of its values, or with all levels of a category.
+
+    Rows without a value are left out.
+    """
     raw = raw_column(X, position)
     kind, numbers = _as_numbers(model, raw, name)
     if kind == "category":
@@ -76,11 +79,12 @@ def column_of(model: Any, X: Any, position: int, name: str, n_points: int) -> Co
     if len(np.unique(numbers[used])) < 2:
         raise invalid_parameter("column", name, "one with two different values at least")
     own = numbers[used]
-    # Values that rows have: they can be put back into the table as they are, dates in text too.
+    # Only values that occur are used: they can be put back into the table unchanged, even dates in strings.
     order = np.argsort(own, kind="stable")
     picked = order[np.round(np.linspace(0, len(own) - 1, n_points)).astype(int)]
     edges, first = np.unique(own[picked], return_index=True)
     if len(edges) < min(n_points, 3):
+        # Most rows share a value, so that the quantiles coincide: all different values are used.
         edges, first = np.unique(own, return_index=True)
         picked = first
         first = np.arange(len(edges))
@@ -91,7 +95,10 @@ def column_of(model: Any, X: Any, position: int, name: str, n_points: int) -> Co
 
 
 def with_values(X: Any, position: int, column: Column, rows: np.ndarray, values: np.ndarray) -> Any:
-    """Return copies of rows of X, each with one of the column's values in that column."""
+    """Return copies of rows of X in which the column has other values.
+
+    `rows` are positions in `column.used`, and `values` the positions in `column.values` of their new values.
+    """
     taken, new = column.used[rows], column.values[values]
     if isinstance(X, np.ndarray):
         made = X[taken].copy()
@@ -103,7 +110,7 @@ def with_values(X: Any, position: int, column: Column, rows: np.ndarray, values:
 
 
 def _as_numbers(model: Any, raw: np.ndarray, name: str) -> tuple[str, np.ndarray]:
-    """Return the kind of a column, and its values as numbers where they have an order."""
+    """Return the kind of a column and its values: numbers and dates as floats, categories unchanged."""
     known = model.encoder_.kinds_.get(name) if isinstance(model, TabularModel) else None
     if np.issubdtype(raw.dtype, np.datetime64):
         return "date", np.where(np.isnat(raw), np.nan, raw.astype("datetime64[ns]").astype(np.int64).astype(float))
@@ -120,6 +127,7 @@ def _as_numbers(model: Any, raw: np.ndarray, name: str) -> tuple[str, np.ndarray
 
 
 def _category(X: Any, raw: np.ndarray, position: int, name: str) -> Column:
+    """Return a category with all its levels, of which similar ones are neighbors."""
     words = np.array(["(missing)" if value is None or value != value else str(value) for value in raw])
     levels, first, codes = np.unique(words, return_index=True, return_inverse=True)
     if not 2 <= len(levels) <= MOST_LEVELS:
@@ -151,6 +159,6 @@ def _similar_levels_side_by_side(X: Any, position: int, codes: np.ndarray, n_lev
     means = np.stack([Z[codes == level].mean(axis=0) for level in range(n_levels)])
     means -= counts @ means / counts.sum()
     direction = np.linalg.svd(np.sqrt(counts)[:, None] * means, full_matrices=False)[2][0]
-    # Of two directions the one along which the first level, by its name, comes first.
+    # The sign of the direction is arbitrary: it is chosen so that the first level by name precedes the last one.
     along = means @ direction
     return np.argsort(along if along[0] <= along[-1] else -along, kind="stable")

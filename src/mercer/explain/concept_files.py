@@ -1,4 +1,4 @@
-"""Concepts in a file beside their model: names, vectors, and which embedding they are directions of."""
+"""Files of concepts: their names and vectors, and a fingerprint of the embedding that each vector belongs to."""
 
 import hashlib
 import json
@@ -19,13 +19,13 @@ MOST_BYTES = 64 * 2**20
 
 
 def write_concepts(concepts: Sequence[Concept], embedding: Any, path: str | os.PathLike[str]) -> None:
-    """Write concepts of an embedding into a file, whole or not at all.
+    """Write concepts of an embedding to a file; the file is written completely or not at all.
 
     Parameters
     ----------
     concepts : sequence of Concept
     embedding : fitted KernelEmbedding or Nystrom
-        Whose directions they are.
+        The embedding in which the concepts were found.
     path : str or path
         Such as "photos.concepts.json".
     """
@@ -34,7 +34,7 @@ def write_concepts(concepts: Sequence[Concept], embedding: Any, path: str | os.P
 
 
 def read_concepts(path: str | os.PathLike[str], embedding: Any) -> list[Concept]:
-    """Return the concepts in a file that are directions of an embedding.
+    """Return the concepts in a file that were found in this embedding; concepts of other embeddings are skipped.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def read_concepts(path: str | os.PathLike[str], embedding: Any) -> list[Concept]
     Raises
     ------
     ModelFileError
-        If the file holds no concepts, is damaged, or all its concepts are those of other embeddings.
+        If the file is not a file of concepts, is damaged, or holds only concepts of other embeddings.
     """
     check_embedding(embedding)
     own, wrong = fingerprint(embedding), naming(check_path(path), ModelFileError)
@@ -56,7 +56,7 @@ def read_concepts(path: str | os.PathLike[str], embedding: Any) -> list[Concept]
 
 
 def concepts_document(named: Sequence[tuple[Concept, Any]]) -> dict[str, Any]:
-    """Return concepts with their embeddings as a document of plain values."""
+    """Return pairs of a concept and its embedding as a document of plain values."""
     entries = []
     for concept, embedding in named:
         if not isinstance(concept, Concept):
@@ -66,12 +66,12 @@ def concepts_document(named: Sequence[tuple[Concept, Any]]) -> dict[str, Any]:
 
 
 def write_document(document: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a document of concepts, whole or not at all."""
+    """Write a document of concepts to a file, completely or not at all."""
     write_atomically(check_target(path), [json.dumps(document, allow_nan=False, indent=1).encode()])
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return a document of concepts of whichever embeddings."""
+    """Read a document of concepts from a file, whichever embeddings these belong to."""
     wrong = naming(check_path(path), ModelFileError)
 
     def begins_well(first: bytes, size: int) -> str | None:
@@ -82,7 +82,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     content = bytes(read_checked(check_path(path), begins_well, 64, wrong))
     try:
         document = json.loads(content, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:  # a number of five thousand digits is a ValueError
+    except (ValueError, RecursionError) as error:  # integers of too many digits are a ValueError
         raise wrong("is damaged or incomplete: it is no JSON") from error
     if document.get("format") != FORMAT or not isinstance(document.get("concepts"), list):
         raise wrong("holds no concepts of Mercer")
@@ -92,7 +92,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def fingerprint(embedding: Any) -> str:
-    """Return a few letters by which an embedding is known again: of its coefficients, whatever file it was in."""
+    """Return a short text that identifies an embedding by its coefficients, whichever file it was saved in."""
     A = np.ascontiguousarray(embedding.coefficients_, dtype="<f8")
     return hashlib.sha256(repr(A.shape).encode() + A.tobytes()).hexdigest()[:32]
 

@@ -1,4 +1,4 @@
-"""Concepts: directions of a representation that examples point out, and what they do in the landmarks of a sample."""
+"""Concepts: directions of a representation that are learned from examples, and the landmarks that express them."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,14 +13,16 @@ from mercer.checks import check_count, check_probability
 from mercer.exceptions import invalid_parameter
 from mercer.explain.expansion import kernel_values
 
-# Below this share of left-out examples on the right side, weighing both sides alike, a concept is not there.
+# A concept whose balanced accuracy on left-out examples is below this is refused.
 LEAST_ACCURACY = 0.6
-# Rows whose influences are held at a time: of very many rows they would be the largest thing in memory.
+# Influences are computed for this many rows at a time: for very many rows they would be the largest array in memory.
 ROWS_A_BLOCK = 4096
 
 
 class Concept(NamedTuple):
-    """A direction v of a representation K A that points from other samples to examples of something.
+    """A direction v of a representation K A that points from other rows to examples of something.
+
+    K holds the kernel values of rows with landmarks, and A the coefficients of the embedding.
 
     Attributes
     ----------
@@ -28,10 +30,11 @@ class Concept(NamedTuple):
     vector : ndarray of shape (h,)
         v, of length 1.
     accuracy : float
-        The balanced accuracy of the linear SVM behind it on left-out examples.
+        The balanced accuracy on left-out examples of the linear SVM whose normal is v.
     stability : float
-        The mean cosine with the vectors of resampled examples.
+        The mean cosine between v and the vectors found from resampled examples.
     n_examples, n_others : int
+        The numbers of examples and of other rows.
     """
 
     name: str
@@ -43,17 +46,19 @@ class Concept(NamedTuple):
 
 
 class ConceptProfile(NamedTuple):
-    """How much a concept supports each group of samples, beside random concepts of the same size.
+    """How much a concept supports each group of rows, compared with random concepts from as many examples.
 
     Attributes
     ----------
     groups : list of str
     mean : ndarray of shape (g,)
-        The mean of Psi_N over the samples of a group, less its mean over all samples.
+        The mean of Psi_N (see `concept_influence`) over the rows of a group, minus its mean over all rows.
     p_value : ndarray of shape (g,)
-        How often a random concept reaches as much in any group (Westfall and Young's step, one-sided), times the number
-        of concepts that are looked at; at most 1.
+        The share of random concepts that reach as large a mean in any group, in units of each group's standard
+        deviation over random concepts (Westfall and Young's step, one-sided). It is multiplied by the number of
+        concepts that are tested, and is at most 1.
     n_random : int
+        The number of random concepts.
     """
 
     groups: list[str]
@@ -62,26 +67,26 @@ class ConceptProfile(NamedTuple):
     n_random: int
 
     def significant(self, level: float = 0.05) -> list[str]:
-        """Return the groups that the concept supports beyond chance."""
+        """Return the groups whose p-value is at most `level`: the concept supports them more than chance would."""
         return [group for group, p in zip(self.groups, self.p_value, strict=True) if p <= level]
 
 
 def representation(embedding: Any, X: Any) -> np.ndarray:
-    """Return K A of rows, without the bias, as appendix E of krepes has it; of shape (n, h)."""
+    """Return K A of rows, of shape (n, h), without the bias, as in appendix E of krepes."""
     check_embedding(embedding)
     return np.asarray(kernel_values(embedding, X) @ embedding.coefficients_, dtype=np.float64)
 
 
 def concept_vector(embedding: Any, examples: Any, others: Any) -> np.ndarray:
-    """Return the unit normal of a linear SVM from other samples to examples in the representation K A, (h,).
+    """Return the unit normal of a linear SVM that separates examples from other rows in K A, of shape (h,).
 
     Parameters
     ----------
     embedding : fitted KernelEmbedding or Nystrom
     examples, others : array-likes of shape (n, d), or images
-        Samples with the concept, and without.
+        Rows with the concept, and rows without it.
     """
-    return unit_normal(*_labelled(embedding, examples, others))
+    return unit_normal(*_labeled(embedding, examples, others))
 
 
 def find_concept(
@@ -94,21 +99,22 @@ def find_concept(
     n_resamples: int = 10,
     random_state: Any = None,
 ) -> Concept:
-    """Return the concept that tells examples from other samples, if left-out examples bear it out.
+    """Return the concept that separates examples from other rows, if it also separates left-out examples.
 
     Parameters
     ----------
     embedding : fitted KernelEmbedding or Nystrom
     examples, others : array-likes of shape (n, d), or images
-        At least 5 each.
+        Rows with the concept, and rows without it; at least 5 of each.
     name : str, default="concept"
     least_accuracy : float, default=0.6
-        Of left-out examples, both sides weighing alike; below it the concept is refused as not there.
+        The smallest balanced accuracy on left-out examples; below it, a ValueError says that the concept is not there.
     n_resamples : int, default=10
-        How often examples are drawn anew, with repetition, for the stability.
+        How many times both sides are resampled with replacement to measure the stability.
     random_state : int, RandomState instance or None, default=None
+        Draws the folds and the resampled rows.
     """
-    Z, y = _labelled(embedding, examples, others)
+    Z, y = _labeled(embedding, examples, others)
     random = check_random_state(random_state)
     folds = StratifiedKFold(5, shuffle=True, random_state=random.randint(2**31 - 1))
     accuracy = float(np.mean(cross_val_score(_svm(), Z, y, cv=folds, scoring="balanced_accuracy")))
@@ -126,9 +132,11 @@ def find_concept(
 
 
 def concept_scores(embedding: Any, X: Any, concept: Any) -> np.ndarray:
-    """Return the score of each landmark for each row: alignment (Z_m v)_l times influence k(x, x_l) |A_l|, (n, m).
+    """Return the score of each landmark for each row, of shape (n, m).
 
-    Equation (3) of krepes, which prints c_j for the landmark x_l.
+    The score of landmark x_l for row x is its alignment with the concept, (Z_m v)_l, times its influence on the row,
+    k(x, x_l) |A_l|. Row l of Z_m is the representation of x_l, and A_l is row l of the coefficients. This is equation
+    (3) of krepes, which prints c_j for the landmark x_l.
 
     Parameters
     ----------
@@ -140,7 +148,7 @@ def concept_scores(embedding: Any, X: Any, concept: Any) -> np.ndarray:
 
 
 def concept_influence(embedding: Any, X: Any, concept: Any, n_landmarks: int = 5) -> np.ndarray:
-    """Return Psi_N of each row: the sum of the scores of its N most influential landmarks, of shape (n,).
+    """Return Psi_N of each row, of shape (n,): the sum of the scores of its N most influential landmarks.
 
     Parameters
     ----------
@@ -166,28 +174,33 @@ def concept_profile(
     n_concepts: int = 1,
     random_state: Any = None,
 ) -> ConceptProfile:
-    """Say which groups of samples a concept supports more than others, and more than random concepts do.
+    """Return how much a concept supports each group of rows, with p-values against random concepts.
 
-    A random concept takes as many of the examples and other samples together for its examples, whichever they are.
+    A random concept is found from the same rows, of which as many, drawn at random, are taken as its examples.
 
     Parameters
     ----------
     embedding : fitted KernelEmbedding or Nystrom
     X : array-like of shape (n, d), or images
     groups : array-like of shape (n,)
-        The class, or another group, of each sample.
+        The class, or another group, of each row of X.
     examples, others : array-likes of shape (n, d), or images
+        Rows with the concept, and rows without it; at least 5 of each.
     n_landmarks : int, default=5
+        N in Psi_N.
     n_random : int, default=200
+        The number of random concepts, at least 19.
     n_concepts : int, default=1
-        How many concepts are looked at; p-values are multiplied by it.
+        The number of concepts that are tested; p-values are multiplied by it.
     random_state : int, RandomState instance or None, default=None
+        Draws the random concepts.
 
     Notes
     -----
-    Psi_N is linear in the concept vector, so that random concepts cost an SVM each and O(g m) beside it.
+    Psi_N is linear in the concept vector. Each random concept therefore costs one SVM and O(g h) time for g groups and
+    h coordinates.
     """
-    Z, y = _labelled(embedding, examples, others)
+    Z, y = _labeled(embedding, examples, others)
     random = check_random_state(random_state)
     groups = np.asarray(groups)
     names, codes = np.unique(groups, return_inverse=True)
@@ -211,7 +224,7 @@ def _svm() -> LinearSVC:
 
 
 def unit_normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the normal of length 1 of a linear SVM from rows with y = 0 to rows with y = 1; both sides weigh alike."""
+    """Return the unit normal of a linear SVM, pointing from y = 0 to y = 1; both sides have the same total weight."""
     normal = _svm().fit(Z, y).coef_[0]
     length = np.linalg.norm(normal)
     if not length:
@@ -219,15 +232,15 @@ def unit_normal(Z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return normal / length
 
 
-def _labelled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the representations of both sides, of mean square length 1, and which are examples."""
+def _labeled(embedding: Any, examples: Any, others: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the representations of both sides, on one scale, and y: 1 for examples and 0 for others."""
     check_embedding(embedding)
     for name, rows in (("others", others), ("examples", examples)):
         if len(rows) < 5:
             raise invalid_parameter(name, f"{len(rows)} samples", "5 samples at least")
     sides = [representation(embedding, rows) for rows in (others, examples)]
     Z = np.concatenate(sides)
-    # One number for all coordinates: directions stay, and the penalty of the SVM does not depend on the units.
+    # One factor for all coordinates keeps the directions, and makes the penalty of the SVM independent of the units.
     scale = np.sqrt(np.mean((Z - Z.mean(axis=0)) ** 2)) or 1.0
     return Z / scale, np.repeat([0, 1], [len(side) for side in sides])
 
@@ -238,14 +251,14 @@ def _influence(embedding: Any, X: Any) -> np.ndarray:
 
 
 def _influence_by_blocks(embedding: Any, X: Any, n_landmarks: int) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield the N largest influences on each row, zeros elsewhere, for a block of rows at a time."""
+    """Yield blocks of rows with the N largest influences on each row; all other influences are set to 0."""
     for block in row_slices(len(X), ROWS_A_BLOCK):
         rows = X.iloc[block] if hasattr(X, "iloc") else X[block]
         yield block, _largest(_influence(embedding, rows), n_landmarks)
 
 
 def _mean_influences(embedding: Any, X: Any, codes: np.ndarray, n_landmarks: int) -> np.ndarray:
-    """Return the mean influences of the landmarks on each group, less those on all rows, of shape (g, m)."""
+    """Return the mean influence of each landmark on each group, minus that on all rows, of shape (g, m)."""
     sums = np.zeros((int(codes.max()) + 1, len(embedding.coefficients_)))
     for block, influence in _influence_by_blocks(embedding, X, n_landmarks):
         np.add.at(sums, codes[block], influence)
@@ -257,7 +270,7 @@ def _landmark_representation(embedding: Any) -> np.ndarray:
 
 
 def _largest(influence: np.ndarray, n_landmarks: int) -> np.ndarray:
-    """Return influences with all but the N largest of each row set to 0."""
+    """Return the influences, with all but the N largest of each row set to 0."""
     n = check_count("n_landmarks", n_landmarks, at_most=influence.shape[1], why="the number of landmarks")
     top, kept = np.argsort(-influence, axis=1, kind="stable")[:, :n], np.zeros_like(influence)
     np.put_along_axis(kept, top, np.take_along_axis(influence, top, axis=1), axis=1)
@@ -272,6 +285,6 @@ def _vector(embedding: Any, concept: Any) -> np.ndarray:
 
 
 def check_embedding(embedding: Any) -> None:
-    """Raise if an embedding is not one on landmarks."""
+    """Raise an error if an embedding has no landmarks or no kernel."""
     if getattr(embedding, "landmarks_", None) is None or getattr(embedding, "kernel_", None) is None:
         raise invalid_parameter("embedding", embedding, "a fitted embedding on landmarks, such as KernelEmbedding")

@@ -1,4 +1,4 @@
-"""Class coverage kappa with its whole curve: in which order landmarks show the classes, and in which they could."""
+"""Class coverage kappa with its curve: how many landmarks it takes until every class is among them."""
 
 from typing import Any, NamedTuple
 
@@ -9,25 +9,27 @@ from mercer.metrics import class_coverage, expected_class_coverage
 
 
 class Coverage(NamedTuple):
-    """How soon the landmarks that count most show every class, beside a random order and the best one.
+    """How many of the most important landmarks show every class, compared with a random order and the best one.
 
     Attributes
     ----------
     kappa : int
-        Landmarks, by the norm of their row of A, until every class is among them (krepes, section 5).
+        The number of landmarks, taken in the order of the norms of their rows of A, until every class is among them
+        (krepes, section 5).
     kappa_random : float
-        The mean of it over random orders.
+        The mean of kappa over random orders.
     kappa_best : int
-        The number of classes.
+        Kappa in the best order, which is the number of classes.
     classes : list of str
     counts : ndarray of shape (c,)
-        Landmarks of each class.
+        The number of landmarks of each class.
     first : ndarray of shape (c,)
-        The place of the first landmark of each class, from 1 on.
+        The rank of the first landmark of each class, counted from 1.
     first_random : ndarray of shape (c,)
-        The mean of it over random orders, (m + 1) / (count + 1).
+        The mean of `first` over random orders, (m + 1) / (count + 1).
     curve, curve_random, curve_best : ndarray of shape (m,)
-        Classes among the first k landmarks, k = 1, ..., m, in each order; the mean of random ones.
+        The number of classes among the first k landmarks, k = 1, ..., m: in the order of the norms, on average over
+        random orders, and in the best order.
     """
 
     kappa: int
@@ -76,23 +78,23 @@ def coverage(coefficients: Any, labels: Any) -> Coverage:
     first = np.array([int(np.argmax(ordered == k)) + 1 for k in range(len(classes))])
     k = np.arange(1, m + 1)
     return Coverage(
-        kappa,
-        by_chance,
-        len(classes),
-        [str(name) for name in classes],
-        counts,
-        first,
-        (m + 1) / (counts + 1),
-        (first[None, :] <= k[:, None]).sum(axis=1),
-        seen_by_chance(counts, m),
-        np.minimum(k, len(classes)),
+        kappa=kappa,
+        kappa_random=by_chance,
+        kappa_best=len(classes),
+        classes=[str(name) for name in classes],
+        counts=counts,
+        first=first,
+        first_random=(m + 1) / (counts + 1),
+        curve=(first[None, :] <= k[:, None]).sum(axis=1),
+        curve_random=seen_by_chance(counts, m),
+        curve_best=np.minimum(k, len(classes)),
     )
 
 
 def seen_by_chance(counts: np.ndarray, m: int) -> np.ndarray:
-    """Return the mean number of classes among k of m landmarks that are drawn, for k = 1, ..., m.
+    """Return the mean number of classes among k landmarks drawn from m, for k = 1, ..., m.
 
-    A class of c landmarks is missed with probability C(m - c, k) / C(m, k).
+    A class with c landmarks is missed with probability C(m - c, k) / C(m, k).
     """
     k, rest = np.arange(1, m + 1)[:, None], m - np.asarray(counts)[None, :]
     possible = k <= rest

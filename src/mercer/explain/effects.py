@@ -1,4 +1,4 @@
-"""How predictions move with one column: accumulated local effects and partial dependence, with bands."""
+"""How predictions change with one column: accumulated local effects and partial dependence, with bands."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,18 +8,18 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from mercer.checks import check_choice, check_count
-from mercer.exceptions import DataWarning, invalid_parameter, warn_user
+from mercer.exceptions import DataWarning, warn_user
 from mercer.explain.columns import Column, column_of, column_position, with_values
 from mercer.explain.function_variance import weighted_covariance
 from mercer.explain.outputs import answers, output_of
 from mercer.explain.permutation import check_coverage, check_rows, taken
 
-# Bands ask for covariances between rows, so that they are worked out on at most this many.
+# Bands need the covariances between rows, so they are computed on at most this many rows.
 BAND_ROWS = 400
 
 
 class EffectCurve(NamedTuple):
-    """How the predictions of a model move with a column.
+    """How the predictions of a model change with one column.
 
     Attributes
     ----------
@@ -30,19 +30,20 @@ class EffectCurve(NamedTuple):
     column : str
         "number", "date" or "category".
     output : str
-        What is predicted: the target, or the class whose probability it is.
+        What is predicted: a target, or the probability of a class.
     values : ndarray of shape (k,)
-        Values of the column as the table has them, ascending; levels of a category in the order of the curve.
+        Values of the column as the table holds them, ascending; levels of a category in the order of the curve.
     effect : ndarray of shape (k,)
-        What a value adds to the mean prediction; its mean over the rows is 0.
+        What each value adds to the mean prediction; the mean of the curve over the rows is 0.
     lower, upper : ndarray of shape (k,)
-        The band: what the model does not know of its function, where it says so, and what a sample of rows cannot tell.
+        The band. It covers the uncertainty from a finite sample of rows and, for models that know the variance of their
+        function, the uncertainty about the function.
     counts : ndarray of shape (k,)
-        Rows near each value: of a category those at the level, else those nearer to it than to other values.
+        The number of rows for which this value is the nearest; for a category, the number of rows at each level.
     band : str
-        "function and rows" for models that know the variance of their function, otherwise "rows".
+        What the band covers: "function and rows" for models that know the variance of their function, otherwise "rows".
     coverage : float
-        Of the band at each value.
+        The coverage of the band at each single value.
     """
 
     name: str
@@ -59,7 +60,7 @@ class EffectCurve(NamedTuple):
 
     @property
     def labels(self) -> list[str]:
-        """The values in words."""
+        """The values as text."""
         if self.column == "number":
             return [f"{value:.4g}" for value in self.values.astype(np.float64)]
         return [str(value)[:10] if self.column == "date" else str(value) for value in self.values]
@@ -73,14 +74,14 @@ class EffectCurve(NamedTuple):
 
 
 class Contrasts(NamedTuple):
-    """A curve as a linear function of predictions: sum_r weights_kr f(x_r) over made-up rows x_r.
+    """A curve as a linear function of predictions: sum_r weights_kr f(x_r), where the rows x_r are changed copies.
 
     Attributes
     ----------
     rows : ndarray of shape (r,)
-        The row of X that each made-up row is a copy of.
+        The row that each x_r is a copy of, as a position in `Column.used`.
     values : ndarray of shape (r,)
-        The value that it has in the column.
+        The value that x_r has in the column, as a position in `Column.values`.
     weights : ndarray of shape (k, r)
     """
 
@@ -102,33 +103,36 @@ def effect_curve(
     feature_names: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> EffectCurve:
-    """Say how the predictions of a fitted model move with one column.
+    """Return how the predictions of a fitted model change with one column.
 
-    Accumulated local effects (Apley and Zhu, 2020) move each row to the two ends of the interval of values that it is
-    in, average the differences of the predictions there, and add them up: only rows near to those of the table are
-    predicted, so that columns that go together are no trouble. Partial dependence gives all rows each value in turn
-    and averages; where columns go together it asks about rows that cannot be.
+    Accumulated local effects (Apley and Zhu, 2020) move each row to the two ends of its interval between neighboring
+    values. The differences of the two predictions are averaged in each interval, and the averages are added up. Only
+    rows close to those of the table are predicted, so correlated columns do no harm. Partial dependence gives all rows
+    each value in turn and averages the predictions. If columns are correlated, it evaluates rows that cannot occur.
 
     Parameters
     ----------
     model : fitted estimator
-        Anything that predicts. Gaussian processes, also within `mercer.tabular`, give bands of their function.
+        Any estimator that predicts. For Gaussian processes, also within `mercer.tabular`, the band covers the
+        uncertainty about the function too.
     X : data frame or array-like of shape (n, d)
     column : str or int
-        By name or position.
+        Its name or position.
     kind : {"ale", "partial_dependence"}, default="ale"
+        "ale" means accumulated local effects.
     n_points : int, default=20
-        Values of the curve at most; a category has one a level.
+        The largest number of values on the curve; a category has one value for each level.
     coverage : float, default=0.9
-        Of the band at each value.
+        The coverage of the band at each single value.
     output : str or int, optional
-        The class whose probability is shown, or the position of a target. The last class of two by default, else the
-        first.
+        The class whose probability is shown, or the position of a target. By default the second of two classes, or the
+        first of several classes or targets.
     max_rows : int, default=2000
-        Rows that are predicted at most; drawn if there are more.
+        The largest number of rows that are used; if X has more, this many are drawn.
     feature_names : sequence of str, optional
+        By default those of the data frame, or x0, x1, ...
     random_state : int, RandomState instance or None, default=None
-        Draws these rows, and those of the band.
+        Draws these rows, and the rows for the band.
 
     Returns
     -------
@@ -136,10 +140,10 @@ def effect_curve(
 
     Notes
     -----
-    Two predictions a row for accumulated local effects, n_points a row for partial dependence. The curve is a linear
-    function of predictions; its variance under a Gaussian process is that of the process at the rows, of which at
-    most 400 are asked about. Levels of a category are put in the order of the first principal coordinate of the means
-    of the other columns, and rows move to the neighboring levels.
+    Accumulated local effects take two predictions for each row (at most four for a category), and partial dependence
+    takes n_points. The curve is a linear function of predictions. Its variance under a Gaussian process follows from
+    the covariance of the process at the rows, of which at most 400 are used. The levels of a category are ordered by
+    the first principal coordinate of the means of the other columns, and rows move to the neighboring levels.
 
     Examples
     --------
@@ -173,29 +177,33 @@ def effect_curve(
     half = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(np.maximum(variance, 0.0))
     counts = np.bincount(found.nearest, minlength=len(found.values))
     return EffectCurve(
-        names[position],
-        kind,
-        found.kind,
-        output_name,
-        found.values,
-        effect,
-        effect - half,
-        effect + half,
-        counts,
-        "rows" if own is None else "function and rows",
-        coverage,
+        name=names[position],
+        kind=kind,
+        column=found.kind,
+        output=output_name,
+        values=found.values,
+        effect=effect,
+        lower=effect - half,
+        upper=effect + half,
+        counts=counts,
+        band="rows" if own is None else "function and rows",
+        coverage=coverage,
     )
 
 
 def effect_curves(model: Any, X: Any, columns: Sequence[Any] | None = None, **options: Any) -> list[EffectCurve]:
-    """Return the effect curves of several columns, by default all that have two values; see `effect_curve`.
+    """Return the effect curves of several columns.
+
+    By default all columns are tried, and those without a curve, such as constant ones, are skipped with a warning.
 
     Parameters
     ----------
     model : fitted estimator
     X : data frame or array-like of shape (n, d)
     columns : sequence of str or int, optional
-    **options : of effect_curve
+        By name or position.
+    **options
+        Passed to `effect_curve`.
     """
     _, names = check_rows(model, X, options.get("feature_names"))
     curves = []
@@ -213,7 +221,7 @@ def effect_curves(model: Any, X: Any, columns: Sequence[Any] | None = None, **op
 
 
 def _local_contrasts(column: Column, some: np.ndarray) -> Contrasts:
-    """Return accumulated local effects over some rows: differences over each interval, added up and centered."""
+    """Return accumulated local effects over some rows: mean differences in each interval, summed and centered."""
     k, lower, rows = len(column.values), [], []
     if column.kind == "category":
         # A row at level j moves to j + 1 and to j - 1: it is in both intervals.
@@ -227,7 +235,7 @@ def _local_contrasts(column: Column, some: np.ndarray) -> Contrasts:
         lower.append(np.clip(column.intervals[some], 0, k - 2))
     row, low = np.concatenate(rows), np.concatenate(lower)
     in_interval = np.bincount(low, minlength=k - 1)
-    # An interval without rows, of few drawn ones, adds nothing.
+    # If few rows were drawn, an interval may have none: it adds nothing.
     mean = np.zeros((k - 1, len(row)))
     mean[low, np.arange(len(row))] = 1.0 / in_interval[low]
     summed = np.vstack([np.zeros((1, len(row))), np.cumsum(mean, axis=0)])
@@ -238,7 +246,7 @@ def _local_contrasts(column: Column, some: np.ndarray) -> Contrasts:
 
 
 def _global_contrasts(column: Column, some: np.ndarray) -> Contrasts:
-    """Return partial dependence over some rows: means of predictions with each value, centered."""
+    """Return partial dependence over some rows: the mean prediction with each value, centered."""
     k, n = len(column.values), len(some)
     weights = np.kron(np.eye(k), np.full((1, n), 1.0 / n))
     weights -= column.position_weights(some) @ weights
@@ -246,24 +254,15 @@ def _global_contrasts(column: Column, some: np.ndarray) -> Contrasts:
 
 
 def _band_rows(kind: str, column: Column) -> int:
+    """Return how many rows the band is computed on: partial dependence makes k changed copies of each."""
     return BAND_ROWS if kind == "ale" else max(BAND_ROWS // len(column.values), 20)
 
 
 def _sampling_variance(contrasts: Contrasts, values: np.ndarray, n: int) -> np.ndarray:
-    """Return the variance of a curve over samples of rows: that of the sums of each row's own terms."""
+    """Return the variance of a curve over samples of n rows, from the sum of each row's own terms."""
     terms = contrasts.weights * values
     by_row = np.zeros((len(terms), n))
     for k, term in enumerate(terms):
         by_row[k] = np.bincount(contrasts.rows, weights=term, minlength=n)
     apart = by_row - by_row.mean(axis=1, keepdims=True)
     return (apart**2).sum(axis=1) * n / max(n - 1, 1)
-
-
-def check_pair(pair: Any, names: list[str]) -> tuple[int, int]:
-    """Return the positions of two different columns."""
-    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise invalid_parameter("columns", pair, "two columns, by name or position")
-    first, second = (column_position(column, names) for column in pair)
-    if first == second:
-        raise invalid_parameter("columns", pair, "two different columns")
-    return first, second

@@ -1,4 +1,4 @@
-"""Answers as sums over training rows or landmarks: one function for every model that has such a sum."""
+"""Answers as sums over training rows or landmarks, for every model that has such a sum."""
 
 from typing import Any, NamedTuple
 
@@ -33,8 +33,8 @@ class Expansion(NamedTuple):
     intercept : ndarray of shape (c,)
     contributions : ndarray of shape (n, m, c)
     rows : ndarray of shape (m,)
-        The row of the training table that each contribution belongs to; positions among the landmarks where these were
-        not rows of a table.
+        The row of the training table that each contribution belongs to, or its position among the landmarks if these
+        were not rows of a table.
     """
 
     meaning: str
@@ -45,24 +45,24 @@ class Expansion(NamedTuple):
 
     @property
     def values(self) -> np.ndarray:
-        """What the contributions add up to, of shape (n, c)."""
+        """The intercept plus all contributions, of shape (n, c)."""
         return self.intercept + self.contributions.sum(axis=1)
 
 
 def expansion(model: Any, X: Any, *, of: str = "answer") -> Expansion:
     """Return what every training row or landmark adds to the answers of a model.
 
-    Predictions of regressors, logits of classifiers (their softmax gives the probabilities; of a GPClassifier it is the
-    softmax at the mean of the latent functions), coordinates of embeddings, and the masses of clusters in subspace
-    clustering. Averaged machines, leaves, trends and landmarks are all in it.
+    The answers are predictions of regressors, logits of classifiers, coordinates of embeddings, and the masses of
+    clusters in subspace clustering. The softmax of the logits gives the probabilities; for a GPClassifier, it is the
+    softmax at the mean of the latent functions. The sum includes averaged machines, leaves, trends and landmarks.
 
     Parameters
     ----------
     model : fitted model of Mercer
-        Within `mercer.tabular`, or at the end of a pipeline, too. Networks have no such sum and are refused.
+        Also within `mercer.tabular`, or at the end of a pipeline. Networks have no such sum and are refused.
     X : array-like of shape (n, d), a data frame, or images
     of : {"answer", "coordinates"}, default="answer"
-        A discriminant both classifies and embeds: "coordinates" asks for the latter.
+        A discriminant both classifies and embeds: "coordinates" gives its coordinates instead of its logits.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _of_table_model(model: TableModel, X: Any) -> Expansion:
     if isinstance(model, RFMClassifier):
         sums, center = model.calibration_.scale * sums, model.calibration_.offsets
     elif isinstance(model, GPClassifier):
-        # One sharpness is found for all machines together.
+        # All machines share one sharpness.
         sums, center = model.machines_[0].sharpness * sums, model.machines_[0].offsets
     elif isinstance(model, GPRegressor) and any(warp.name != "none" for warp in model.target_warps_):
         meaning = "warped target"
@@ -110,7 +110,7 @@ def _of_table_model(model: TableModel, X: Any) -> Expansion:
 
 
 def kernel_values(model: KernelMap, X: Any) -> np.ndarray:
-    """Return the kernel values of rows with the rows or landmarks that a map is made of, of shape (n, m)."""
+    """Return the kernel values of X with the training rows or landmarks of a map, of shape (n, m)."""
     check_is_fitted(model)
     if hasattr(model, "sample_shape_"):
         X = as_rows(X, model.sample_shape_)

@@ -1,4 +1,4 @@
-"""What a Gaussian process does not know of its function, for weighted sums of its values."""
+"""The uncertainty of a Gaussian process about weighted sums of its function values."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from mercer.tabular_models.gp import GPRegressor
 
 
 def weighted_covariance(model: Any, X: Any, weights: np.ndarray, output: int = 0) -> np.ndarray | None:
-    """Return the covariance of W f(X) under the model, of shape (k, k); None for models that do not know it.
+    """Return the covariance of W f(X) under the model, of shape (k, k), or None for models that do not know it.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def weighted_covariance(model: Any, X: Any, weights: np.ndarray, output: int = 0
     weights : ndarray of shape (k, r)
         W.
     output : int, default=0
-        Which target.
+        The position of the target.
     """
     if isinstance(model, TabularModel):
         return weighted_covariance(model.estimator_, model.encoder_.transform(X), weights, output)

@@ -1,4 +1,4 @@
-"""Why one row has the answer it has: what it is like, what the answer hangs on, and how sure it is."""
+"""Reasons for the answer about one row: its gradient, the training rows behind it, and how sure the model is."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,32 +15,32 @@ from mercer.tabular_models.gp import GPRegressor
 
 
 class Reasons(NamedTuple):
-    """Why one row has the answer it has.
+    """The reasons for the answer about one row.
 
     Attributes
     ----------
     prediction : float
-        The mean, the logit of the class, the coordinate or the mass of the cluster; what it is, `meaning` says.
+        The predicted mean, the logit of a class, a coordinate or the mass of a cluster, as `meaning` says.
     center : float
-        The mean of the target, or another intercept, from which the rows push the prediction away.
+        The mean of the target, or another intercept, to which the training rows add their pushes.
     feature_names : list of str
-        The columns, the one that moves the prediction most first; none for models without a gradient.
+        The columns, largest effect first; empty for models without a gradient.
     gradient : ndarray of shape (d,)
-        By how much the prediction moves with one unit of each, in that order, in the units of the column; NaN for a
-        column without units, such as a category.
+        The derivative of the prediction by each column, in the order of `feature_names` and the units of the column.
+        It is NaN for a column without units, such as a category.
     effect : ndarray of shape (d,)
         The same for one standard deviation of the column as the model sees it; without a sign for a category.
     rows : ndarray of shape (n_rows,)
-        Rows of the training table that pushed most.
+        The rows of the training table with the largest pushes.
     pushes : ndarray of shape (n_rows,)
-        What each added to the prediction beside the center; all rows together add up to prediction - center.
+        What each of these rows adds to the prediction. The pushes of all training rows sum to prediction - center.
     meaning : str
         "prediction", "warped target", "logit", "coordinate" or "mass of a cluster".
     output : str
-        Which target, class, coordinate or cluster it is about.
+        The target, class, coordinate or cluster that is explained.
     doubt : float or None
-        How sure the model is: the standard deviation of a new target of a Gaussian process, one minus the
-        probability of the most probable class, or the share of the mass outside the cluster; None where there is none.
+        How unsure the model is: the standard deviation of a new target for a Gaussian process, one minus the largest
+        class probability, or the share of the mass outside the cluster. None for other models.
     """
 
     prediction: float
@@ -73,30 +73,30 @@ def reasons(
 ) -> Reasons:
     """Return the reasons for the answer about one row.
 
-    The gradient says how the answer would move, the training rows what it rests on: f(x) - mean is the sum over
-    training rows of alpha_j k(x_j, x), each of which is one row's push.
+    The gradient says how the answer changes with each column. The training rows say where the answer comes from:
+    f(x) - center is the sum over training rows of alpha_j k(x_j, x), and each term is the push of one row.
 
     Parameters
     ----------
     model : fitted model of Mercer
-        Regressors, classifiers, embeddings and discriminants on kernels, subspace clusterings; within `mercer.tabular`
-        or at the end of a pipeline too. Networks are no sums over rows and are refused.
+        A kernel regressor, classifier, embedding or discriminant, or a subspace clustering, also within
+        `mercer.tabular` or at the end of a pipeline. Networks are not sums over rows and are refused.
     x : Series, data frame of one row, array-like of shape (d,) or (1, d), or an image
     n_rows : int, default=5
-        How many training rows to name.
+        The number of training rows to name.
     output : int or str, optional
-        Which target, class, coordinate or cluster, by position or name. By default the class or cluster that is
-        predicted, and else the first.
+        The target, class, coordinate or cluster to explain, by position or name. By default the class or cluster that
+        is predicted, or the first target or coordinate.
     feature_names : sequence of str, optional
-        Those of the fit by default.
+        By default those of the fit.
     """
     row = x.to_frame().T if hasattr(x, "to_frame") else x
     if not hasattr(row, "columns"):
         row = np.asarray(row)
-        # What has one axis is a row, and an image that comes by itself is a batch of one.
+        # An array with one axis is one row, and a single image becomes a batch of one.
         row = row[None] if row.ndim == 1 or _is_one_image(model, row) else row
     elif hasattr(x, "to_frame"):
-        row = row.infer_objects()  # a row that was taken from a table has one type for all its values
+        row = row.infer_objects()  # a row taken from a table has one dtype for all its values
     if len(row) != 1:
         raise invalid_parameter("x", tuple(np.shape(x)), "one row", "Explain rows one by one.")
     n_rows = check_count("n_rows", n_rows)
@@ -114,21 +114,21 @@ def reasons(
         names, gradient, effect = [given[k] for k in order], moved.gradient[order], moved.effect[order]
     top = np.argsort(-np.abs(pushes), kind="stable")[:n_rows]
     return Reasons(
-        float(found.values[0, index]),
-        float(found.intercept[index]),
-        names,
-        gradient,
-        effect,
-        found.rows[top],
-        pushes[top],
-        found.meaning,
-        found.outputs[index],
-        _doubt(model, row, found, index),
+        prediction=float(found.values[0, index]),
+        center=float(found.intercept[index]),
+        feature_names=names,
+        gradient=gradient,
+        effect=effect,
+        rows=found.rows[top],
+        pushes=pushes[top],
+        meaning=found.meaning,
+        output=found.outputs[index],
+        doubt=_doubt(model, row, found, index),
     )
 
 
 def _output(found: Expansion, output: Any) -> int:
-    """Return the position of an output by its name or position; of the largest one for classes and clusters."""
+    """Return the position of an output; by default the largest of classes or clusters, otherwise the first."""
     if output is None:
         return int(found.values[0].argmax()) if found.meaning in ("logit", "mass of a cluster") else 0
     if isinstance(output, str) and output in found.outputs:

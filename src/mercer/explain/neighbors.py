@@ -1,4 +1,4 @@
-"""Which rows a model has near a row: under the metric that it learned, or in the coordinates that it gives."""
+"""The rows nearest to a row, under the metric that a model has learned or in the coordinates that it gives."""
 
 from typing import Any, NamedTuple
 
@@ -22,10 +22,10 @@ class Neighbors(NamedTuple):
     rows : ndarray of shape (n_rows,)
         Positions in X, the nearest first.
     distances : ndarray of shape (n_rows,)
-        As the model measures them.
+        The distances of these rows, as the model measures them.
     plain : ndarray of shape (n_rows,)
-        The places of these rows in the order of the plain distance between standardized columns, from 0 on: where the
-        two orders differ is what the model has learned.
+        The ranks of these rows, counted from 0, by the Euclidean distance between standardized columns. Differences
+        between the two orders show what the model has learned.
     """
 
     rows: np.ndarray
@@ -34,15 +34,15 @@ class Neighbors(NamedTuple):
 
 
 def seen_by(model: Any, X: Any) -> np.ndarray | None:
-    """Return rows as a model measures them, of shape (n, r): the distance between two is that of the model.
+    """Return coordinates, of shape (n, r), in which the Euclidean distance of two rows is that of the model.
 
-    Models of tables have warped columns under the root of their metric, representations and discriminants their
-    coordinates; None for models that have neither.
+    For models of tables, these are the warped columns times the square root of the learned metric. For other models,
+    such as embeddings and discriminants, they are what `transform` returns. None for models that have neither.
 
     Parameters
     ----------
     model : fitted estimator
-        Within `mercer.tabular` or at the end of a pipeline too.
+        Also within `mercer.tabular` or at the end of a pipeline.
     X : data frame, array-like of shape (n, d), or images
     """
     if isinstance(model, TabularModel):
@@ -60,7 +60,7 @@ def seen_by(model: Any, X: Any) -> np.ndarray | None:
 
 
 def neighbors(model: Any, X: Any, row: int, n_rows: int = 5) -> Neighbors:
-    """Return the rows that a model has nearest to one of them.
+    """Return the rows of X that are nearest to one of them, by the distance that a model has learned.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ def neighbors(model: Any, X: Any, row: int, n_rows: int = 5) -> Neighbors:
     row : int
         The position in X of the row whose neighbors are sought.
     n_rows : int, default=5
+        The number of neighbors.
 
     Notes
     -----
-    O(n r) for rows of r coordinates.
+    Takes O(n r) time for r coordinates, after these are computed.
     """
     n = len(X)
     check_count("row", row, at_least=0, at_most=n - 1, why="the number of rows - 1")
@@ -87,7 +88,7 @@ def neighbors(model: Any, X: Any, row: int, n_rows: int = 5) -> Neighbors:
 
 
 def _by_distance(Z: np.ndarray, row: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the other rows by their distance, and the distances of all."""
+    """Return the other rows in the order of their distance, and the distances of all rows."""
     distances = np.linalg.norm(Z - Z[row], axis=1)
     order = np.argsort(distances, kind="stable")
     return order[order != row], distances

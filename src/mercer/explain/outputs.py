@@ -1,4 +1,4 @@
-"""What a model predicts, as one number a row: a target, or the probability of a class."""
+"""Predictions as one number for each row: a target, or the probability of a class."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from mercer.exceptions import invalid_parameter
 
 
 def output_of(model: Any, output: Any = None) -> tuple[int, str]:
-    """Return the position and the name of what is predicted: a class by name or position, a target by position."""
+    """Return the position and the name of an output: a class by name or position, a target by position."""
     check_is_fitted(model)
     classes = getattr(model, "classes_", None)
     if not hasattr(model, "predict"):
@@ -34,7 +34,7 @@ def output_of(model: Any, output: Any = None) -> tuple[int, str]:
 
 
 def answers(model: Any, X: Any, index: int) -> np.ndarray:
-    """Return the predictions of rows, or the probabilities of a class, of shape (n,)."""
+    """Return the predictions of one target, or the probabilities of one class, of shape (n,)."""
     method = model.predict_proba if hasattr(model, "classes_") else model.predict
     values = np.asarray(method(X), dtype=np.float64).reshape(len(X), -1)
     if index >= values.shape[1]:

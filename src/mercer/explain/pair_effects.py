@@ -1,4 +1,4 @@
-"""Columns that act together: pairs that a learned metric suggests, and what a pair adds beyond its columns."""
+"""Interactions: pairs of columns that a learned metric suggests, and what a pair adds beyond its two columns."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -8,8 +8,7 @@ from sklearn.utils import check_random_state
 
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
-from mercer.explain.columns import Column, column_of, with_values
-from mercer.explain.effects import check_pair
+from mercer.explain.columns import Column, column_of, column_position, with_values
 from mercer.explain.outputs import answers, output_of
 from mercer.explain.permutation import check_rows, taken
 from mercer.tables import TabularModel
@@ -22,13 +21,14 @@ class PairEffect(NamedTuple):
     ----------
     names : tuple of two str
     columns : tuple of two str
-        "number", "date" or "category" each.
+        The kind of each: "number", "date" or "category".
     output : str
     values : tuple of two ndarrays of shapes (k,) and (l,)
     effect : ndarray of shape (k, l)
-        Its means over the rows along each column are about 0.
+        The effect at each pair of values. Along each column, its mean over the rows is about 0.
     counts : ndarray of shape (k - 1, l - 1)
-        Rows in each cell between neighboring values; the effect of empty cells is that of the nearest one.
+        The number of rows in each cell between neighboring values. An empty cell takes the second difference of the
+        nearest cell with rows.
     strength : float
         The root mean square of the effect over the rows, in units of the prediction.
     """
@@ -45,16 +45,18 @@ class PairEffect(NamedTuple):
 def suggested_pairs(
     model: Any, n_pairs: int = 5, *, feature_names: Sequence[str] | None = None
 ) -> list[tuple[str, str, float]]:
-    """Return the pairs of columns that the learned metric M ties most, with the size of their block of M.
+    """Return the pairs of columns with the largest blocks in the learned metric M, and the norms of these blocks.
 
-    A large |M_ij| says that predictions move along a combination of two columns: they may act together, or may only
-    both act. `pair_effect` tells which.
+    A large |M_ij| says that predictions change along a combination of columns i and j. The two may interact, or each
+    may only have an effect of its own: `pair_effect` tells which.
 
     Parameters
     ----------
     model : fitted model with a full metric
-        Such as RFMRegressor(metric="full"); within `mercer.tabular` too, where blocks belong to columns of the table.
+        Such as RFMRegressor(metric="full"). Within `mercer.tabular`, a block has all encoded columns of two columns of
+        the table.
     n_pairs : int, default=5
+        The largest number of pairs.
     feature_names : sequence of str, optional
     """
     metric = getattr(model, "metric_", None)
@@ -86,23 +88,27 @@ def pair_effect(
     feature_names: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> PairEffect:
-    """Say what two columns add to the predictions together: second-order accumulated local effects.
+    """Return what two columns add to the predictions together, by second-order accumulated local effects.
 
-    Each row moves to the four corners of its cell; the second differences of the predictions are averaged in each
-    cell, added up along both columns, and freed from what is an effect of one column alone (Apley and Zhu, 2020).
+    Each row moves to the four corners of its cell between neighboring values. The second differences of the predictions
+    are averaged in each cell and added up along both columns. Then the effects of each column alone are removed (Apley
+    and Zhu, 2020).
 
     Parameters
     ----------
     model : fitted estimator
     X : data frame or array-like of shape (n, d)
     columns : two of str or int
+        Their names or positions.
     n_points : int, default=8
-        Values along each column at most.
+        The largest number of values along each column.
     output : str or int, optional
         See `effect_curve`.
     max_rows : int, default=2000
+        The largest number of rows that are used; if X has more, this many are drawn.
     feature_names : sequence of str, optional
     random_state : int, RandomState instance or None, default=None
+        Draws these rows.
 
     Returns
     -------
@@ -132,18 +138,28 @@ def pair_effect(
     effect = _without_main_effects(accumulated(local), counts)
     here = effect[at[0], at[1]]
     return PairEffect(
-        (names[positions[0]], names[positions[1]]),
-        (found[0].kind, found[1].kind),
-        output_name,
-        (found[0].values, found[1].values),
-        effect,
-        counts.astype(int),
-        float(np.sqrt(np.mean(here**2))),
+        names=(names[positions[0]], names[positions[1]]),
+        columns=(found[0].kind, found[1].kind),
+        output=output_name,
+        values=(found[0].values, found[1].values),
+        effect=effect,
+        counts=counts.astype(int),
+        strength=float(np.sqrt(np.mean(here**2))),
     )
 
 
+def check_pair(pair: Any, names: list[str]) -> tuple[int, int]:
+    """Return the positions of two different columns."""
+    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+        raise invalid_parameter("columns", pair, "two columns, by name or position")
+    first, second = (column_position(column, names) for column in pair)
+    if first == second:
+        raise invalid_parameter("columns", pair, "two different columns")
+    return first, second
+
+
 def accumulated(local: np.ndarray) -> np.ndarray:
-    """Return the sums of local effects from the first corner on, of shape (k, l)."""
+    """Return the cumulative sums of local effects from the first corner, of shape (k, l)."""
     total = np.zeros((local.shape[0] + 1, local.shape[1] + 1))
     total[1:, 1:] = local.cumsum(axis=0).cumsum(axis=1)
     return total
@@ -160,7 +176,7 @@ def _corner(
 
 
 def _filled(local: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return local effects in which empty cells have that of the nearest cell with rows."""
+    """Return the local effects; an empty cell takes that of the nearest cell with rows."""
     cells = np.argwhere(counts > 0)
     everywhere = np.indices(counts.shape).reshape(2, -1).T
     apart = ((everywhere[:, None] - cells[None]) ** 2).sum(axis=2)
@@ -169,7 +185,7 @@ def _filled(local: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def _without_main_effects(total: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return accumulated effects without what is an effect of one column alone, of mean 0 over the rows."""
+    """Return accumulated effects minus the effect of each column alone, with mean 0 over the rows."""
     for axis in (0, 1):
         steps = np.diff(total, axis=axis)
         across = 0.5 * (steps[:, 1:] + steps[:, :-1]) if axis == 0 else 0.5 * (steps[1:] + steps[:-1])

@@ -1,6 +1,6 @@
-"""How much worse new rows are predicted when a column says nothing: permutation importances with intervals."""
+"""Permutation importances with intervals: how much the loss on new rows grows when a column is permuted."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -8,33 +8,31 @@ import numpy as np
 from scipy.stats import t
 from sklearn.utils import check_random_state
 
-from mercer.checks import check_choice, check_count, check_number
+from mercer.checks import check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
+from mercer.explain.row_losses import Loss, loss_of, row_losses
 from mercer.metrics import as_numbers
 from mercer.tables import TabularModel
 from mercer.tables.frames import as_frame, column_names, nearest, positions
 from mercer.tables.target import check_target
 
-# From a fitted model, rows and their targets to the loss of each row.
-Loss = Callable[[Any, Any, np.ndarray], np.ndarray]
-
 
 class PermutationImportances(NamedTuple):
-    """By how much the mean loss of rows grows when a column, or a group of columns, is permuted.
+    """The growth of the mean loss of rows when a column, or a group of columns, is permuted.
 
     Attributes
     ----------
     names : list of str
-        The groups, then the columns that are in none, in the order of the table.
+        The groups, followed by the columns outside all groups in the order of the table.
     mean : ndarray of shape (len(names),)
-        The growth of the mean loss, in the units of the loss: y squared, nats, or a share of wrong classes.
+        The growth of the mean loss in the units of the loss: y squared, nats, or the share of wrong classes.
     lower, upper : ndarray of shape (len(names),)
-        The interval of each.
+        The ends of the interval for each.
     loss : float
-        The mean loss of the rows as they are.
+        The mean loss of the rows before any column is permuted.
     loss_name : str
     coverage : float
-        Of the intervals, one at a time.
+        The coverage of each single interval.
     n_rows : int
     """
 
@@ -73,40 +71,40 @@ def permutation_importances(
     feature_names: Sequence[str] | None = None,
     random_state: Any = None,
 ) -> PermutationImportances:
-    """Say how much a fitted model needs each column: by how much its loss on new rows grows when it is permuted.
+    """Return how much the loss of a fitted model on new rows grows when each column is permuted.
 
     Each row gets the value that another row has in the column, the other columns stay, and the model predicts again.
-    What is estimated is the difference of two expectations over new rows, of l(y, f(x with the column of another row))
-    and of l(y, f(x)), for this model as it was fitted; the intervals say how far some rows can tell it.
+    The estimated quantity is the mean over new rows of l(y, f(x with the column of another row)) minus that of
+    l(y, f(x)), for this model as it was fitted. The intervals say how precisely the given rows determine it.
 
     Parameters
     ----------
     model : fitted estimator
-        Anything that predicts: a model of Mercer, one wrapped by `mercer.tabular`, an estimator of scikit-learn.
+        Any estimator that predicts: of Mercer, wrapped by `mercer.tabular`, or of scikit-learn.
     X : data frame or array-like of shape (n, d)
-        Rows that the model has not seen. On rows that it was fitted on, columns seem to matter that the model learned
-        by heart, and there is a DataWarning where the model keeps its rows and most of them are in X.
+        Rows that the model has not seen. On training rows, columns that the model only memorized seem important. There
+        is a DataWarning if the model keeps its training rows and most of these, or most rows of X, are in both.
     y : array-like of shape (n,) or (n, c)
-        Their targets.
+        The targets of these rows.
     loss : {"auto", "squared_error", "log_loss", "zero_one_loss"} or callable, default="auto"
-        Of a row. "auto" is the squared error for numbers (its mean over several targets), minus the logarithm of the
-        probability of the class where the model has `predict_proba`, and else whether the class is wrong. A callable
-        gets (model, X, y) and returns the losses of the rows, of shape (n,), such as
-        `lambda model, X, y: -model.log_density(X, y)` for a GPRegressor.
+        The loss of a row. "auto" is the squared error for regressors (its mean over several targets), the log loss for
+        classifiers with `predict_proba`, and the zero-one loss for other classifiers. A callable gets (model, X, y) and
+        returns the losses of the rows, of shape (n,), such as `lambda model, X, y: -model.log_density(X, y)` for a
+        GPRegressor.
     groups : dict of name and columns, optional
         Columns that are permuted together, by name or position, such as those of one category,
-        `{"color": ["red", "green", "blue"]}`. Columns in no group are permuted alone. Columns that say the same as
-        others seem to matter little alone; together they show what they are worth.
+        `{"color": ["red", "green", "blue"]}`. Columns outside all groups are permuted alone. Columns with the same
+        information seem to matter little when each is permuted alone; as a group they show their joint importance.
     n_repeats : int, default=5
-        How many other rows lend each row their value; at most n - 1 do.
+        The number of other rows whose values each row gets in turn; at most n - 1.
     coverage : float, default=0.9
-        The probability with which an interval holds what it estimates.
+        The probability with which an interval contains the quantity that it estimates.
     sample_weight : array-like of shape (n,), optional
-        How much each row counts, both where it is predicted and where it lends its values.
+        The weight of each row, both when it is predicted and when it lends its values to another row.
     feature_names : sequence of str, optional
-        Those of the data frame, or x0, x1, ..., by default.
+        By default those of the data frame, or x0, x1, ...
     random_state : int, RandomState instance or None, default=None
-        Draws which rows lend their values to which.
+        Draws which row lends its values to which.
 
     Returns
     -------
@@ -118,15 +116,15 @@ def permutation_importances(
 
     Notes
     -----
-    n rows are predicted once, and n_repeats times for each column or group.
+    The n rows are predicted once, and then n_repeats times for each column or group.
 
-    For the squared error of a model whose errors have no pattern left, E(y | x) = f(x), the importance is
-    E(f(x') - f(x))^2, twice the total effect from which `feature_importances_` are made. A column that is larger there
-    than here is one that the model uses more than the rows bear out.
+    For the squared error of a model with f(x) = E(y | x), the importance is E(f(x') - f(x))^2, where x' has the column
+    of another row. This is twice the total effect from which `feature_importances_` are made. If a column is larger
+    there than here, the model uses it more than the rows justify.
 
-    Intervals are of Student's t, with the standard error of `mean_and_error`. They are about new rows for the model at
-    hand, not about other models that other training rows would have given. Where losses have long tails, some fifty
-    rows are too few for them.
+    Intervals use Student's t and the standard error of `mean_and_error`. They are about new rows for the given model,
+    not about the models that other training rows would have given. If losses have long tails, some fifty rows are too
+    few for reliable intervals.
 
     Examples
     --------
@@ -157,8 +155,8 @@ def permutation_importances(
     n_repeats = min(check_count("n_repeats", n_repeats), n - 1)
     weights = check_weights(sample_weight, n)
 
-    # In random order each row borrows from the next, then from the one after that: in every repeat each row borrows
-    # once and lends once, never with itself.
+    # The rows are put in random order. In repeat r, each row borrows from the row r places further on: every row
+    # borrows once and lends once, and never to itself.
     order = check_random_state(random_state).permutation(n)
     rows, target, weights = taken(rows, order), target[order], weights[order]
     before = row_losses(losses, model, rows, target)
@@ -178,23 +176,23 @@ def permutation_importances(
 
 
 def mean_and_error(growth: np.ndarray, pairs: np.ndarray) -> tuple[float, float]:
-    """Return the weighted mean of g(i, k), the growth of the loss of row i with the value of row k, and its error.
+    """Return the mean of g(i, k), the growth of the loss of row i with the value of row k, and its standard error.
 
-    Each row has a part in the mean twice, where it borrows and where it lends, and both move it from sample to sample:
-    a column matters by chance more to these rows, and the values that are lent are by chance more apart. The standard
-    error is therefore that of a U-statistic (Hoeffding 1948): with a_i the mean of g over the rows that i borrows from,
-    and b_i the mean over those that it lends to, it is the standard deviation of a_i + b_i over sqrt(n). By a_i alone,
-    intervals of 90 % for a column that matters would hold in 60 to 80 % of cases.
+    Each row enters the mean twice: where it borrows a value and where it lends its own. Both vary from sample to sample
+    of rows, so the standard error is that of a U-statistic (Hoeffding 1948). Let a_i be the mean of g over the rows
+    that i borrows from, and b_i the mean over the rows that it lends to. The standard error is the standard deviation
+    of a_i + b_i divided by sqrt(n). With a_i alone, intervals of 90 % for a column that matters would cover in only
+    60 to 80 % of cases.
 
-    With few repeats a_i + b_i have noise of their own, and the error is on average a little too large, by 15 % at five
+    With few repeats, a_i + b_i are noisy themselves. The error is then slightly too large on average, by 15 % at five
     repeats for a column that hardly matters.
 
     Parameters
     ----------
     growth : ndarray of shape (n_repeats, n)
-        In repeat r = 1, 2, ... row i borrows from row i + r, counted around.
+        g(i, k): in repeat r = 1, 2, ... row i borrows from row k = (i + r) mod n.
     pairs : ndarray of shape (n_repeats, n)
-        The weight of each.
+        The weight of each entry of `growth`.
     """
     n = growth.shape[1]
     shares = pairs / pairs.mean()
@@ -203,65 +201,6 @@ def mean_and_error(growth: np.ndarray, pairs: np.ndarray) -> tuple[float, float]
     borrowing = apart.mean(axis=0)
     lending = np.mean([np.roll(each, repeat) for repeat, each in enumerate(apart, 1)], axis=0)
     return mean, float(np.sqrt(((borrowing + lending) ** 2).sum() / (n - 1) / n))
-
-
-# ---- losses of rows ----------------------------------------------------------------------------------------------
-
-
-def squared_error(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """Return (y - f(x))^2, the mean over several targets."""
-    predicted = np.asarray(model.predict(X), dtype=np.float64).reshape(len(y), -1)
-    targets = as_numbers("y", y).reshape(len(y), -1)
-    if predicted.shape != targets.shape:
-        raise invalid_parameter("y", y.shape, f"of {predicted.shape[1]} targets, which the model predicts")
-    return ((targets - predicted) ** 2).mean(axis=1)
-
-
-def log_loss(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """Return minus the logarithm of the probability of each row's class; a probability of 0 counts as 2e-16."""
-    probabilities = np.asarray(model.predict_proba(X), dtype=np.float64)
-    place = {label: k for k, label in enumerate(np.asarray(model.classes_).tolist())}
-    unknown = [label for label in y.tolist() if label not in place] if y.ndim == 1 else [y.shape]
-    if unknown:
-        raise invalid_parameter(
-            "y", unknown[0], f"one of the model's classes, {list(place)}", "Leave rows of other classes out."
-        )
-    of_class = probabilities[np.arange(len(y)), [place[label] for label in y.tolist()]]
-    return -np.log(np.maximum(of_class, np.finfo(np.float64).eps))
-
-
-def zero_one_loss(model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """Return 1 for each row whose class is wrong, and 0 for the others."""
-    wrong = np.asarray(model.predict(X)).reshape(y.shape) != y
-    return wrong.reshape(len(y), -1).mean(axis=1)
-
-
-LOSSES: dict[str, Loss] = {"squared_error": squared_error, "log_loss": log_loss, "zero_one_loss": zero_one_loss}
-
-
-def loss_of(model: Any, loss: Any) -> Loss:
-    """Return the loss of that name, or the usual one of the model's kind."""
-    if not hasattr(model, "predict"):
-        raise invalid_parameter("model", model, "a fitted estimator with predict")
-    if callable(loss):
-        return loss
-    check_choice("loss", loss, ("auto", *LOSSES))
-    if loss == "auto":
-        of_classes = "log_loss" if hasattr(model, "predict_proba") else "zero_one_loss"
-        return LOSSES[of_classes if hasattr(model, "classes_") else "squared_error"]
-    if loss == "log_loss" and not hasattr(model, "predict_proba"):
-        raise invalid_parameter("loss", loss, "'zero_one_loss' for a model without predict_proba")
-    return LOSSES[loss]
-
-
-def row_losses(loss: Loss, model: Any, X: Any, y: np.ndarray) -> np.ndarray:
-    """Return the loss of each row, or say what is wrong with a loss that a user has given."""
-    values = as_numbers("loss", loss(model, X, y))
-    if values.shape != (len(y),):
-        raise invalid_parameter("loss", values.shape, f"a function that returns one loss a row, of shape ({len(y)},)")
-    if not np.isfinite(values).all():
-        raise invalid_parameter("loss", float(values[~np.isfinite(values)][0]), "finite for every row")
-    return values
 
 
 # ---- rows and columns --------------------------------------------------------------------------------------------
@@ -277,7 +216,7 @@ def check_rows(model: Any, X: Any, feature_names: Sequence[str] | None) -> tuple
         names = [f"x{k}" for k in range(rows.shape[1])]
     else:
         names = column_names(frame)
-        # A model of a table passes over columns that it does not know.
+        # A model of a table ignores columns that it was not fitted on.
         wanted = [str(name) for name in getattr(model, "feature_names_in_", names)]
         rows, names = frame.iloc[:, positions(names, wanted)], wanted
     if feature_names is None:
@@ -288,7 +227,7 @@ def check_rows(model: Any, X: Any, feature_names: Sequence[str] | None) -> tuple
 
 
 def permuted_together(groups: Mapping[str, Sequence[Any]] | None, names: list[str]) -> dict[str, list[int]]:
-    """Return the positions of the columns of each group, then of each column that is in none."""
+    """Return the positions of the columns of each group, followed by each column outside all groups."""
     if groups is not None and not isinstance(groups, Mapping):
         raise invalid_parameter("groups", groups, "a dictionary of names and lists of columns")
     place, together = {name: k for k, name in enumerate(names)}, {}
@@ -313,12 +252,12 @@ def permuted_together(groups: Mapping[str, Sequence[Any]] | None, names: list[st
 
 
 def taken(X: Any, order: np.ndarray) -> Any:
-    """Return rows of a data frame or an array in that order."""
+    """Return the rows of a data frame or an array in the given order."""
     return X[order] if isinstance(X, np.ndarray) else X.iloc[order]
 
 
 def exchanged(X: Any, columns: Sequence[int], lenders: np.ndarray) -> Any:
-    """Return X with the values of other rows in some columns, each column of the type that it had."""
+    """Return X with values of other rows, the lenders, in some columns; each column keeps its dtype."""
     changed = X.copy()
     for column in columns:
         if isinstance(X, np.ndarray):
@@ -329,7 +268,7 @@ def exchanged(X: Any, columns: Sequence[int], lenders: np.ndarray) -> Any:
 
 
 def check_coverage(coverage: Any) -> float:
-    """Return the probability of an interval if it lies strictly between 0 and 1."""
+    """Return the coverage of an interval after checking that it lies strictly between 0 and 1."""
     number = check_number("coverage", coverage, above=0.0)
     if number >= 1:
         raise invalid_parameter("coverage", coverage, "a finite number above 0 and below 1")
@@ -337,7 +276,7 @@ def check_coverage(coverage: Any) -> float:
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Return the weights of n rows, 1 where none are given."""
+    """Return the weights of n rows; all are 1 if none are given."""
     weights = np.ones(n) if sample_weight is None else as_numbers("sample_weight", sample_weight)
     if weights.shape != (n,) or not np.isfinite(weights).all() or weights.min() < 0 or np.count_nonzero(weights) < 2:
         raise invalid_parameter("sample_weight", sample_weight, f"{n} numbers, none negative and two above 0 at least")
@@ -345,18 +284,18 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
 
 
 def warn_about_training_rows(model: Any, X: Any) -> None:
-    """Say so where most of the rows that a model was fitted on, as far as it keeps them, are in X, or the reverse."""
+    """Warn if most of the training rows that a model keeps are in X, or most rows of X are among these."""
     if isinstance(model, TabularModel):
         model, X = model.estimator_, model.encoder_.transform(X)
     kept = model.machines_[0].rows if hasattr(model, "machines_") else getattr(model, "basis_", None)
     if kept is None:
         return
-    # Zeros are added, as there are two of them that are equal and have other bytes.
+    # Adding 0 turns -0.0 into 0.0: the two are equal but have different bytes.
     learned, new = ({(row + 0).tobytes() for row in np.asarray(rows, dtype=kept.dtype)} for rows in (kept, X))
     shared = len(learned & new)
     if 2 * shared > min(len(learned), len(new)):
         warn_user(
-            f"{shared} of the {len(new)} different rows of X are rows that the model was fitted on: what it learned by "
-            "heart seems to matter. Give rows that it has not seen.",
+            f"{shared} of the {len(new)} different rows of X are rows that the model was fitted on: columns that it "
+            "only memorized seem to matter. Give rows that it has not seen.",
             DataWarning,
         )

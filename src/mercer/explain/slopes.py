@@ -1,4 +1,4 @@
-"""How an answer moves with each column at one row, for every model whose function has a gradient in closed form."""
+"""The gradient of an answer at one row, for every model whose function has a gradient in closed form."""
 
 from typing import Any, NamedTuple
 
@@ -25,10 +25,10 @@ class Slopes(NamedTuple):
     names : list of str
         The columns.
     gradient : ndarray of shape (d,)
-        By how much the output moves with one unit of each; NaN for a column that has no units, such as a category.
+        The derivative of the output by each column; NaN for a column that has no units, such as a category.
     effect : ndarray of shape (d,)
-        The same for one standard deviation of the column as the model sees it. Where a column becomes several numbers
-        it has no direction: the most that such a move can do, without a sign.
+        The same for one standard deviation of the column as the model sees it. A column that is encoded as several
+        numbers has no single direction: its effect is the largest change that such a move can cause, without a sign.
     """
 
     names: list[str]
@@ -37,14 +37,14 @@ class Slopes(NamedTuple):
 
 
 def slopes(model: Any, row: Any, output: int) -> Slopes | None:
-    """Return how an output of `expansion` moves with the columns of one row; None where no gradient is known.
+    """Return the gradient of an output of `expansion` at one row, or None for models without a known gradient.
 
     Parameters
     ----------
     model : fitted model of Mercer
     row : data frame, array-like of shape (1, d), or one image in a batch
     output : int
-        Of the outputs that `expansion` has.
+        Its position among the outputs of `expansion`.
     """
     if isinstance(model, TabularModel):
         return _in_columns_of_the_table(model, slopes(model.estimator_, model.encoder_.transform(row), output))
@@ -59,12 +59,12 @@ def slopes(model: Any, row: Any, output: int) -> Slopes | None:
 
 def _of_table_model(model: TableModel, row: Any, output: int) -> Slopes:
     gradient = np.asarray(model.gradients(row))[0].reshape(-1, model.n_features_in_)[output]
-    # The same factors as those of the contributions: see expansion.py.
+    # The contributions in expansion.py have the same factors.
     if isinstance(model, RFMClassifier):
         gradient = model.calibration_.scale * gradient
     elif isinstance(model, GPClassifier):
         gradient = model.machines_[0].sharpness * gradient
-    # A standard deviation of a warped column is 1; the slope of the warp at the row takes it back to units.
+    # Warped columns have standard deviation 1, and the slope of the warp at the row converts units to these.
     raw = row.to_numpy(dtype=np.float64) if hasattr(row, "to_numpy") else np.asarray(row, dtype=np.float64)
     warp = model.columns_.slopes(raw)[0]
     effect = np.divide(gradient, warp, out=np.zeros_like(gradient), where=warp != 0)
@@ -84,7 +84,7 @@ def _of_map(model: KernelMap, row: Any, output: int) -> Slopes:
 
 
 def _in_columns_of_the_table(model: TabularModel, encoded: Slopes | None) -> Slopes | None:
-    """Return slopes of encoded columns as those of the columns that they were made of."""
+    """Return the slopes of encoded columns as slopes of the columns of the table."""
     if encoded is None:
         return None
     origins, d = model.encoder_.origins_, model.n_features_in_

@@ -1,4 +1,4 @@
-"""Save a model to one file and load it again: no pickle, nothing executed, every flipped bit noticed."""
+"""Save a model to one file and load it again: no pickle, no code is executed, and every changed bit is detected."""
 
 import json
 import os
@@ -23,37 +23,36 @@ from mercer.storage.tensors import allowance, no_constant
 __all__ = ["load", "save"]
 
 FORMAT = "mercer-model"
-# To be raised whenever a file of before does not load, or would mean something else: a class, a parameter or an
-# attribute has another name or is gone, a fitted attribute is needed that files did not have, or a kind of value is
-# written in another way. Not for a new parameter whose default is what was done before, nor for a new class. A list of
-# what files hold is kept beside the tests (tests/io/formats), and a test compares it with the code.
+# Raise this when an earlier file no longer loads, or would mean something else: a class, a parameter or an attribute is
+# renamed or removed, a fitted attribute is needed that earlier files lack, or a kind of value is written in another
+# way. Do not raise it for a new class, or for a new parameter whose default is the earlier behavior. The directory
+# tests/io/formats lists what files hold, and a test compares the list with the code.
 # 1: until names and modules were ordered; 2: characters of long strings are tensors; 3: trends, warps of targets and
 # noise by x of table models, descriptions and findings of workflows, pipelines.
 FORMAT_VERSION = 3
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Keep a model, fitted or not, so that `load` gives it back with bit-identical results.
+    """Save a model, fitted or not, so that `load` restores it with bit-identical results.
 
     Parameters
     ----------
     model : an estimator, a kernel or a metric of Mercer
-        Its parameters and its fitted attributes are saved. Callables and torch modules that the user gave as
-        parameters are not: the file notes their names, such as `kernel__function`, and `load` asks for them. Of modules
-        the weights are saved; the networks of `mercer.networks` are saved whole.
-        Progress callbacks are left out.
+        Its parameters and its fitted attributes are saved, without progress callbacks. Callables and torch modules that
+        the user gave as parameters are not saved: the file notes their names, such as `kernel__function`, and `load`
+        asks for them. Only the weights of these modules are saved. The networks of `mercer.networks` are saved whole.
     path : str or path
-        The file appears whole or not at all; one that is there already is replaced at the very end.
+        The file is written completely or not at all. An existing file is replaced at the very end.
 
     Raises
     ------
     TypeError
-        If a value cannot be saved, with the attribute that holds it; nothing is written then.
+        If a value cannot be saved. The message names the attribute that holds it, and nothing is written.
 
     Notes
     -----
-    The file is in the safetensors format. Arrays keep their type and their order in memory, C or Fortran, but
-    views into larger arrays come back compact. The SHA-256 of the whole content guards against damage, not
+    The file is in the safetensors format. Arrays keep their dtype and their order in memory, C or Fortran, but views
+    into larger arrays are loaded as compact arrays. The SHA-256 of the whole content protects against damage, not
     against malice: whoever can write the file can also write a new digest.
 
     Examples
@@ -85,7 +84,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(
     path: str | os.PathLike[str], objects: Mapping[str, Any] | None = None, *, network: nn.Module | None = None
 ) -> Any:
-    """Give back a model that `save` kept; a damaged or foreign file is refused before anything in it is used.
+    """Load a model that was saved by `save`; a damaged or foreign file is refused before anything in it is used.
 
     Parameters
     ----------
@@ -94,24 +93,25 @@ def load(
         The callables and torch modules that the file asks for, by name, such as
         `{"kernel__function": my_function}`. They must be those that the model was fitted with.
     network : torch.nn.Module, optional
-        The network of your own that the file asks for, whatever its name: short for `objects`. It must be built like
-        the one that was saved, whose weights it gets in a copy. Networks of Mercer's own are not asked for.
+        Your own network that the file asks for, whatever its name there: a shorthand for `objects`. It must be built
+        like the one that was saved. The saved weights are loaded into a copy of it. Mercer's own networks are in the
+        file already.
 
     Returns
     -------
     model
-        An object of the class that was saved, its tensors on the CPU. Parameters that are of one machine, `checkpoint`
-        and `device`, are None.
+        An object of the class that was saved, with its tensors on the CPU. The parameters `checkpoint` and `device`,
+        which belong to one machine, are None.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ModelFileError
-        If the file is damaged, is not of Mercer, comes from another version of the format, or holds a model that does
-        not fit together: the message names the field.
+        If the file is damaged, is not a Mercer file, has another version of the format, or holds a model whose parts do
+        not fit together. In the last case, the message names the field.
     InvalidParameterError
-        If `objects` has not exactly the names that the file asks for; the message lists them.
+        If `objects` does not have exactly the names that the file asks for; the message lists them.
     """
     data = read(path)
     with errors_naming(path):
@@ -127,7 +127,7 @@ def load(
 
 
 def with_network(objects: Any, network: Any, needed: Mapping[str, Any]) -> Any:
-    """Return the user's objects with the network under every name that asks for one."""
+    """Return the user's objects, with the network added under every name that asks for one."""
     if network is None:
         return objects
     names = [name for name in needed if name.rpartition("__")[2] == "network"]
@@ -137,13 +137,13 @@ def with_network(objects: Any, network: Any, needed: Mapping[str, Any]) -> Any:
 
 
 def describe(given: Any) -> str:
-    """Return a few words by which the user recognizes an object that the file does not hold."""
+    """Return a description by which the user recognizes an object that the file does not hold."""
     name = getattr(given, "__qualname__", None)
     return f"{type(given).__name__} {name}" if isinstance(name, str) else type(given).__name__
 
 
 def check_document(document: Any) -> dict[str, Any]:
-    """Return the document if it is of this format, in a version that can be read."""
+    """Return the document after checking that it has this format, in a version that can be read."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError("is not a Mercer model file")
     version, objects = document.get("version"), document.get("objects")
@@ -159,7 +159,7 @@ def check_document(document: Any) -> dict[str, Any]:
 
 
 def check_objects(objects: Mapping[str, Any] | None, needed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the user's objects if they are those that the file asks for, each a callable."""
+    """Return the user's objects after checking that they are callables with exactly the names in the file."""
     if objects is not None and not isinstance(objects, Mapping):
         raise invalid_parameter("objects", objects, "None or a dictionary of names and callables")
     given = dict(objects or {})
@@ -178,16 +178,16 @@ def check_objects(objects: Mapping[str, Any] | None, needed: Mapping[str, Any]) 
 
 @contextmanager
 def errors_naming(path: str | os.PathLike[str], saved_by: Any = None) -> Iterator[None]:
-    """Turn whatever a damaged or crafted file provokes into a ModelFileError that names the file."""
+    """Turn any exception that a damaged or crafted file causes into a ModelFileError that names the file."""
     by = ""
     if saved_by not in (None, mercer.__version__):
         by = f" It was saved by mercer {escaped(shortened(str(saved_by)))}, this is mercer {mercer.__version__}."
     name = escaped(str(Path(path)))
     try:
         yield
-    except NetworkMismatch:  # tells of what was handed back
+    except NetworkMismatch:  # is about the network that the user gave
         raise
-    except MemoryError:  # tells of the machine, not of the file
+    except MemoryError:  # is about the machine, not about the file
         raise
     except ModelFileError as error:
         raise ModelFileError(f"{name} {_one_line(error)}.{by}") from error.__cause__

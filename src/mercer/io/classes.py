@@ -1,4 +1,4 @@
-"""The classes that a model file may name; no other is looked up, imported or made."""
+"""The classes that a model file may name; no other class is looked up, imported or instantiated."""
 
 import inspect
 from dataclasses import fields, is_dataclass
@@ -14,8 +14,8 @@ import mercer.kernels
 import mercer.views
 from mercer.exceptions import ModelFileError, shown
 
-# What stands before Mercer's estimators in a pipeline. They are saved as ours are, by parameters and fitted attributes:
-# a class belongs here only if all its attributes can be saved, and it has a schema.
+# Steps of scikit-learn that may precede Mercer's estimators in a pipeline. Like ours, they are saved by parameters and
+# fitted attributes. A class belongs here only if all its attributes can be saved and it has a schema.
 SCIKIT_LEARN: dict[str, str] = {
     "sklearn.decomposition.PCA": "sklearn.decomposition:PCA",
     "sklearn.pipeline.Pipeline": "sklearn.pipeline:Pipeline",
@@ -23,8 +23,8 @@ SCIKIT_LEARN: dict[str, str] = {
     "sklearn.preprocessing.StandardScaler": "sklearn.preprocessing:StandardScaler",
 }
 
-# Results that fitted attributes may hold, as "module:attribute": named tuples, and dataclasses that are made
-# from all their fields.
+# Results that fitted attributes may hold, as "module:attribute". They are named tuples, and dataclasses whose
+# constructors take all their fields.
 RESULTS: dict[str, str] = {
     "mercer.embedding.Augmented": "mercer.views.sources:Augmented",
     "mercer.embedding.Alternate": "mercer.embedding.alternate:Alternate",
@@ -58,7 +58,7 @@ RESULTS: dict[str, str] = {
     "mercer.training.SGD": "mercer.training.values:SGD",
 }
 
-# Workflows, which take data as people have them; they are on a floor above this one.
+# Workflows on the files of users. They are on a higher floor and are therefore only imported when a file names them.
 WORKFLOWS: dict[str, str] = {
     "mercer.app.projects.DataClustering": "mercer.app.projects.clustering:DataClustering",
     "mercer.app.projects.DataEmbedding": "mercer.app.projects.embedding:DataEmbedding",
@@ -69,7 +69,7 @@ WORKFLOWS: dict[str, str] = {
 def addresses() -> dict[str, str]:
     """Return the names that files use and where each is defined, as "module:attribute".
 
-    Files use the public name, so that a class may move from one module to another.
+    Files use the public name of a class, so that it may move from one module to another.
     """
     public = {f"mercer.{name}": f"{home}:{name}" for name, home in mercer._HOMES.items() if home is not None}
     rooms = (mercer.kernels, mercer.views, mercer.clustering.expression, mercer.clustering.subspace)
@@ -80,7 +80,7 @@ def addresses() -> dict[str, str]:
 def class_name(kind: type) -> str | None:
     """Return the name of a class in files, or None if it is not one that may be saved."""
     for name, address in addresses().items():
-        # The name decides what is imported: a class that is not in use need not be importable.
+        # Only a class of the same name is imported, so that the others need not be importable.
         named_alike = address.rpartition(":")[2] == kind.__name__
         if named_alike and resolve(address) is kind and is_allowed(name, kind):
             return name
@@ -88,7 +88,7 @@ def class_name(kind: type) -> str | None:
 
 
 def find_class(name: str) -> type:
-    """Return the class of that name in a file; an error if it is not one that may be loaded."""
+    """Return the class that has this name in files, or raise an error if it may not be loaded."""
     address = addresses().get(name)
     if address is None:
         raise ModelFileError(f"asks for the class {shown(name)}, which is not one that may be loaded")
@@ -99,7 +99,7 @@ def find_class(name: str) -> type:
 
 
 def resolve(address: str) -> Any:
-    """Import what is at "module:attribute"."""
+    """Import and return what is at "module:attribute"."""
     module, _, attribute = address.partition(":")
     return getattr(import_module(module), attribute)
 
@@ -110,12 +110,12 @@ def is_allowed(name: str, kind: type) -> bool:
 
 
 def is_estimator(kind: type) -> bool:
-    """Whether objects of the class are estimators, kernels or metrics that can be made."""
+    """Whether the class is an estimator, a kernel or a metric that can be instantiated."""
     return issubclass(kind, BaseEstimator) and not inspect.isabstract(kind)
 
 
 def is_result(kind: type) -> bool:
-    """Whether objects of the class are a fixed set of fields."""
+    """Whether the class is a dataclass or a named tuple, whose objects are a fixed set of fields."""
     return is_dataclass(kind) or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
 

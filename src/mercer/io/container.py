@@ -1,4 +1,4 @@
-"""The file: a safetensors header with a SHA-256 of the whole and a JSON document, then the tensors."""
+"""The file format: a safetensors header with a SHA-256 of the file and a JSON document, followed by the tensors."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from mercer.storage.atomic import check_path
 from mercer.storage.reading import naming, read_checked
 from mercer.storage.tensors import MAX_HEADER, TIMES, allowance, json_cost, unpacked
 
-# The digest has a fixed place, so that it can be checked before anything in the file is parsed.
+# The digest is at a fixed position, so that it can be checked before anything in the file is parsed.
 BEFORE_DIGEST = b'{"__metadata__":{"sha256":"'
 DIGEST_START = 8 + len(BEFORE_DIGEST)
 DIGEST_END = DIGEST_START + 64
@@ -24,7 +24,7 @@ NO_DIGEST = b"0" * 64
 
 
 class Stored(NamedTuple):
-    """A tensor on its way to a file: its type in safetensors' spelling, its shape, its memory as a vector."""
+    """A tensor to be written: its dtype as safetensors spells it, its shape, and its memory as a vector."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -32,10 +32,10 @@ class Stored(NamedTuple):
 
 
 def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
-    """Return the content of a file in pieces: the header, then the memory of each tensor, not copied.
+    """Return the content of a file in pieces: the header, and the memory of each tensor, which is not copied.
 
-    Written here and not by safetensors, whose order of metadata changes from run to run and which copies all
-    tensors: the same model makes the same file. Wide types come first, so that all tensors are aligned.
+    safetensors itself is not used, because its order of metadata changes from run to run and it copies all tensors.
+    Here, the same model gives the same file. Wide dtypes come first, so that all tensors are aligned.
     """
     ordered = sorted(tensors, key=lambda name: -tensors[name].memory.itemsize)
     header: dict[str, Any] = {"__metadata__": {"sha256": NO_DIGEST.decode(), "document": document}}
@@ -45,8 +45,8 @@ def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [offset, offset + memory.nbytes]}
         offset += memory.nbytes
     text = json.dumps(header, separators=(",", ":"))
-    # Loading may take memory in proportion to the file alone. One of very many small objects, such as the encoder of
-    # 10 000 columns, is made as large as they are.
+    # Loading may only take memory in proportion to the size of the file. A file with very many small objects, such as
+    # the encoder of 10 000 columns, is padded until it is large enough.
     beyond = loading_cost(text, document) - allowance(8 + len(text) + offset)
     text += " " * max(0, math.ceil(beyond / TIMES))
     text += " " * (-len(text) % 8)
@@ -62,13 +62,13 @@ def pack(document: str, tensors: Mapping[str, Stored]) -> list[Any]:
 
 
 def loading_cost(text: str, document: str) -> int:
-    """Return how many bytes are counted as a header with a document is loaded: by the parser, or for what is made."""
+    """Return the bytes that loading counts for a header: by the parser, or for the values made if these are more."""
     n_values = sum(document.count(beginning) for beginning in ",[{")
     return max(json_cost(text), COST_OF_VALUE * n_values + COST_OF_OBJECT * document.count('"class"'))
 
 
 def read(path: str | os.PathLike[str]) -> bytearray:
-    """Return the content of a file that begins as ours do; a missing one is a FileNotFoundError that says so."""
+    """Return the content of a file that begins like a model file; raise FileNotFoundError if there is no file."""
     file = check_path(path)
     try:
         return read_checked(file, wrong_beginning, DIGEST_END, naming(file, ModelFileError))
@@ -77,14 +77,14 @@ def read(path: str | os.PathLike[str]) -> bytearray:
 
 
 def wrong_beginning(first: bytes, size: int) -> str | None:
-    """Return what is wrong with the first bytes of a file of that size, None if they are those of a model file."""
+    """Return what is wrong with the first bytes of a file, or None if it begins like a model file."""
     if len(first) < DIGEST_END or first[8:DIGEST_START] != BEFORE_DIGEST:
         return "is not a Mercer model file, or its beginning is damaged"
     return None
 
 
 def unpack(data: bytearray) -> tuple[str, dict[str, Tensor]]:
-    """Return the document and the tensors of a file's content, once its digest is found to be right."""
+    """Return the document and the tensors in the content of a file, after checking its digest."""
     view = memoryview(data)
     if _digest([view[:DIGEST_START], NO_DIGEST, view[DIGEST_END:]]) != data[DIGEST_START:DIGEST_END]:
         raise ModelFileError("is damaged or incomplete: its content does not match its SHA-256")

@@ -1,4 +1,4 @@
-"""From a JSON document and tensors back to a model: only listed classes are made, no name is trusted."""
+"""Make a model from a JSON document and tensors: only listed classes are instantiated, and no name is trusted."""
 
 import math
 import struct
@@ -26,15 +26,16 @@ from mercer.io.vocabulary import (
     array_type,
 )
 
+# Bytes that are counted for a random number generator.
 COST_OF_GENERATOR = 8000
 
 
 @dataclass
 class Source:
-    """What the document refers to: the tensors of the file, and the objects that the user hands back.
+    """What the document refers to: the tensors of the file, and the objects that the user gives to `load`.
 
-    `allowance` is how many bytes may yet be taken for what is made, beside the tensors: few bytes of a file can ask for
-    many, by the width of strings or by naming one tensor again and again.
+    `allowance` is how many more bytes may be taken for decoded values, not counting the tensors. It is limited because
+    a few bytes of a file can ask for many bytes of memory, by the width of strings or by naming a tensor repeatedly.
     """
 
     tensors: dict[str, Tensor]
@@ -43,17 +44,17 @@ class Source:
     shared: dict[tuple[str, str], Tensor] = field(default_factory=dict)
 
     def take(self, n_bytes: float) -> None:
-        """Count memory that is about to be taken, and refuse it where a file of this size may not."""
+        """Count memory that is about to be taken, and raise an error if it is too much for a file of this size."""
         self.allowance -= n_bytes
         if self.allowance < 0:
             raise ModelFileError("is malformed: it asks for far more memory than a file of its size should")
 
 
 def decode(value: Any, source: Source, depth: int = 0) -> Any:
-    """Return the value that `encode` was given; `depth` is how many levels it is below the model.
+    """Return the value that `encode` was given; `depth` is its number of levels below the model.
 
-    Whatever is wrong in the file gives some exception, a ModelFileError where a plain word helps; the caller
-    turns the others into one.
+    Anything that is wrong in the file causes an exception. It is a ModelFileError if there is something helpful to
+    say, and the caller turns all other exceptions into a ModelFileError.
     """
     if depth > MAX_DEPTH:
         raise ModelFileError(f"is nested deeper than {MAX_DEPTH} levels")
@@ -90,11 +91,11 @@ def decode_dict(content: list, source: Source, depth: int) -> dict:
 
 
 def decode_tensor(content: dict, source: Source, depth: int) -> Tensor:
-    # What several parts of a model share was stored once, and is shared again.
+    # A tensor that several parts of a model share is stored once, and is shared again.
     name, order = content["name"], content["order"]
     if (name, order) not in source.shared:
-        # A copy, as torch aligns memory: products of arrays that are not aligned may differ in the last digits.
-        # What was copied is let go.
+        # The copy has memory that is aligned by torch: products of arrays that are not aligned may differ in the last
+        # digits. The original is released.
         tensor = source.tensors.pop(name).clone()
         source.shared[name, order] = tensor.permute(*reversed(range(tensor.ndim))) if order == "F" else tensor
     return source.shared[name, order]
@@ -112,7 +113,7 @@ def decode_sparse(content: dict, source: Source, depth: int) -> Any:
     data, indices, indptr = (decode(content[name], source, depth + 1) for name in ("data", "indices", "indptr"))
     source.take(3 * (data.nbytes + indices.nbytes + indptr.nbytes))  # the checks make copies
     matrix = SPARSE_FORMATS[content["format"]]((data, indices, indptr), shape=tuple(content["shape"]))
-    # SciPy reads memory at the indices, wherever they point.
+    # SciPy would read memory at the indices without checking them.
     matrix.check_format(full_check=True)
     return matrix
 
@@ -137,7 +138,7 @@ def decode_objects(content: dict, source: Source, depth: int) -> np.ndarray:
     items = decode(content["items"], source, depth)
     array = np.empty(len(items), dtype=object)
     for i, item in enumerate(items):
-        array[i] = item  # one by one: NumPy would take a list of equally long lists apart
+        array[i] = item  # one by one: NumPy would turn lists of equal length into one array
     return array.reshape(content["shape"])
 
 
@@ -187,7 +188,7 @@ def decode_generator(content: list, source: Source, depth: int) -> np.random.Gen
 
 
 def check_generator_state(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a bit generator if the place in its buffer lies within it."""
+    """Return the state of a bit generator after checking that its position in its buffer is valid."""
     name, size = BUFFER_PLACES.get(state["bit_generator"], ("", 0))
     for place in (state.get(name, 0), state["state"].get(name, 0)):
         if type(place) is not int or not 0 <= place <= size:
@@ -196,7 +197,7 @@ def check_generator_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode_object(content: dict, source: Source, depth: int) -> Any:
-    """Make an object of a listed class by its constructor, then put its other attributes in place."""
+    """Make an object of a listed class with its constructor, then set its other attributes."""
     source.take(COST_OF_OBJECT)
     kind = find_class(content["class"])
     params, state = content["params"], content["state"]
@@ -208,7 +209,7 @@ def decode_object(content: dict, source: Source, depth: int) -> Any:
         if not is_attribute(kind, name) or name in kind._get_param_names():  # type: ignore[attr-defined]
             raise ModelFileError(f"has {shown(name)} for {kind.__name__}, which is not allowed as an attribute")
     model = kind(**restored(params, source, depth))
-    # Not by setattr: the attributes are data, whatever the class makes of an assignment.
+    # Not by setattr, which may run code of the class: the attributes are data.
     vars(model).update({name: decode(item, source, depth + 1) for name, item in state.items()})
     return model
 
@@ -223,12 +224,12 @@ def decode_result(content: dict, source: Source, depth: int) -> Any:
 
 
 def restored(values: dict, source: Source, depth: int) -> dict[str, Any]:
-    """Decode parameters or fields, without those by which a file would decide where this machine writes or computes."""
+    """Decode parameters or fields, except those by which a file would decide where this machine writes or computes."""
     return {name: None if name in NOT_RESTORED else decode(item, source, depth + 1) for name, item in values.items()}
 
 
 def decode_network(content: dict, source: Source, depth: int) -> Any:
-    """Build one of Mercer's networks again, or take the one that is handed back; both get the weights of the file."""
+    """Rebuild one of Mercer's networks, or take the network that the user gave; both get the weights of the file."""
     weights = decode(content["weights"], source, depth + 1)
     if "given" in content:
         return with_weights(source.given[content["given"]], weights, content["given"])

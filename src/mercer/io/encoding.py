@@ -1,6 +1,6 @@
-"""From a model to a JSON document and tensors.
+"""Turn a model into a JSON document and tensors.
 
-JSON's null, booleans, numbers, strings and arrays stand for None, bool, int, float, str and list. All else is
+JSON's null, booleans, numbers, strings and arrays stand for None, bool, int, float, str and list. Every other value is
 a JSON object with one key, which says what it is: `{"tuple": [1, 2]}`.
 """
 
@@ -32,7 +32,7 @@ from mercer.io.vocabulary import (
 JSON = Any
 Path = tuple[str, ...]
 
-# What scikit-learn's callbacks leave on an estimator: it serves a running fit, not the model.
+# Attributes that scikit-learn's callbacks leave on an estimator: they belong to a running fit, not to the model.
 CALLBACK_INTERNALS = (
     "_skl_callbacks",
     "_skl_callbacks_to_teardown",
@@ -40,7 +40,7 @@ CALLBACK_INTERNALS = (
     "_parent_callback_ctx",
 )
 
-# JSON numbers beyond this lose digits in most readers.
+# Larger JSON numbers lose digits in most readers.
 LARGEST_PLAIN_INT = 2**53
 
 KEY_TYPES = (type(None), bool, int, float, str, tuple, np.generic)
@@ -57,18 +57,18 @@ class Parts:
     known: dict[Any, tuple[np.ndarray, dict[str, str]]] = field(default_factory=dict)
 
     def store(self, dtype: str, array: np.ndarray) -> dict[str, str]:
-        """Keep an array for the file, little-endian; return its name there and its order in memory.
+        """Add an array to the file, little-endian; return its name there and its order in memory.
 
-        `dtype` may be one that NumPy lacks, of which the array holds the bits. The order matters: of products
-        with a random matrix of up to 80 columns, 96% change in the last digits with the order of the matrix. An array
-        that several parts of a model share is kept once.
+        `dtype` may be one that NumPy lacks; the array then holds its bits. The order matters: 96 % of the products with
+        a random matrix of up to 80 columns change in the last digits if the order of the matrix changes. An array that
+        several parts of a model share is stored once.
         """
         memory_of = (array.__array_interface__["data"][0], array.shape, array.strides, dtype)
         if memory_of in self.known and array.size:
             return self.known[memory_of][1]
         name = str(len(self.tensors))
         transposed = array.ndim > 1 and abs(array.strides[0]) < abs(array.strides[-1])
-        # The array itself is kept beside its name, so that its memory is not given to another while a model is encoded.
+        # The array itself is kept too, so that its memory is not reused by another one while the model is encoded.
         self.known[memory_of] = (array, {"name": name, "order": "F" if transposed else "C"})
         array = array.T if transposed else array
         memory = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C").reshape(-1)
@@ -77,17 +77,17 @@ class Parts:
 
 
 def encode(value: Any, path: Path, parts: Parts, replaceable: bool = False) -> JSON:
-    """Return `value` as JSON; its tensors go to `parts`.
+    """Return `value` as JSON; its tensors are added to `parts`.
 
     Parameters
     ----------
     value : any
     path : tuple of str
-        The names that lead from the model to the value, one a level.
+        The names that lead from the model to the value, one for each level.
     parts : Parts
-        Gets the tensors and the user's objects.
+        Collects the tensors and the user's objects.
     replaceable : bool
-        Whether the value is in a constructor parameter, so that a user can hand it back at load.
+        Whether the value is in a constructor parameter, so that the user can give it to `load` again.
     """
     if len(path) > MAX_DEPTH:
         where = ".".join(path[:3])
@@ -132,7 +132,7 @@ def encode(value: Any, path: Path, parts: Parts, replaceable: bool = False) -> J
 
 
 def unsavable(path: Path, value: Any, hint: str = "") -> TypeError:
-    """Build the error for a value that no file can hold."""
+    """Return the error for a value that cannot be saved."""
     kind = type(value)
     if not hint and isinstance(value, BaseEstimator):
         hint = "Only estimators, kernels and metrics that Mercer itself defines can be saved."
@@ -143,7 +143,7 @@ def unsavable(path: Path, value: Any, hint: str = "") -> TypeError:
 
 
 def encode_entry(key: Any, item: Any, path: Path, parts: Parts, replaceable: bool) -> JSON:
-    """Return an entry of a dict; keys are scalars, or tuples of them, so that they hash alike once loaded."""
+    """Return an entry of a dict; keys are scalars or tuples of scalars, which hash the same after loading."""
     step = (*path, str(key))
     if not isinstance(key, KEY_TYPES):
         raise unsavable(step, key, "The keys of a dict must be None, numbers, strings or tuples of these.")
@@ -151,13 +151,13 @@ def encode_entry(key: Any, item: Any, path: Path, parts: Parts, replaceable: boo
 
 
 def encode_object(value: Any, name: str, path: Path, parts: Parts) -> JSON:
-    """Return an estimator by its parameters and its other attributes, a result by its fields."""
+    """Return an estimator as its parameters and its other attributes, or a result as its fields."""
     kind = type(value)
     if not is_estimator(kind):
         fields = {key: encode(getattr(value, key), (*path, key), parts) for key in result_fields(kind)}
         return {"result": {"class": name, "fields": fields}}
     given = value.get_params(deep=False)
-    # Parameters first: a callable that a fitted attribute holds too is then known by the parameter's name.
+    # Parameters first: a callable that a fitted attribute holds as well then gets the name of the parameter.
     params = {
         key: None if key in NOT_RESTORED else encode(item, (*path, key), parts, replaceable=True)
         for key, item in given.items()
@@ -173,7 +173,7 @@ def encode_object(value: Any, name: str, path: Path, parts: Parts) -> JSON:
 
 
 def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSON:
-    """Return the name, in scikit-learn's spelling, under which a user's callable is to be handed back."""
+    """Return the name, in scikit-learn's notation, under which `load` asks for a user's callable."""
     for name, given in parts.given.items():
         if given is value:
             return {"given": name}
@@ -187,7 +187,7 @@ def encode_given(value: Any, path: Path, parts: Parts, replaceable: bool) -> JSO
 
 
 def encode_network(value: torch.nn.Module, path: Path, parts: Parts, replaceable: bool) -> JSON:
-    """Return a network by its weights and its class and settings; or by the name under which it is handed back."""
+    """Return a network as its weights, with its class and settings or with the name under which `load` asks for it."""
     name = name_of(value)
     built = (
         encode_given(value, path, parts, replaceable)
@@ -205,8 +205,8 @@ def encode_network(value: torch.nn.Module, path: Path, parts: Parts, replaceable
 def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:
     """Return an array: numbers, booleans and dates as a tensor, strings and objects in JSON.
 
-    Many strings are a tensor of their characters too, padded as NumPy pads them: a file that takes much memory has to
-    be as large itself.
+    A large array of strings is stored as a tensor of characters, padded as in NumPy, because a file has to be as large
+    as the memory that it takes.
     """
     if value.dtype.kind == "U":
         width = value.itemsize // 4
@@ -224,13 +224,13 @@ def encode_array(value: np.ndarray, path: Path, parts: Parts) -> JSON:
 
 
 def encode_sparse(value: Any, path: Path, parts: Parts) -> JSON:
-    """Return a sparse array by its three arrays."""
+    """Return a sparse array as its three arrays."""
     arrays = {name: encode_array(getattr(value, name), (*path, name), parts) for name in ("data", "indices", "indptr")}
     return {"sparse": {"format": value.format, "shape": list(value.shape), **arrays}}
 
 
 def encode_scalar(value: np.generic, path: Path) -> JSON:
-    """Return a NumPy scalar by its type and its bytes."""
+    """Return a NumPy scalar as its dtype and its bytes."""
     if isinstance(value, np.str_):
         return {"scalar": ["str", str(value)]}
     if not is_array_type(value.dtype):
@@ -240,7 +240,7 @@ def encode_scalar(value: np.generic, path: Path) -> JSON:
 
 
 def encode_tensor(value: Tensor, path: Path, parts: Parts) -> JSON:
-    """Return a torch tensor, detached and from whatever device."""
+    """Return a torch tensor, detached and moved to the CPU."""
     dtype = str(value.dtype).removeprefix("torch.")
     if value.layout != torch.strided or value.is_meta or dtype not in TENSOR_TYPES:
         what = f"{value.dtype} and {value.layout} on the device {value.device}"
@@ -252,7 +252,7 @@ def encode_tensor(value: Tensor, path: Path, parts: Parts) -> JSON:
 
 
 def encode_generator(value: Any, path: Path, parts: Parts) -> JSON:
-    """Return a generator of random numbers by its state; a Generator's seeds too, from which others spawn."""
+    """Return a random number generator as its state; for a Generator also the seeds for spawning others."""
     legacy = isinstance(value, np.random.RandomState)
     state = value.get_state(legacy=False) if legacy else value.bit_generator.state
     if state["bit_generator"] not in BIT_GENERATORS:

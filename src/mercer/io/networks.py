@@ -1,4 +1,4 @@
-"""Networks in model files: Mercer's own are built again from their settings, a user's is handed back."""
+"""Networks in model files: Mercer's own are rebuilt from their settings, and the user gives other networks again."""
 
 import copy
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from mercer.exceptions import InvalidParameterError, ModelFileError
 
-# Names in files -> where the class is. Its `settings` are the arguments that build it again.
+# Names in files -> the module of the class. The `settings` of a network are the arguments that rebuild it.
 NETWORKS: dict[str, str] = {
     **{f"mercer.networks.{name}": "mercer.networks" for name in ("MLP", "CNN", "ResNet", "ResMLP", "AttentionNetwork")},
     "mercer.networks.ResNet18": "mercer.networks.backbones",
@@ -19,11 +19,11 @@ NETWORKS: dict[str, str] = {
 
 
 class NetworkMismatch(InvalidParameterError):
-    """The network that was handed back is not built like the one that was saved."""
+    """The network that the user gave is not built like the one that was saved."""
 
 
 def name_of(network: nn.Module) -> str | None:
-    """Return the name of a network's class in files; None for a user's own."""
+    """Return the name of a network's class in files, or None for a class of the user's own."""
     for name, module in NETWORKS.items():
         kind = type(network).__name__
         if name.endswith(f".{kind}") and getattr(import_module(module), kind) is type(network):
@@ -34,7 +34,7 @@ def name_of(network: nn.Module) -> str | None:
 def rebuilt(
     name: str, settings: Mapping[str, Any], weights: Mapping[str, Tensor], modes: Mapping[str, Any]
 ) -> nn.Module:
-    """Return a network of Mercer's own with its weights and modes; settings ask for no memory before these fit."""
+    """Return one of Mercer's networks with its weights and modes; no memory is taken before the weights fit."""
     if name not in NETWORKS:
         raise ModelFileError(f"asks for the network {name!r}, which is not one that may be built")
     kind = getattr(import_module(NETWORKS[name]), name.rpartition(".")[2])
@@ -59,7 +59,7 @@ def modes_of(network: nn.Module) -> dict[str, Any]:
 
 
 def with_weights(given: Any, weights: Mapping[str, Tensor], name: str) -> nn.Module:
-    """Return a user's network with the weights that were saved: itself if it has them, else a copy."""
+    """Return a user's network with the saved weights: the network itself if it has them, otherwise a copy."""
     if not isinstance(given, nn.Module):
         raise NetworkMismatch(f"{name} is a {type(given).__name__}: it must be the torch.nn.Module that was saved.")
     found = differences(given, weights)
@@ -74,7 +74,7 @@ def with_weights(given: Any, weights: Mapping[str, Tensor], name: str) -> nn.Mod
 
 
 def differences(network: nn.Module, weights: Mapping[str, Tensor]) -> str:
-    """Return in words where a network's weights are not those of a file, by name and shape; nothing if they are."""
+    """Return in words the first weight whose name or shape differs between a network and a file, or an empty string."""
     ours = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     theirs = {name: tuple(value.shape) for name, value in weights.items()}
     for name in theirs:

@@ -1,4 +1,4 @@
-"""Objects of a model file against the schemas of their classes, from the outermost inwards."""
+"""Check the objects of a model file against the schemas of their classes, from the outermost inwards."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -25,13 +25,13 @@ class Schema:
     Attributes
     ----------
     fields : dict
-        A check for each attribute that a fitted object has.
+        A check for each attribute that every fitted object has.
     optional : dict
-        For those that only some have.
+        Checks for attributes that only some fitted objects have.
     parameters : dict
-        For constructor parameters that are used after the fit and that no other check looks at.
+        Checks for constructor parameters that are used after the fit and have no other check.
     together : callable or None
-        Gets the object and its place once all its attributes are right, for what one attribute says of others.
+        A function of the object and its place that checks how its attributes fit together. It is called last.
     """
 
     fields: Mapping[str, Check]
@@ -41,11 +41,11 @@ class Schema:
 
 
 SCHEMAS: dict[str, Schema] = {}
-"""By the name of the class; `mercer.io.schemas` fills it."""
+"""The schema of each class by its name, filled by `mercer.io.schemas`."""
 
 
 def names(value: Any, place: Place) -> None:
-    """Take the names of columns, as scikit-learn keeps them."""
+    """Accept names of columns, as in scikit-learn's `feature_names_in_`."""
     if not isinstance(value, np.ndarray) or value.dtype != object or value.ndim != 1:
         place.refuse(value, "an array of names")
     if not all(isinstance(name, str) for name in value):
@@ -53,7 +53,7 @@ def names(value: Any, place: Place) -> None:
     place.agree("d", len(value), value)
 
 
-# What scikit-learn adds to estimators, and parameters of one meaning everywhere.
+# Attributes that scikit-learn adds to estimators, and parameters with the same meaning in all classes.
 OF_ALL: dict[str, Check] = {
     "feature_names_in_": names,
     "_sklearn_output_config": entries({}, one_of("default", "pandas", "polars")),
@@ -62,12 +62,12 @@ PARAMETERS_OF_ALL: dict[str, Check] = {"working_memory": number(above=0.0)}
 
 
 def check_model(model: Any) -> None:
-    """Raise a ModelFileError, with the name of the field, if a fitted model does not fit together."""
+    """Raise a ModelFileError that names the field if the parts of a fitted model do not fit together."""
     check_object(model, Place(""))
 
 
 def check_object(value: Any, place: Place) -> None:
-    """Check an estimator if it is fitted, or a result, by the schema of its class; classes without one pass."""
+    """Check a fitted estimator, or a result, by the schema of its class; classes without a schema pass."""
     if isinstance(value, Kernel):
         check_unfitted_kernel(value, place)
     if isinstance(value, Pipeline):
@@ -96,8 +96,8 @@ def check_object(value: Any, place: Place) -> None:
 
 
 def check_pipeline(value: Pipeline, place: Place) -> None:
-    """Take steps that are names with estimators, each right by itself, and no folder to keep results in."""
-    if value.memory is not None:  # joblib would read what lies there, and run it
+    """Check that the steps of a pipeline are named and valid, and that it keeps no results in a folder."""
+    if value.memory is not None:  # joblib would unpickle files in this folder, which runs code
         place.at("memory").refuse(value.memory, "None: results that are kept in a folder are not loaded")
     if not isinstance(value.steps, list) or not value.steps:
         place.at("steps").refuse(value.steps, "a list of names with estimators")
@@ -118,7 +118,7 @@ def check_pipeline(value: Pipeline, place: Place) -> None:
 
 
 def check_parameters(model: Any, schema: Schema, place: Place) -> None:
-    """Check the constructor parameters of a fitted estimator as its own fit does, where that needs no data."""
+    """Check the constructor parameters of a fitted estimator as its own fit does, as far as this needs no data."""
     given = model.get_params(deep=False)
     for name, check in {**PARAMETERS_OF_ALL, **schema.parameters}.items():
         if name in given:
@@ -129,7 +129,7 @@ def check_parameters(model: Any, schema: Schema, place: Place) -> None:
 
 
 def fitted(*classes: str, **links: str) -> Check:
-    """Take a fitted object of one of these classes; its size `d` is the size `links["d"]` here."""
+    """Accept a fitted object of one of these classes, whose size `d` equals the size `links["d"]` here."""
 
     def check(value: Any, place: Place) -> None:
         if type(value).__name__ not in classes or type(value).__name__ not in SCHEMAS:
@@ -147,7 +147,7 @@ def fitted(*classes: str, **links: str) -> Check:
 
 
 def metric(d: str, r: str = "?") -> Check:
-    """Take a metric on rows of d columns, whose own coordinates are r."""
+    """Accept a metric on rows of d columns that maps these to r coordinates."""
 
     def check(value: Any, place: Place) -> None:
         if type(value) is not Mahalanobis:
@@ -164,7 +164,7 @@ def metric(d: str, r: str = "?") -> Check:
 
 
 def check_composition(value: Kernel, place: Place) -> None:
-    """Sums, products and multiples are of kernels."""
+    """Check that the parts of sums, products and multiples of kernels are kernels."""
     for name in ("left", "right", "kernel"):
         if hasattr(value, name):
             if not isinstance(getattr(value, name), Kernel):
@@ -173,7 +173,7 @@ def check_composition(value: Kernel, place: Place) -> None:
 
 
 def check_unfitted_kernel(value: Kernel, place: Place) -> None:
-    """A kernel by itself has metrics on the same columns; where no bandwidth is open, it is tried on one row."""
+    """Check that the metrics of a kernel have the same columns; evaluate it on one row if its bandwidth is known."""
     check_composition(value, place)
     leaves = value.leaves()
     for leaf in leaves:
@@ -185,7 +185,7 @@ def check_unfitted_kernel(value: Kernel, place: Place) -> None:
 
 
 def kernel(d: str) -> Check:
-    """Take a kernel on rows of d columns, with numbers for all that it depends on."""
+    """Accept a kernel on rows of d columns that can be evaluated: its parameters are known and valid."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, Kernel):
@@ -196,8 +196,8 @@ def kernel(d: str) -> Check:
             own = getattr(leaf, "metric", None)
             if own is not None:
                 metric(d)(check_metric(own), place.at("metric"))
-        # One row tells whether all its parameters will do; a user's function or network is not called before it is
-        # needed, and a network has a width of its own.
+        # Evaluating one row shows whether all parameters are valid. A user's function or network is not called before
+        # it is needed, and a network has its own number of columns.
         if not any(isinstance(leaf, (Custom, NeuralTangent)) for leaf in leaves) and d in place.sizes:
             try:
                 with np.errstate(all="ignore"):
@@ -211,7 +211,7 @@ def kernel(d: str) -> Check:
 
 
 def shape(d: str) -> Check:
-    """Take the shape of one sample, of d numbers."""
+    """Accept the shape of one row, which has d numbers in all."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, tuple) or not 1 <= len(value) <= 3:
@@ -224,7 +224,7 @@ def shape(d: str) -> Check:
 
 
 def perceptron(name: str, h: str) -> dict[str, Check]:
-    """Return the weights of a head of that name: an affine map, a ReLU and an affine map to features of h."""
+    """Return checks for the weights of a head of that name: an affine map, a ReLU and an affine map to h features."""
     return {
         f"{name}.0.weight": numbers("hidden width"),
         f"{name}.0.bias": numbers("hidden"),
@@ -234,13 +234,13 @@ def perceptron(name: str, h: str) -> dict[str, Check]:
 
 
 def network(d: str, h: str, others: Mapping[str, Check] | None = None) -> Check:
-    """Take the weights of a `FeatureNetwork` of samples of d numbers, with features of h, and those of `others`."""
+    """Accept the weights of a `FeatureNetwork` from rows of d numbers to h features, and those in `others`."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, dict):
             place.refuse(value, "a dictionary of arrays")
         parts = {"center": numbers(d), "scale": numbers(d), **perceptron("feature_head", h), **(others or {})}
-        if "span" in value:  # of few rows of many columns
+        if "span" in value:  # a network for few rows with many columns has one
             parts["span"] = numbers(f"{d} seen")
         entries(parts, weight)(value, place)
         for name, array in value.items():
@@ -253,7 +253,7 @@ def network(d: str, h: str, others: Mapping[str, Check] | None = None) -> Check:
 
 
 def weight(value: Any, place: Place) -> None:
-    """Take an array of finite numbers of any shape."""
+    """Accept an array of finite numbers of any shape."""
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fiub":
         place.refuse(value, "an array of numbers")
     if not np.isfinite(value).all():
@@ -261,7 +261,7 @@ def weight(value: Any, place: Place) -> None:
 
 
 def plain(value: Any, place: Place) -> None:
-    """Take what is printed and not computed with: texts, numbers, None, and lists and dictionaries of these."""
+    """Accept what is only printed, not computed with: strings, numbers, None, and lists and dicts of these."""
     if isinstance(value, dict):
         for key, item in value.items():
             plain(key, place)
@@ -274,7 +274,7 @@ def plain(value: Any, place: Place) -> None:
 
 
 def loosely(value: Any, place: Place) -> None:
-    """Take an object of any class, and check it by its schema if that has one."""
+    """Accept an object of any class, and check it by the schema of its class if there is one."""
     check_object(value, Place(place.name))
 
 

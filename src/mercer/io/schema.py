@@ -1,7 +1,7 @@
-"""The words in which a class says what its fitted state must be: kinds, and shapes that agree with each other.
+"""Checks of which schemas are made: kinds of values, and shapes of arrays that agree with each other.
 
-A check is a function of a value and its place; it raises a ModelFileError that names the field. Sizes are letters, as
-in docstrings: `numbers("n d")` and `numbers("n c")` in one schema say that two arrays have the same number of rows.
+A check is a function of a value and its place that raises a ModelFileError naming the field. Sizes are letters, as in
+docstrings: `numbers("n d")` and `numbers("n c")` in one schema say that two arrays have the same number of rows.
 """
 
 import math
@@ -21,7 +21,7 @@ LARGEST_SIZE = 2**48
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value stands in a model, and the sizes that are known there."""
+    """The place of a value in a model, by its name, and the sizes that are known there."""
 
     name: str
     sizes: dict[str, int] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class Place:
         return Place(self.name + text, self.sizes)
 
     def refuse(self, value: Any, allowed: str) -> NoReturn:
-        """Say that the value is not what it must be."""
+        """Raise the error that says what the value is and what it must be."""
         raise ModelFileError(f"is malformed: {self.name} is {described(value)}, and must be {allowed}")
 
     def agree(self, size: str, number: int, value: Any) -> None:
-        """Bind a size to a number, or find that it has another one already; "?" may be anything."""
+        """Set a size to a number, or raise an error if it has another one already; "?" may be any number."""
         known = int(size) if size.isdigit() else self.sizes.setdefault(size, number) if size != "?" else number
         if known != number:
             self.refuse(value, f"of the length {known}, as the rest of the model is, where it has {number}")
@@ -46,7 +46,7 @@ Check = Callable[[Any, Place], None]
 
 
 def described(value: Any) -> str:
-    """Return a value in a few words: of an array its type and shape."""
+    """Return a short description of a value; for an array, its dtype and shape."""
     if isinstance(value, (np.ndarray, Tensor)) or sparse.issparse(value):
         return f"an array of {value.dtype} of shape {tuple(value.shape)}"
     return shown(value, 100)
@@ -56,23 +56,23 @@ def described(value: Any) -> str:
 
 
 def anything(value: Any, place: Place) -> None:
-    """Take whatever it is: nothing is computed with it."""
+    """Accept any value: nothing is computed with it."""
 
 
 def text(value: Any, place: Place) -> None:
-    """Take a string."""
+    """Accept a string."""
     if not isinstance(value, str):
         place.refuse(value, "a text")
 
 
 def flag(value: Any, place: Place) -> None:
-    """Take a boolean."""
+    """Accept a boolean."""
     if not isinstance(value, (bool, np.bool_)):
         place.refuse(value, "True or False")
 
 
 def number(*, above: float = -math.inf, at_least: float = -math.inf, at_most: float = math.inf) -> Check:
-    """Take a finite number within bounds."""
+    """Accept a finite number within bounds."""
 
     def check(value: Any, place: Place) -> None:
         is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
@@ -84,13 +84,13 @@ def number(*, above: float = -math.inf, at_least: float = -math.inf, at_most: fl
 
 
 def any_number(value: Any, place: Place) -> None:
-    """Take a number, infinite or missing too."""
+    """Accept any number, also an infinite one or NaN."""
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
         place.refuse(value, "a number")
 
 
 def count(size: str = "?", *, at_least: int = 0) -> Check:
-    """Take a whole number, which is one of the sizes."""
+    """Accept a whole number, which becomes the value of a size."""
 
     def check(value: Any, place: Place) -> None:
         is_count = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
@@ -102,7 +102,7 @@ def count(size: str = "?", *, at_least: int = 0) -> Check:
 
 
 def one_of(*choices: Any) -> Check:
-    """Take one of several strings."""
+    """Accept one of several strings."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, str) or value not in choices:
@@ -112,7 +112,7 @@ def one_of(*choices: Any) -> Check:
 
 
 def maybe(check: Check) -> Check:
-    """Take None, or what a check takes."""
+    """Accept None, or what the check accepts."""
     return lambda value, place: None if value is None else check(value, place)
 
 
@@ -120,7 +120,7 @@ def maybe(check: Check) -> Check:
 
 
 def numbers(sizes: str, *, finite: bool = True, above: float = -math.inf, at_least: float = -math.inf) -> Check:
-    """Take an array or a tensor of floats of a shape, all of them finite and within bounds."""
+    """Accept an array or a tensor of floats of this shape, all finite and within bounds."""
 
     def check(value: Any, place: Place) -> None:
         _check_shape(value, sizes, place, "floating-point numbers")
@@ -139,7 +139,7 @@ def numbers(sizes: str, *, finite: bool = True, above: float = -math.inf, at_lea
 
 
 def whole(sizes: str, *, below: str | None = None, at_least: int = 0) -> Check:
-    """Take an array of whole numbers of a shape, none negative, all below a size if that is given."""
+    """Accept an array of integers of this shape, all of them `at_least` and below the size `below` if it is given."""
 
     def check(value: Any, place: Place) -> None:
         _check_shape(value, sizes, place, "whole numbers")
@@ -153,7 +153,7 @@ def whole(sizes: str, *, below: str | None = None, at_least: int = 0) -> Check:
 
 
 def labels(sizes: str) -> Check:
-    """Take an array of classes: numbers, booleans or strings."""
+    """Accept an array of different classes: numbers, booleans or strings."""
 
     def check(value: Any, place: Place) -> None:
         _check_shape(value, sizes, place, "classes")
@@ -172,12 +172,12 @@ def labels(sizes: str) -> Check:
 
 
 def values(sizes: str) -> Check:
-    """Take an array of any kind of a shape."""
+    """Accept an array of this shape, of any dtype."""
     return lambda value, place: _check_shape(value, sizes, place, "values")
 
 
 def sparse_numbers(sizes: str) -> Check:
-    """Take a sparse array of finite numbers."""
+    """Accept a sparse array of finite numbers."""
 
     def check(value: Any, place: Place) -> None:
         if not sparse.issparse(value):
@@ -202,25 +202,25 @@ def _check_sizes(value: Any, sizes: str, place: Place) -> None:
         place.agree(size, int(length), value)
 
 
-# ---- values of values -------------------------------------------------------------------------------------------
+# ---- lists and dicts --------------------------------------------------------------------------------------------
 
 
 def each(size: str, check: Check, *, at_least: int = 0) -> Check:
-    """Take a list of a size, each of whose items a check takes."""
+    """Accept a list of this size, of whose items the check accepts each."""
 
     def check_each(value: Any, place: Place) -> None:
         if not isinstance(value, (list, tuple)) or len(value) < at_least:
             place.refuse(value, "a list" + f" of {at_least} or more" * (at_least > 0))
         place.agree(size, len(value), value)
         for i, item in enumerate(value):
-            # Sizes that an item brings along are its own.
+            # A size that is first set by an item holds for this item alone.
             check(item, Place(place.at(i).name, dict(place.sizes)))
 
     return check_each
 
 
 def texts(size: str) -> Check:
-    """Take a list of different strings of a size."""
+    """Accept a list of different strings, of this size."""
 
     def check(value: Any, place: Place) -> None:
         each(size, text)(value, place)
@@ -231,7 +231,7 @@ def texts(size: str) -> Check:
 
 
 def mapping(keys: Check, items: Check) -> Check:
-    """Take a dictionary by its keys and its items."""
+    """Accept a dict whose keys and items pass these checks."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, dict):
@@ -244,7 +244,7 @@ def mapping(keys: Check, items: Check) -> Check:
 
 
 def entries(needed: Mapping[str, Check], others: Check = anything) -> Check:
-    """Take a dictionary that has some keys, by what each holds."""
+    """Accept a dict that has the needed keys; each item is checked by its key."""
 
     def check(value: Any, place: Place) -> None:
         if not isinstance(value, dict) or not needed.keys() <= value.keys():
@@ -258,7 +258,7 @@ def entries(needed: Mapping[str, Check], others: Check = anything) -> Check:
 
 
 def either(*checks: Check) -> Check:
-    """Take what one of several checks takes; the error is that of the last."""
+    """Accept what at least one of the checks accepts; if none does, the error is that of the last."""
 
     def check(value: Any, place: Place) -> None:
         for one in checks[:-1]:

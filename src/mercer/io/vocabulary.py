@@ -1,4 +1,4 @@
-"""What a model file may name: types, generators of random numbers, and how much; all else is refused."""
+"""What a model file may hold: dtypes, random number generators, and how much of all; anything else is refused."""
 
 import re
 
@@ -9,18 +9,17 @@ from scipy import sparse
 from mercer.exceptions import ModelFileError
 
 MAX_DEPTH = 100
-"""Levels of nesting that are saved and loaded: far from Python's recursion limit, more than models have."""
+"""Largest number of nested levels in a file: more than any model has, and far below Python's recursion limit."""
 
-# Bytes that Python takes for a value at the most, beside what is counted where it is made: a number or a string, and an
-# object.
+# The largest number of bytes that Python takes for a value (a number or a string) and for an object, apart from what is
+# counted where these are made.
 COST_OF_VALUE, COST_OF_OBJECT = 104, 1000
 
 MOST_TEXT = 2**20
-"""Bytes of an array of strings, padding included, that are written as JSON; of more the characters are a tensor."""
+"""An array of strings with at most this many bytes, padding included, is JSON; a larger one is a tensor."""
 
 NOT_RESTORED = ("checkpoint", "device")
-"""Parameters that are of one machine: a path that a later fit would write to, and where it computes. They come back as
-None."""
+"""Parameters that belong to one machine, a path that a fit would write to and a device. After loading they are None."""
 
 # The name that NumPy and torch share -> the name in safetensors.
 TENSOR_TYPES = {
@@ -48,14 +47,14 @@ NUMPY_TYPES = [name for name in TENSOR_TYPES if not name.startswith(("bfloat", "
 
 _TIMES = re.compile(r"(datetime64|timedelta64)(\[\d{0,9}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?")
 
-# Types that are themselves values, such as a parameter dtype=np.float32.
+# Types that may themselves be values, such as in a parameter dtype=np.float32.
 NAMED_TYPES: dict[str, object] = {
     **{kind.__name__: kind for kind in (bool, int, float, str, object)},
     **{f"numpy.{name}": getattr(np, name) for name in NUMPY_TYPES},
     **{f"torch.{name}": getattr(torch, name) for name in TENSOR_TYPES},
 }
 
-# Sparse arrays by rows and by columns.
+# Formats of sparse arrays: by rows and by columns.
 SPARSE_FORMATS: dict[str, type] = {"csr": sparse.csr_array, "csc": sparse.csc_array}
 SPARSE_TYPES = tuple(SPARSE_FORMATS.values())
 
@@ -70,17 +69,17 @@ BIT_GENERATORS: dict[str, type[np.random.BitGenerator]] = {
     )
 }
 
-# Places in a generator's buffer, by the name in its state. NumPy trusts them, and reads memory at them.
+# The name of the position in a generator's buffer, and its largest value. NumPy reads memory there without a check.
 BUFFER_PLACES = {"MT19937": ("pos", 624), "Philox": ("buffer_pos", 4)}
 
 
 def is_array_type(dtype: np.dtype) -> bool:
-    """Whether arrays of this type are kept as tensors: numbers, booleans, dates and durations."""
+    """Whether arrays of this dtype are stored as tensors: numbers, booleans, dates and durations."""
     return dtype.name in NUMPY_TYPES or bool(_TIMES.fullmatch(dtype.name))
 
 
 def array_type(name: str) -> np.dtype:
-    """Return the type of arrays of that name."""
+    """Return the dtype of that name, or raise an error if arrays may not have it."""
     if name not in NUMPY_TYPES and not _TIMES.fullmatch(name):
         raise ModelFileError(f"is malformed: there are no arrays of type {name!r}")
     return np.dtype(name)

@@ -1,4 +1,4 @@
-"""Data frames with columns of any kind: an encoder that is saved without pickle, and any estimator on top of it."""
+"""Data frames with columns of any kind: an encoder that is saved without pickle, and estimators that use it."""
 
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.model import TabularModel, tabular

@@ -1,4 +1,4 @@
-"""How each column becomes numbers: which reader, or readers, it gets."""
+"""Choose how each column becomes numbers: the readers that it gets."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from mercer.tables.text import Texts
 
 # Strings are levels, not text, if at least this share of the rows has a value that another row has too.
 SHARE_OF_REPEATED = 0.5
-# In addition to their mean, levels that at least this share of the rows has get a column each, up to so many.
+# In addition to the means, each level that at least this share of the rows has gets a column, up to so many levels.
 SHARE_OF_FREQUENT, MOST_FREQUENT = 0.02, 10
-# Like texts have like targets if their n-grams explain this share of the means of levels that had no part in it.
+# The text of levels is informative if its n-grams explain more than this share of the variance of left-out means.
 SHARE_EXPLAINED = 0.05
-# A table of p columns becomes at most this many, text aside: WIDTH * p + WIDTH_OF_ALL.
+# A table of p columns should become at most WIDTH * p + WIDTH_OF_ALL columns, not counting those of texts.
 WIDTH, WIDTH_OF_ALL = 3, 50
 
 
@@ -100,7 +100,7 @@ def explains(texts: Texts, means: LevelMeans) -> bool:
 def narrowed(
     readers: Mapping[str, list[Reader]], columns: Mapping[str, Any], target: Target
 ) -> dict[str, list[Reader]]:
-    """Return the readers with means in place of one column a level until the table is narrow enough.
+    """Replace columns for single levels by means, most levels first, until the table is narrow enough.
 
     A distance is a sum over all columns: hundreds of levels with a small weight each would hide a few important
     numbers.
@@ -118,5 +118,5 @@ def narrowed(
 
 
 def width_of(name: str, readers: list[Reader]) -> int:
-    """Return how many columns the readers make of one, without those of texts."""
+    """Return how many columns the readers make of a column, not counting those of texts."""
     return sum(len(reader.names(name)) for reader in readers if not isinstance(reader, Texts))

@@ -1,8 +1,8 @@
-"""Levels, medians, means and spreads of columns over all rows, wherever these are: what an encoder of all would know.
+"""Levels, medians, means and spreads of columns over all rows of a table that is not in memory.
 
-An encoder that has learned from a draw of the rows knows the kinds of columns, and about where their numbers lie. One
-pass over all rows then gives the rest, and not only nearly: a median is among the few numbers near that of the draw,
-which are brought here, and how many are below them is counted. So the encoder is the one of a table in memory.
+An encoder that was fitted on a random draw of the rows knows the kinds of columns, and roughly where their numbers lie.
+One pass over all rows then gives exact values, the same as for a table in memory. For a median, the numbers near the
+median of the draw are collected, and the numbers below these are counted.
 """
 
 import copy
@@ -18,22 +18,22 @@ from mercer.tables.level_means import LevelMeans
 from mercer.tables.level_sums import levels_of_all_rows
 from mercer.tables.readers import Categories, Numbers
 
-# Numbers are brought here that lie within so many standard errors of the draw's median; if it is not among them, within
-# so many times as many, once more.
+# Numbers within ERRORS standard errors of the draw's median are collected. If the median is not among them, another
+# pass collects those within WIDER times as many.
 ERRORS, WIDER = 5.0, 4.0
 
 
 class Asked(NamedTuple):
-    """A column whose sums are asked for.
+    """A column whose sums are requested.
 
     Attributes
     ----------
     name : str
     reader : Reader
     middle : ndarray of shape (k,)
-        The means of the draw, from which sums are taken: so no digits are lost.
+        The means of the draw. They are subtracted before numbers are summed, so that no digits are lost.
     low, high : float
-        Numbers between these are kept; none for what has no median.
+        Numbers from low to high are collected for the median. By default there are none.
     """
 
     name: str
@@ -44,18 +44,19 @@ class Asked(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What one part of the rows says of a column.
+    """The sums of one column over one part of the rows.
 
     Attributes
     ----------
     n_rows, n_missing : int
     total, squares : ndarrays of shape (k,)
-        Of the numbers beside the middle.
+        The sums of (number - middle) and of its square.
     least, most : ndarrays of shape (k,)
+        The smallest and the largest number.
     below : int
-        How many numbers are below the kept ones.
+        How many numbers are below those that are collected for the median.
     values, counts : ndarrays
-        The kept numbers that differ, and how often each is there.
+        The different numbers that are collected, and how often each occurs.
     """
 
     n_rows: int
@@ -75,10 +76,10 @@ def with_sums_of_all_rows(encoder: TableEncoder, rows: Any, categories: tuple[st
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted on some rows; the kinds of columns stay as these say. Means of levels are not changed
-        (`level_sums.with_means_of_all_rows`), nor their scales.
+        Fitted on some rows. The kinds of columns that it found, and the means of levels with their scales, are not
+        changed; for means see `level_sums.with_means_of_all_rows`.
     rows : Rows
-        All rows, of objects.
+        All rows, with values of dtype object.
     categories : tuple of str
         Columns that are categories by their dtype.
     drawn : DataFrame
@@ -98,15 +99,15 @@ def with_sums_of_all_rows(encoder: TableEncoder, rows: Any, categories: tuple[st
 
 
 def readers_of_all_rows(encoder: TableEncoder, rows: Any, categories: tuple[str, ...]) -> dict[int, Reader]:
-    """Return the readers whose numbers are to be summed, by their places; categories know the levels of all rows.
+    """Return the readers whose numbers are summed, by position; categories know the levels of all rows.
 
-    What has more levels among all rows than a category with a column for each may have stays with those of the draw.
+    If a category has too many levels among all rows for one column each, it keeps the levels of the draw.
     """
     readers: dict[int, Reader] = {
         i: each.reader for i, each in enumerate(encoder.columns_) if not isinstance(each.reader, LevelMeans)
     }
     names = [each.name for each in encoder.columns_]
-    # Beside means a column has the levels that are frequent, and no others.
+    # A column that also has means gets columns for its frequent levels alone: these stay as they are.
     whole = [i for i, each in readers.items() if isinstance(each, Categories) and names.count(names[i]) == 1]
     if whole:
         levels = levels_of_all_rows(rows, (tuple(rows.names), categories, tuple(names[i] for i in whole)))
@@ -117,14 +118,14 @@ def readers_of_all_rows(encoder: TableEncoder, rows: Any, categories: tuple[str,
 
 
 def asked_of(name: str, reader: Reader, drawn: Any, errors: float) -> Asked:
-    """Return what is asked about a column, by what the draw says of it."""
+    """Return which sums to request for a column, from its values in the draw."""
     raw = reader.read(drawn[name]).raw
     present = raw[~np.isnan(raw[:, 0])]
     middle = present.mean(axis=0)
     if not isinstance(reader, Numbers):
         return Asked(name, reader, middle)
     ordered, n = np.sort(present[:, 0]), len(present)
-    # The number of drawn rows below the median of all is binomial.
+    # The number of drawn rows below the median of all rows is binomial, with standard deviation sqrt(n) / 2.
     reach = errors * np.sqrt(n) / 2 + 1
     first, last = int(np.floor(n / 2 - reach)), int(np.ceil(n / 2 + reach))
     low = ordered[first] if first >= 0 else -np.inf
@@ -152,7 +153,7 @@ def _with_summaries(
 
 
 def summary_of_parts(asked: Asked, parts: Sequence[Sums]) -> ColumnSummary | None:
-    """Return what all parts say of a column; None where its median is not among the numbers that were kept."""
+    """Return the summary of a column from all parts, or None if its median is not among the collected numbers."""
     n_rows, n_missing = sum(part.n_rows for part in parts), sum(part.n_missing for part in parts)
     present = n_rows - n_missing
     total, squares = (np.sum([getattr(part, name) for part in parts], axis=0) for name in ("total", "squares"))
@@ -171,7 +172,7 @@ def summary_of_parts(asked: Asked, parts: Sequence[Sums]) -> ColumnSummary | Non
 
 
 def median_of_parts(parts: Sequence[Sums], n: int) -> float | None:
-    """Return the median of n numbers from how many are below the kept ones, and these; None if it is not among them."""
+    """Return the median of n numbers from those that were collected, or None if it is not among them."""
     below = sum(part.below for part in parts)
     values, place = np.unique(np.concatenate([part.values for part in parts]), return_inverse=True)
     counts = np.bincount(place.reshape(-1), weights=np.concatenate([part.counts for part in parts]), minlength=0)
@@ -185,25 +186,27 @@ def median_of_parts(parts: Sequence[Sums], n: int) -> float | None:
 def sums_in(
     rows: np.ndarray, names: tuple[str, ...], categories: tuple[str, ...], asked: Sequence[Asked]
 ) -> list[Sums]:
-    """Return what some rows, of objects, say of each column that is asked about: the part of a worker."""
+    """Return the sums of each requested column over some rows; this is what a worker does."""
     frame = frame_of(rows, names, categories)
     return [sums_of(each, each.reader.read(frame[each.name]).raw) for each in asked]
 
 
 def sums_of(asked: Asked, raw: np.ndarray) -> Sums:
-    """Return the sums of a reader's numbers, of shape (n, k)."""
+    """Return the sums of a reader's raw numbers, which have the shape (n, k)."""
     missing = np.isnan(raw[:, 0])
     present = raw[~missing]
     beside = present - asked.middle
     first = present[:, 0]
     kept = first[(first >= asked.low) & (first <= asked.high)]
+    values, counts = np.unique(kept, return_counts=True)
     return Sums(
-        len(raw),
-        int(missing.sum()),
-        beside.sum(axis=0),
-        np.square(beside).sum(axis=0),
-        present.min(axis=0, initial=np.inf),
-        present.max(axis=0, initial=-np.inf),
-        int((first < asked.low).sum()),
-        *np.unique(kept, return_counts=True),
+        n_rows=len(raw),
+        n_missing=int(missing.sum()),
+        total=beside.sum(axis=0),
+        squares=np.square(beside).sum(axis=0),
+        least=present.min(axis=0, initial=np.inf),
+        most=present.max(axis=0, initial=-np.inf),
+        below=int((first < asked.low).sum()),
+        values=values,
+        counts=counts,
     )

@@ -1,4 +1,4 @@
-"""From raw numbers to the columns that an estimator sees: missing values filled in and marked, all on one scale."""
+"""Turn raw numbers into the columns that an estimator sees: without missing values, and on one scale."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from mercer.tables.level_means import LevelMeans
 from mercer.tables.readers import Categories, Dates, Numbers
 from mercer.tables.text import Texts
 
-# A spread below this, relative to the numbers, is rounding: 0.1 + 0.2 is not 0.3.
+# A standard deviation below this, relative to the numbers, is rounding error: 0.1 + 0.2 is not 0.3.
 ROUNDING = 100 * np.finfo(np.float64).eps
-# Missing values get a column that marks them if there are this many, or if this share of a small table has them: of
-# fewer rows nothing can be learned.
+# An additional column marks missing values if there are this many of them, or this share of a small table: nothing can
+# be learned from fewer.
 FEWEST_MARKED, SHARE_MARKED = 5, 0.1
 LARGEST = LARGEST_NUMBERS[np.dtype(np.float64)]
 
@@ -21,17 +21,17 @@ Reader = Numbers | Dates | Categories | LevelMeans | Texts
 
 
 class ColumnSummary(NamedTuple):
-    """What the rows of a fit say of the k numbers that a reader makes of a column.
+    """Statistics, over the rows of the fit, of the k numbers that a reader makes of a column.
 
     Attributes
     ----------
     n_rows, n_missing : int
     fill : ndarray of shape (k,)
-        What stands for missing numbers.
+        What replaces missing numbers: the median of numbers, and the mean of everything else.
     center, spread : ndarrays of shape (k,)
-        Mean and standard deviation, missing numbers being filled in.
+        Mean and standard deviation after missing numbers are replaced.
     least, most : ndarrays of shape (k,)
-        Of the numbers that are there.
+        Minimum and maximum of the numbers that are not missing.
     """
 
     n_rows: int
@@ -47,8 +47,8 @@ class ColumnSummary(NamedTuple):
         """Return the summary of numbers in memory."""
         missing = np.isnan(raw[:, 0])
         present = raw[~missing]
-        # A number that is far out moves the median little. Parts of dates and texts belong together: the mean is
-        # the middle of the circle and of the texts, where the median of a sine is some date that nobody chose.
+        # The median of numbers is robust against outliers. The parts of a date or a text belong together: their mean is
+        # the middle of the circle or of the texts, while medians of sines and cosines would give an arbitrary date.
         fill = np.median(present, axis=0) if isinstance(reader, Numbers) else present.mean(axis=0)
         filled = np.where(missing[:, None], fill, raw)
         extremes = present.min(axis=0), present.max(axis=0)
@@ -89,14 +89,14 @@ class EncodedColumn:
 
     @classmethod
     def of_summary(cls, name: str, reader: Reader, summary: ColumnSummary, scale: bool) -> "EncodedColumn":
-        """Return the column of which the rows of the fit say this."""
+        """Compute the fill values and scales from the statistics of the rows of the fit."""
         n_rows, n_missing, fill, center, spread, least, most = summary
         rounding = ROUNDING * np.maximum(np.abs(least), np.abs(most))
         kept = np.flatnonzero((least < most) & (spread > rounding) & np.isfinite(spread))
         center, spread = center[kept], spread[kept]
         if not scale or reader.scaling == "none":
             center, factor = np.zeros(len(kept)), np.ones(len(kept))
-        elif reader.scaling == "together":  # keeps the shape of the cloud
+        elif reader.scaling == "together":  # one factor keeps the ratios of distances
             factor = np.full(len(kept), 1.0 / np.sqrt((spread**2).sum()) if len(kept) else 1.0)
         else:
             factor = 1.0 / (spread * np.sqrt(len(kept)))
@@ -113,7 +113,7 @@ class EncodedColumn:
         missing = np.isnan(raw[:, :1])
         with np.errstate(over="ignore"):
             columns = (np.where(missing, self.fill, raw[:, self.kept]) - self.center) * self.factor
-        # In units of a tiny deviation a number may be too large to be squared: it is as far away as a number can be.
+        # Divided by a tiny standard deviation, a number may become too large to be squared: it is clipped.
         np.clip(columns, -LARGEST, LARGEST, out=columns)
         return np.hstack([columns, missing]) if self.marked else columns
 
@@ -124,6 +124,6 @@ class EncodedColumn:
 
 
 def unreadable_values(column: Any, unreadable: np.ndarray) -> str:
-    """Return for a message how many values of a column could not be read, with one of them."""
+    """Describe, for a message, how many values of a column could not be read, with an example."""
     example = column.iloc[int(np.flatnonzero(unreadable)[0])]
     return f"{int(unreadable.sum())} in {column.name!r} (such as {example!r})"

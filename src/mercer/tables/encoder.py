@@ -1,4 +1,4 @@
-"""An encoder that turns a table into a matrix of numbers, and whose fitted state is plain values."""
+"""An encoder that turns a table into a matrix of numbers; its fitted state consists of plain values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -137,7 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : data frame or array-like of shape (n, d)
         y : array-like of shape (n,) or (n, n_outputs), optional
-            What is to be predicted.
+            The target.
         """
         return self._fit(X, y)
 
@@ -292,7 +292,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         read_as_numbers = self._read_as_numbers(reset)
         columns: dict[str, Any] = {}
         for name, place, dtype in zip(self._names(), places, frame.dtypes.iloc[places], strict=True):
-            # A Series takes a hundred times the memory of the few numbers in a column of a wide table.
+            # For a wide table with few rows, a Series takes a hundred times the memory of the numbers in it.
             if name in read_as_numbers and isinstance(dtype, np.dtype) and dtype.kind in "biuf":
                 columns[name] = frame.iloc[:, place].to_numpy()
                 if np.isinf(columns[name]).any():
@@ -303,7 +303,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns
 
     def _read_as_numbers(self, reset: bool) -> set[str]:
-        """Return the columns of which nothing but their numbers is asked, if their dtype has them."""
+        """Return the columns that are read as numbers if they have a numeric dtype."""
         if reset:
             return set(self._names()) - set(self.kinds if isinstance(self.kinds, Mapping) else ())
         others = {encoded.name for encoded in self.columns_ if not isinstance(encoded.reader, Numbers)}

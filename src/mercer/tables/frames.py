@@ -1,4 +1,4 @@
-"""How a table is read: a data frame of any library, its columns by name, and messages about columns that differ."""
+"""Data frames of any library: their columns by name, and messages about columns that do not match."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ def as_frame(X: Any) -> Any:
 
 
 def column_names(frame: Any) -> list[str]:
-    """Return the columns' names as strings; each must stand for one column, or nothing can be told by name."""
+    """Return the names of the columns as strings; an error says which names occur more than once."""
     names = [str(name) for name in frame.columns]
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
@@ -35,8 +35,8 @@ def column_names(frame: Any) -> list[str]:
 def positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
     """Return the position of each wanted column among `names`; an error lists those that are missing.
 
-    The order does not matter, and columns that nobody asks for are passed over: a table at prediction often has an
-    identifier or the target beside the inputs, and by name nothing can be mistaken.
+    The order of the columns does not matter, and additional columns are ignored: at prediction, a table often has an
+    identifier or the target as well.
     """
     place = {name: i for i, name in enumerate(names)}
     missing = [name for name in wanted if name not in place]
@@ -52,13 +52,13 @@ def positions(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
 
 
 def nearest(name: str, unused: Sequence[str]) -> str:
-    """Return " (nearest: ...)" with the names most like one, or nothing if none is."""
+    """Return " (nearest: ...)" with the most similar names, or an empty string if none is similar."""
     folded = {other.casefold(): other for other in unused}
     close = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
     return f" (nearest: {', '.join(repr(folded[other]) for other in close)})" if close else ""
 
 
 def listed(names: Sequence[str], at_most: int = 10) -> str:
-    """Return names for a message, the first few of many."""
+    """Return names for a message; of many names, only the first few."""
     shown = ", ".join(repr(name) for name in names[:at_most])
     return shown + (f" and {len(names) - at_most} more" if len(names) > at_most else "")

@@ -1,4 +1,4 @@
-"""The kind of each column: numbers, dates, categories or text, by its dtype or as skrub finds it in the values."""
+"""The kind of each column, from its dtype or as skrub finds it in the values: number, date, category or text."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ SKRUB_KINDS = {"numeric": "number", "datetime": "date", "low_cardinality": "cate
 
 
 class Found(NamedTuple):
-    """The kind of a column, and the format of dates in strings."""
+    """The kind of a column, and the format of its dates if they are strings."""
 
     kind: str
     form: str | None
@@ -35,7 +35,7 @@ def find_kinds(columns: Mapping[str, Any], given: Mapping[str, str], cardinality
     told = {name: kind_of_dtype(column, cardinality_threshold) for name, column in columns.items()}
     unknown = {}
     for name, column in columns.items():
-        if given.get(name) == "date" != told[name]:  # as it is written: 20240131 may be a number
+        if given.get(name) == "date" != told[name]:  # read as text: the date 20240131 may be an integer
             unknown[name] = optional("pandas", "a table").Series(as_texts(column), index=column.index)
         elif name not in given and told[name] is None:
             unknown[name] = without_null_strings(column)

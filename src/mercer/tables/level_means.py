@@ -1,4 +1,4 @@
-"""The reader for categories with many levels: the mean of the target at each level, shrunk towards that of all rows."""
+"""The reader for categories with many levels: the target's mean at each level, shrunk towards the mean of all rows."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -7,11 +7,11 @@ import numpy as np
 
 from mercer.tables.readers import Reading, as_text, as_texts, level_codes, levels_of
 
-# Parts into which the rows of the fit are cut, so that no row's mean has its own target in it.
+# Number of folds of the rows of the fit, so that the mean that a row gets does not use its own target.
 FOLDS = 5
-# Whole numbers with more different values than this are numbers, where nobody has said what they are.
+# A target of integers with more different values than this is taken for numbers if its type is not given.
 MOST_CLASSES = 20
-# The mean of all rows counts for something even where levels say everything: a new level has no other.
+# The mean of all rows keeps some weight even if the levels explain the target fully: a new level has no other mean.
 SMALLEST_WEIGHT = 1e-6
 
 
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
     @classmethod
     def classes(cls, y: np.ndarray) -> "Target":
-        """Return classes as a target: a column a class, or one alone if there are two; several outputs in turn."""
+        """Return classes as indicators: a column for each class, or for the second of two; outputs side by side."""
         if y.ndim > 1 and y.shape[1] > 1:
             parts = [cls.classes(column) for column in y.T]
             names = [f"{name} (y{i})" for i, part in enumerate(parts) for name in part.names]
@@ -54,7 +54,7 @@ class Target(NamedTuple):
 
     @staticmethod
     def shares(y: np.ndarray, levels: list[str]) -> np.ndarray:
-        """Return indicators of the classes of these names, (n, c); a class that is not among them has none."""
+        """Return indicators of the named classes, of shape (n, c); rows of other classes are all 0."""
         texts = np.array([as_text(label) for label in y.ravel().tolist()], dtype=object)
         return np.stack([texts == level for level in _shown(levels)], axis=1).astype(np.float64)
 
@@ -68,7 +68,7 @@ class Target(NamedTuple):
 
 
 def _shown(levels: list[str]) -> list[str]:
-    """Return the classes that have a column: all, or of two the second alone."""
+    """Return the classes that have a column: all, or only the second of two."""
     return levels[1:] if len(levels) == 2 else levels
 
 
@@ -82,16 +82,17 @@ def level_sums(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> tuple[np.ndar
 
 
 def shrinkage(codes: np.ndarray, Y: np.ndarray, n_levels: int) -> float:
-    """Return how many rows the mean of all rows is worth when it is averaged with the rows of a level: sigma^2 / tau^2.
+    """Return sigma^2 / tau^2: how many rows the mean of all rows counts for in the mean of a level.
 
-    Targets are taken as the effect of their level, of variance tau^2 among the levels, plus noise of variance sigma^2
-    within them. Both come from the analysis of variance, pooled over the columns of Y: if levels have few rows each,
-    the scatter within one level alone is too uncertain. It is at most n, if the levels do not differ.
+    The model is that a target is the effect of its level, with variance tau^2 among levels, plus noise of variance
+    sigma^2. Both are estimated by an analysis of variance that is pooled over the levels and the columns of Y, because
+    the variance within a single level of few rows is too uncertain. The result is at most n, its value if the levels do
+    not differ.
 
     Parameters
     ----------
     codes : ndarray of int of shape (n,)
-        The level of each row; no level is without rows.
+        The level of each row; every level has at least one row.
     Y : ndarray of shape (n, c)
     n_levels : int
     """
@@ -113,7 +114,7 @@ def shrunken_means(sums: np.ndarray, counts: np.ndarray, mean: np.ndarray, weigh
 
 
 def dealt_folds(codes: np.ndarray) -> np.ndarray:
-    """Return a fold for each row, assigned in turn within each level: two rows of a level are in different folds."""
+    """Return a fold for each row, assigned in turn within each level: up to FOLDS rows of it have different folds."""
     folds = np.empty(len(codes), dtype=int)
     folds[np.argsort(codes, kind="stable")] = np.arange(len(codes)) % FOLDS
     return folds
@@ -140,7 +141,7 @@ class LevelMeans:
     weight : float
         How many rows `mean` is worth.
     titles : list of str
-        What each column is.
+        What the mean of each column is, such as "mean of y".
     """
 
     levels: list[str]
@@ -165,12 +166,12 @@ class LevelMeans:
         return cls(seen, missing, shrunken_means(sums, counts, mean, weight), mean, weight, target.names)
 
     def read(self, column: Any) -> Reading:
-        """Return the means of each value's level, of shape (n, c)."""
+        """Return the mean of the target at each value's level, of shape (n, c)."""
         codes = level_codes(as_texts(column), self.levels, self.missing)
         return Reading(np.vstack([self.means, self.mean])[codes], np.zeros(len(codes), dtype=bool))
 
     def read_left_out(self, column: Any, target: Target) -> Reading:
-        """Return, for the rows of the fit, the means over the other folds, which do not use their own targets."""
+        """Return, for the rows of the fit, the means over the other folds, which do not use a row's own target."""
         codes = level_codes(as_texts(column), self.levels, self.missing)
         folds, raw = dealt_folds(codes), np.empty(target.values.shape)
         for fold in range(FOLDS):

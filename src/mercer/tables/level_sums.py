@@ -1,8 +1,8 @@
-"""Means of the target at the levels of categories over all rows, wherever these are: two passes over their columns.
+"""Means of the target at the levels of categories, over all rows of a table that is not in memory, in two passes.
 
-An encoder that has learned from a draw of the rows knows the levels of the draw alone, and the means of its targets.
-The estimator then learns from all rows, and those of the draw would see their own targets in the means. So levels and
-means are those of all rows, and for the fit each row is given the mean over the folds that it is not in.
+An encoder that was fitted on a random draw of the rows knows only the levels of the draw, and the means of its targets.
+If the estimator learned from all rows with these means, the rows of the draw would see their own targets in them. So
+the levels and means are taken over all rows, and in the fit each row gets the mean over the folds that it is not in.
 """
 
 import copy
@@ -20,38 +20,38 @@ from mercer.tables.encoder import TableEncoder
 from mercer.tables.level_means import FOLDS, LevelMeans, Target, shrunken_means
 from mercer.tables.readers import as_texts, level_codes, levels_of
 
-# Of Fibonacci hashing: consecutive numbers go to folds without any period that the levels could have as well.
+# The multiplier of Fibonacci hashing: folds have no period along the rows that levels could have as well.
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-# A value of a table of objects with its text, roughly.
+# Approximate memory of one value of dtype object together with its text.
 BYTES_A_VALUE = 128
 
 Columns = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""The names of all columns, those that are categories by their dtype, and those whose levels are asked for."""
+"""The names of all columns, of those with a categorical dtype, and of those whose levels are requested."""
 
 
 def with_means_of_all_rows(
     encoder: TableEncoder, rows: Any, categories: tuple[str, ...], y: Any, drawn: np.ndarray
 ) -> tuple[TableEncoder, list[TableEncoder]]:
-    """Return the encoder of new rows, and those of the rows of the fit, one for each of `folds_of`.
+    """Return an encoder for new rows, and one encoder for each fold of the rows of the fit (see `folds_of`).
 
     Parameters
     ----------
     encoder : TableEncoder
-        Fitted on some rows. How many rows the mean of all is worth stays as they say.
+        Fitted on some rows. The weight of the mean of all rows, which was found from these, is not changed.
     rows : Rows
-        All rows, of objects.
+        All rows, with values of dtype object.
     categories : tuple of str
-        Columns that are categories by their dtype.
+        Columns with a categorical dtype.
     y : array-like or Rows of shape (n,)
         The target of all rows.
     drawn : ndarray of shape (some,)
-        The targets that the encoder was fitted on: their classes are those of the means.
+        The targets that the encoder was fitted on. They say which classes have a mean.
 
     Returns
     -------
     encoder : TableEncoder
     of_fit : list of TableEncoder
-        The encoder alone, if it has no means of levels.
+        One for each fold. It is [encoder], unchanged, if the encoder has no means of levels.
     """
     readers = {place: each.reader for place, each in enumerate(encoder.columns_) if isinstance(each.reader, LevelMeans)}
     if not readers:
@@ -83,7 +83,7 @@ def with_means_of_all_rows(
 
 
 def folds_of(numbers: np.ndarray) -> np.ndarray:
-    """Return the fold of each row by its number: the same wherever the row is, and unlike the order of any level."""
+    """Return the fold of each row, which depends on its number alone and has no period along the rows."""
     return ((numbers.astype(np.uint64) * MULTIPLIER >> np.uint64(33)) % np.uint64(FOLDS)).astype(np.int64)
 
 
@@ -94,7 +94,7 @@ def encoded_in_fit(
     names: tuple[str, ...],
     categories: tuple[str, ...],
 ) -> np.ndarray:
-    """Return rows of the fit as numbers, in which their own targets have no part."""
+    """Return encoded rows of the fit, in which the means do not use a row's own target."""
     folds = folds_of(numbers)
     encoded = np.empty((len(rows), len(encoders[0].get_feature_names_out())))
     for fold, encoder in enumerate(encoders):
@@ -103,11 +103,11 @@ def encoded_in_fit(
     return encoded
 
 
-# ---- what is said of a block of rows -----------------------------------------------------------------------------
+# ---- levels and sums of a block of rows --------------------------------------------------------------------------
 
 
 def levels_of_all_rows(rows: Any, columns: Columns) -> list[tuple[list[str], bool]]:
-    """Return the levels of each column among all rows, in order, and whether values are missing."""
+    """Return the sorted levels of each requested column among all rows, and whether values are missing."""
     parts = gather_over_rows(levels_in, (columns,), rows)
     return [
         (sorted({level for seen, _ in found for level in seen}), any(missing for _, missing in found))
@@ -116,14 +116,14 @@ def levels_of_all_rows(rows: Any, columns: Columns) -> list[tuple[list[str], boo
 
 
 def levels_in(rows: np.ndarray, columns: Columns) -> list[tuple[list[str], bool]]:
-    """Return the levels of each column among some rows, and whether values are missing."""
+    """Return the sorted levels of each requested column among some rows, and whether values are missing."""
     names, categories, asked = columns
     frame = frame_of(rows, names, categories)
     return [levels_of(as_texts(frame[name])) for name in asked]
 
 
 def codes_of(rows: np.ndarray, columns: Columns, levels: Sequence[tuple[list[str], bool]]) -> np.ndarray:
-    """Return the numbers of the levels of some rows, of shape (n, number of columns that are asked for)."""
+    """Return the level of each row as an integer code, of shape (n, number of requested columns)."""
     names, categories, asked = columns
     frame = frame_of(rows, names, categories)
     codes = [level_codes(as_texts(frame[name]), *known) for name, known in zip(asked, levels, strict=True)]
@@ -136,7 +136,10 @@ def target_values(y: np.ndarray, classes: list[str] | None) -> np.ndarray:
 
 
 def make_level_sums(sizes: Sequence[int]) -> Callable[..., tuple[Tensor, ...]]:
-    """Return what sums a block: of each column rows and targets by fold and level, of shape (FOLDS, levels, 1 + c)."""
+    """Return the function that counts rows and sums targets in a block, by fold and level.
+
+    For each column it returns a tensor of shape (FOLDS, number of levels, 1 + c), with the counts first.
+    """
 
     def of_block(codes: Tensor, folds: Tensor, Y: Tensor) -> tuple[Tensor, ...]:
         terms = torch.cat([torch.ones_like(Y[:, :1]), Y], dim=1).double()

@@ -1,4 +1,4 @@
-"""Any estimator on a table with columns of any kind: `tabular(estimator)`."""
+"""Fit any estimator on a table with columns of any kind: `tabular(estimator)`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -247,7 +247,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             self.estimator_.set_output(transform=transform)
         return self
 
-    # ---- why -----------------------------------------------------------------------------------------------------
+    # ---- explanations --------------------------------------------------------------------------------------------
 
     @property
     def classes_(self) -> np.ndarray:
@@ -323,7 +323,7 @@ class TabularModel(MetaEstimatorMixin, BaseEstimator):
             tags.estimator_type = own.estimator_type
             tags.target_tags = own.target_tags
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
-            if own.transformer_tags is not None:  # what it transforms is in double precision
+            if own.transformer_tags is not None:  # encoded columns are float64
                 tags.transformer_tags = TransformerTags(preserves_dtype=["float64"])
             tags.non_deterministic = own.non_deterministic
         tags.input_tags.allow_nan = True

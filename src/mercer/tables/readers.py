@@ -1,8 +1,8 @@
 """Readers that turn the values of one column into numbers: for numbers, dates and categories; `text` has one more.
 
-A reader is made from the column of a fit and holds plain values only, so that it is saved without pickle. `read` gives
-the raw numbers of shape (n, k), NaN throughout a row whose value is missing, and says which values could not be read.
-Each row is read on its own, so that the result does not depend on other rows or on the process.
+A reader is made from a column in the fit and holds plain values only, so that it can be saved without pickle. `read`
+returns raw numbers of shape (n, k) and says which values could not be read. A row whose value is missing is NaN
+throughout. Each row is read by itself, so that the result does not depend on other rows or on the process.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from mercer.checks import refuse_too_large
 from mercer.tables.frames import optional
 
-# What people write for "missing": the strings that skrub and pandas take for it. Case counts: Nat may be a name.
+# Strings that mean "missing" to skrub and pandas. Upper and lower case differ: Nat may be a name.
 NULL_STRINGS = frozenset(
     ["", "?", "...", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NaT"]
 )
@@ -27,7 +27,7 @@ class Reading(NamedTuple):
     unreadable: np.ndarray
 
 
-# ---- values as they come ---------------------------------------------------------------------------------------
+# ---- raw values -----------------------------------------------------------------------------------------------
 
 
 def is_null_string(value: Any) -> bool:
@@ -42,7 +42,7 @@ def without_padding(value: Any) -> Any:
 
 def without_null_strings(column: Any) -> Any:
     """Return a column of objects in which every missing value is None, also if it was written as a string."""
-    # As objects again: of values that are all dates, map makes a column of dates.
+    # Back to dtype object: if all values are dates, map makes a column of dates.
     values = column.astype(object).map(without_padding).astype(object)
     missing = column.isna().to_numpy(dtype=bool)
     missing = missing | np.fromiter(map(is_null_string, values), dtype=bool, count=len(values))
@@ -71,7 +71,7 @@ def levels_of(texts: np.ndarray) -> tuple[list[str], bool]:
 
 
 def level_codes(texts: np.ndarray, levels: list[str], missing: bool) -> np.ndarray:
-    """Return the number of each text's level, -1 for one that is none; `missing` makes a level of it, the last one."""
+    """Return the code of each text's level, -1 if it is none; with `missing`, missing values are the last level."""
     place: dict[str | None, int] = {level: i for i, level in enumerate(levels)}
     if missing:
         place[None] = len(place)
@@ -79,7 +79,7 @@ def level_codes(texts: np.ndarray, levels: list[str], missing: bool) -> np.ndarr
 
 
 def infinity_in(name: str) -> ValueError:
-    """Build the error for a column with infinite numbers."""
+    """Return the error for a column with infinite numbers."""
     return ValueError(f"column {name!r} of X contains infinity: numbers must be finite, or missing.")
 
 
@@ -105,7 +105,7 @@ class Numbers:
         elif kind == "m":
             numbers = column.dt.total_seconds().to_numpy(dtype=np.float64, na_value=np.nan)
             unreadable = np.zeros(len(numbers), dtype=bool)
-        else:  # as objects, of which dates are no numbers: of a column of dates pandas would count nanoseconds
+        else:  # as objects, so that dates are not numbers: pandas would turn a column of dates into nanoseconds
             values = without_null_strings(column)
             converted = optional("pandas", "a table").to_numeric(values, errors="coerce")
             if converted.dtype.kind == "c":
@@ -146,7 +146,7 @@ def date_parts(times: np.ndarray) -> np.ndarray:
     weekday = (days - np.datetime64("1970-01-05")) / np.timedelta64(1, "D") % 7  # from Monday
     month = (months - years.astype(months.dtype)) / np.timedelta64(1, "M")
     turns = [2 * np.pi * part for part in (month / 12, weekday / 7, second / 86400)]
-    # Rounded: the sine of July is 1e-16 and that of January 0, which would make a column of the last digit.
+    # Rounded: the sine of July is 1e-16 and that of January 0, and this difference would become a column.
     (month_sin, weekday_sin, time_sin), (month_cos, weekday_cos, time_cos) = (
         [np.round(function(turn), 12) for turn in turns] for function in (np.sin, np.cos)
     )
@@ -158,16 +158,16 @@ def date_parts(times: np.ndarray) -> np.ndarray:
 
 
 def parse_dates(column: Any, form: str | None) -> Any:
-    """Return a column as pandas' dates, missing where it cannot be read; strings in the format `form`, or in ISO 8601.
+    """Return a column as pandas dates, with strings in the format `form` or ISO 8601; unreadable values are missing.
 
-    Numbers are read as they are written, such as 20240131; pandas would count nanoseconds since 1970.
+    Numbers are read as text, such as 20240131; pandas would take them for nanoseconds since 1970.
     """
     if str(column.dtype).startswith("period"):
         return column.dt.to_timestamp()
     if column.dtype.kind == "M":
         return column
     values = without_null_strings(column).map(lambda v: as_text(v) if isinstance(v, (int, float, np.number)) else v)
-    # Several offsets from UTC make one column only if all are turned into UTC.
+    # Dates with different offsets from UTC fit into one column only after conversion to UTC.
     utc = form is None or "%z" in form
     return optional("pandas", "a table").to_datetime(values, format=form or "ISO8601", errors="coerce", utc=utc)
 
@@ -197,7 +197,7 @@ class Dates:
         zone = None if dates.dt.tz is None else str(dates.dt.tz)
         try:
             dates.dt.tz_localize(None).dt.tz_localize(zone)
-        except Exception:  # a zone of the user's own making, which a name cannot bring back
+        except Exception:  # a user-defined zone, which cannot be restored from its name
             zone = "UTC"
         return cls(form, zone)
 

@@ -1,4 +1,4 @@
-"""What is to be predicted, as it comes: a Series of strings, of categories, of numbers that may be missing."""
+"""Targets of any type: a Series of strings, categories or nullable numbers becomes an array."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import numpy as np
 
 
 def check_target(y: Any) -> Any:
-    """Return y as an array, or None; a row without a target teaches nothing, so that a missing value is an error.
+    """Return y as an array, or None if there is no target; missing values are an error.
 
-    scikit-learn's estimators do not know pandas' nullable and categorical types, nor all its signs for missing values.
+    scikit-learn's estimators do not support pandas' nullable and categorical types, nor all its missing values.
     """
     if y is None:
         return None
@@ -23,7 +23,7 @@ def check_target(y: Any) -> Any:
         )
     dtype = getattr(y, "dtype", None)
     if hasattr(y, "to_numpy") and not isinstance(dtype, np.dtype):
-        # A nullable or categorical type: without missing values it has a plain one.
+        # A nullable or categorical dtype: without missing values, it can become a NumPy dtype.
         return np.asarray(y.tolist()) if dtype is not None and dtype.kind in "biuf" else y.to_numpy()
     return np.asarray(y)
 
@@ -39,6 +39,6 @@ def _missing(y: Any) -> np.ndarray:
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(values.shape, dtype=bool)
-    # NaN and NaT are the values that are not equal to themselves; pandas' NA answers neither yes nor no.
+    # NaN and NaT are not equal to themselves; comparing pandas' NA gives neither True nor False.
     flat = [value is None or type(value).__name__ == "NAType" or value != value for value in values.ravel().tolist()]
     return np.array(flat, dtype=bool).reshape(values.shape)

@@ -1,9 +1,10 @@
-"""What the fitted state of each class must be for a file to be loaded; sizes are letters, the same within a class.
+"""The schemas: what the fitted state of each class must be for a file to be loaded.
 
-A new fitted attribute that a method reads belongs here: a test finds one that is missing.
+Sizes are letters, which have one value within an object. A new fitted attribute that a method reads belongs here: a
+test finds one that is missing.
 """
 
-# Each of these adds the schemas of its family.
+# Importing each of these modules adds its schemas to SCHEMAS.
 import mercer.io.schemas.clusters
 import mercer.io.schemas.maps
 import mercer.io.schemas.scikit_learn

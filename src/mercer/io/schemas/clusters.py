@@ -35,7 +35,7 @@ from mercer.io.schemas.shared import HISTORY, D
 
 
 def check_network(model: Any, place: Place) -> None:
-    """Parameters that choose the sizes of a network agree with its weights, and labels with each other."""
+    """Check that the parameters that set the sizes of a network agree with its weights."""
     h = place.sizes["h"]
     if model.hidden != place.sizes["hidden"]:
         place.at("hidden").refuse(model.hidden, f"{place.sizes['hidden']}, as weights_ have it")
@@ -52,7 +52,7 @@ def check_network(model: Any, place: Place) -> None:
 
 
 def check_manifolds(model: Any, place: Place) -> None:
-    """The network is as its parameters say, and those of the memberships are what a fit would take."""
+    """Check that the network is as its parameters say, and that a fit would accept those of the memberships."""
     from mercer.clustering.manifold.parameters import check_memberships
 
     check_network(model, place)
@@ -60,7 +60,7 @@ def check_manifolds(model: Any, place: Place) -> None:
 
 
 def check_memberships_by_softmax(model: Any, place: Place) -> None:
-    """The network is as its parameters say, with a row of memberships for each cluster."""
+    """Check that the network is as its parameters say, with one output for each cluster."""
     check_network(model, place)
     if model.n_clusters != place.sizes["k"]:
         place.at("n_clusters").refuse(model.n_clusters, f"{place.sizes['k']}, as weights_ have it")
@@ -68,7 +68,7 @@ def check_memberships_by_softmax(model: Any, place: Place) -> None:
 
 
 def check_subspaces(model: Any, place: Place) -> None:
-    """Labels are of the clusters, and there is one at least."""
+    """Check that there are labels, all of known clusters, and a valid kind of self-expression."""
     k = place.sizes["k"]
     if not len(model.labels_) or model.labels_.max() >= k:
         place.at("labels_").refuse(model.labels_, f"of {k} clusters")

@@ -27,7 +27,7 @@ from mercer.io.schemas.shared import HISTORY, D
 
 
 def check_discriminant(model: Any, place: Place) -> None:
-    """The covariance is one; without a kernel, the coefficients are of the columns of a given matrix."""
+    """Check that the covariance is positive semi-definite, that the priors sum to more than 0, and the basis."""
     covariance = model.covariance_
     with np.errstate(all="ignore"):
         is_even = np.allclose(covariance, covariance.T, rtol=1e-6, atol=0.0)
@@ -40,7 +40,7 @@ def check_discriminant(model: Any, place: Place) -> None:
 
 
 def check_basis(model: Any, basis: Any, place: Place) -> None:
-    """A kernel and the rows that it is taken with are there, or neither is."""
+    """Check that there are both a kernel and the rows that it is evaluated with, or a precomputed matrix."""
     if (model.kernel_ is None) != (isinstance(model.kernel, str) and model.kernel == "precomputed"):
         place.at("kernel_").refuse(model.kernel_, "None if and only if kernel='precomputed'")
     if model.kernel_ is not None and basis is None:
@@ -50,7 +50,7 @@ def check_basis(model: Any, basis: Any, place: Place) -> None:
 
 
 def check_nystrom(model: Any, place: Place) -> None:
-    """Of a given matrix, the columns of the landmarks are known."""
+    """Check the basis, and that the columns of the landmarks in a precomputed matrix are known."""
     check_basis(model, model.landmarks_, place)
     index = model.landmark_indices_
     if model.kernel_ is None and (index is None or index.max(initial=0) >= place.sizes["d"]):
@@ -58,14 +58,14 @@ def check_nystrom(model: Any, place: Place) -> None:
 
 
 def check_embedding(model: Any, place: Place) -> None:
-    """Parameters are what a fit would take."""
+    """Check that a fit would accept the parameters."""
     from mercer.embedding.parameters import check_parameters
 
-    check_parameters(model, n_given=9)  # that views were given is not known any more; a fit sees to it
+    check_parameters(model, n_given=9)  # how many views were given is not saved; a fit checks it
 
 
 def check_decoder(decoder: Any, place: Place) -> None:
-    """The weights are those of the code and of what the kernel adds to it."""
+    """Check that the weights have a row for each coordinate of the code and of the features of the kernel."""
     if place.sizes["w"] != place.sizes["h"] + place.sizes["s"]:
         place.at("weights").refuse(decoder.weights, f"of {place.sizes['h'] + place.sizes['s']} rows")
 

@@ -1,4 +1,4 @@
-"""Schemas of what scikit-learn puts before Mercer's estimators in a pipeline."""
+"""Schemas of the steps of scikit-learn that may precede Mercer's estimators in a pipeline."""
 
 import warnings
 from typing import Any
@@ -9,17 +9,17 @@ from mercer.checks import LARGEST_NUMBERS
 from mercer.io.objects import SCHEMAS, Schema
 from mercer.io.schema import Place, anything, count, maybe, number, numbers
 
-# Numbers of this size, and 0, must come out as numbers that can be computed with.
+# Numbers of this size, and 0, must be transformed to numbers that can be computed with.
 LARGE = 1e12
 
 
 def check_transform(step: Any, place: Place) -> None:
-    """What comes after is given numbers: a scale of 1e-320 would make infinite ones of good rows."""
+    """Check that a step returns finite numbers: a scale of 1e-320 would turn valid rows into infinite ones."""
     rows = LARGE * np.array([[0.0], [1.0], [-1.0]]) * np.ones(place.sizes["d"])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # of names of columns, which these rows lack
+        warnings.simplefilter("ignore")  # about names of columns, which these rows lack
         made = np.asarray(step.transform(rows), dtype=float)
-    # Steps follow each other: numbers that are nearly infinite would be so after the next.
+    # Steps follow each other: nearly infinite numbers would be infinite after the next step.
     if not (np.abs(made) < LARGEST_NUMBERS[made.dtype]).all():
         place.refuse(step, "a step that makes finite numbers of finite ones")
 

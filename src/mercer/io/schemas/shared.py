@@ -1,4 +1,4 @@
-"""What the schemas of several families share."""
+"""Checks that the schemas of several families share."""
 
 from mercer.io.objects import plain
 from mercer.io.schema import Check, count, each, mapping, text

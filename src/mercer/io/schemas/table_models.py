@@ -29,7 +29,7 @@ from mercer.io.schemas.shared import HISTORY, D
 
 
 def check_warps(warp: Any, place: Place) -> None:
-    """Each warp has the parameters that it needs."""
+    """Check that each warp has the parameters that it needs."""
     shapes = {"none": (0,), "log": (3,)}
     for i, (name, given) in enumerate(zip(warp.warps_, warp.parameters_, strict=True)):
         is_rank = name == "rank" and given.ndim == 2 and given.shape[0] == 2 and given.shape[1] > 1
@@ -38,7 +38,7 @@ def check_warps(warp: Any, place: Place) -> None:
 
 
 def check_machine(machine: Any, place: Place) -> None:
-    """Leaves and partition belong together, and so do the triangle and the rows."""
+    """Check that the leaves are those of the partition, and that the triangle of the root has the size of the rows."""
     m = place.sizes["m"]
     if (machine.partition is None) != (machine.leaves is None):
         place.at("leaves").refuse(machine.leaves, "there if and only if there is a partition")
@@ -49,13 +49,13 @@ def check_machine(machine: Any, place: Place) -> None:
 
 
 def check_tree(partition: Any, place: Place) -> None:
-    """From the first cut every other one, and every leaf, is reached once: no way is endless."""
+    """Check that the cuts are a tree: each other cut and each leaf is the child of exactly one cut, without cycles."""
     k, seen = len(partition.thresholds), [0]
     for child in partition.children.ravel().tolist():
         seen.append(child)
     if k and sorted(seen) != [*range(-k - 1, 0), *range(k)]:
         place.at("children").refuse(partition.children, "a tree of cuts")
-    # Cuts are numbered as they were made, each after the one above it.
+    # Cuts are numbered in the order in which they were made, so that a child has a larger number than its parent.
     for cut, children in enumerate(partition.children.tolist()):
         if any(0 <= child <= cut for child in children):
             place.at("children").refuse(partition.children, "a tree of cuts")
@@ -77,7 +77,7 @@ MACHINE: dict[str, Check] = {
 
 
 def table_model(*machines: str) -> dict[str, Check]:
-    """Return what all models of a table have, of machines of these classes."""
+    """Return the checks that all models of tables share, for machines of these classes."""
     return {
         **D,
         "machines_": each("s", fitted(*machines, d="d", c="c"), at_least=1),
@@ -97,8 +97,8 @@ def table_model(*machines: str) -> dict[str, Check]:
 
 
 def check_outputs(model: Any, place: Place) -> None:
-    """All machines have as many outputs, and as many as there are classes, if there are."""
-    # Where machines see little, the mean of the targets has a share as well.
+    """Check that all machines have the same outputs, which fit the classes, and that shares and rows fit together."""
+    # The sum may be below 1: the mean of the targets can have a share as well.
     if sum(machine.share for machine in model.machines_) > 1.001:
         shares = [machine.share for machine in model.machines_]
         place.at("machines_").refuse(shares, "machines whose shares sum to at most 1")
@@ -117,12 +117,11 @@ def check_outputs(model: Any, place: Place) -> None:
 
 
 def check_gp(model: Any, place: Place) -> None:
-    """The parts of a Gaussian process are of its outputs and machines."""
+    """Check that the parts of a Gaussian process fit its outputs, machines and folds."""
     check_outputs(model, place)
     if sum(machine.share for machine in model.machines_) < 0.999:
         place.at("machines_").refuse([machine.share for machine in model.machines_], "machines whose shares sum to 1")
-    if model._single and len(model.center_) != 1:
-        place.at("_single").refuse(model._single, "False where there are several outputs")
+    check_single(model, place)
     if len(model.noise_levels_) not in (0, len(model.center_)):
         place.at("noise_levels_").refuse(len(model.noise_levels_), "one for each output")
     scores = model.fold_scores_
@@ -133,17 +132,22 @@ def check_gp(model: Any, place: Place) -> None:
 
 
 def check_level(level: Any, place: Place) -> None:
-    """A level of noise depends on the warped columns, or on one number, the mean."""
+    """Check that a noise level has as many inputs as it depends on: the warped columns, or one number, the mean."""
     u, d = place.sizes["u"], place.sizes.get("d")
     if u != (1 if level.columns is None else d):
         place.at("inputs").refuse(level.inputs, "of as many columns as the level depends on")
 
 
-def single(model: Any, place: Place) -> None:
-    """A model of one output says so."""
-    check_outputs(model, place)
+def check_single(model: Any, place: Place) -> None:
+    """Check that a model which predicts a vector, not a matrix, has one output."""
     if model._single and len(model.center_) != 1:
         place.at("_single").refuse(model._single, "False where there are several outputs")
+
+
+def check_regressor(model: Any, place: Place) -> None:
+    """Check the outputs of a regressor."""
+    check_outputs(model, place)
+    check_single(model, place)
 
 
 REGRESSOR = table_model("Machine")
@@ -171,7 +175,7 @@ SCHEMAS["LatentMachine"] = Schema(
     {**MACHINE, "offsets": numbers("c"), "sharpness": number(), "spread": number(at_least=0.0)},
     together=check_machine,
 )
-SCHEMAS["RFMRegressor"] = Schema({**REGRESSOR, "_single": flag}, {"loo_score_": any_number}, together=single)
+SCHEMAS["RFMRegressor"] = Schema({**REGRESSOR, "_single": flag}, {"loo_score_": any_number}, together=check_regressor)
 SCHEMAS["RFMClassifier"] = Schema(
     {**REGRESSOR, "classes_": labels("k"), "calibration_": fitted("Calibration", k="k")},
     {"loo_score_": any_number},

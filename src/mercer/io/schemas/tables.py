@@ -1,4 +1,4 @@
-"""Schemas of what turns tables into numbers."""
+"""Schemas of encoders of tables, of their readers, and of models on top of an encoder."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from mercer.io.schemas.shared import D
 
 
 def check_column(column: Any, place: Place) -> None:
-    """What is kept are numbers that the reader gives: it is let read one missing value."""
+    """Check that `kept` are positions among the reader's numbers, by letting the reader read one missing value."""
     from mercer.tables.frames import optional
 
     if type(column.reader).__name__ == "Numbers":
@@ -35,7 +35,7 @@ def check_column(column: Any, place: Place) -> None:
         try:
             width = column.reader.read(missing).raw.shape[1]
             named = len(column.reader.names("x"))
-        except Exception as error:  # a format or a time zone that there is not, or whatever else
+        except Exception as error:  # an invalid format or time zone, or anything else
             raise ModelFileError(f"is malformed: {place.at('reader').name} reads nothing: {error}") from error
         if named != width:
             place.at("reader").refuse(named, f"a reader with {width} names")
@@ -44,13 +44,13 @@ def check_column(column: Any, place: Place) -> None:
 
 
 def check_levels(reader: Any, place: Place) -> None:
-    """There is a mean for each level."""
+    """Check that there is a mean for each level."""
     if len(reader.means) != len(reader.levels) + bool(reader.missing):
         place.at("means").refuse(reader.means, f"of {len(reader.levels) + bool(reader.missing)} levels")
 
 
 def check_encoder(encoder: Any, place: Place) -> None:
-    """As many columns come out as are said to, of columns that are known by name."""
+    """Check that the encoder returns as many columns as it says, from columns that it knows by name."""
     made = sum(len(column.kept) + bool(column.marked) for column in encoder.columns_)
     if made != place.sizes["o"]:
         place.at("origins_").refuse(encoder.origins_, f"of the {made} columns that are made")
@@ -65,7 +65,7 @@ def check_encoder(encoder: Any, place: Place) -> None:
 
 
 def check_tabular(model: Any, place: Place) -> None:
-    """The estimator takes what the encoder makes."""
+    """Check that the estimator was fitted on as many columns as the encoder returns."""
     encoder, estimator = model.encoder_, model.estimator_
     made, taken = len(getattr(encoder, "origins_", [])), getattr(estimator, "n_features_in_", None)
     if type(encoder).__name__ == "TableEncoder" and taken != made:

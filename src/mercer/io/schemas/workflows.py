@@ -1,4 +1,4 @@
-"""Schemas of workflows on files of people."""
+"""Schemas of workflows on the files of users."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ from mercer.io.schemas.tables import KINDS
 
 
 def check_prediction(workflow: Any, place: Place) -> None:
-    """Numbers are predicted by what predicts numbers, classes by what has classes; left-out rows are of their kind."""
+    """Check that the estimator fits the task, that all columns have a kind, and that left-out rows fit the task."""
     estimator, held_out = workflow.model_.estimator_, workflow.held_out_
     if (workflow.task_ == "classification") != hasattr(estimator, "classes_"):
         place.at("task_").refuse(workflow.task_, f"what a {type(estimator).__name__} can do")
@@ -44,7 +44,7 @@ def check_prediction(workflow: Any, place: Place) -> None:
         return
     if workflow.task_ == "regression":
         check = {"true": numbers("n"), "predicted": numbers("n"), "std": maybe(numbers("n", at_least=0.0))}
-        # Intervals of few folds have no end.
+        # Intervals from few folds may be infinite.
         check |= {name: maybe(numbers("n", finite=False)) for name in ("lower", "upper", "narrowest")}
     else:
         check = {"true": values("n"), "predicted": values("n"), "classes": labels("c"), "probabilities": numbers("n c")}
@@ -53,7 +53,7 @@ def check_prediction(workflow: Any, place: Place) -> None:
 
 
 def check_order(workflow: Any, place: Place) -> None:
-    """The order is one of the clusters that were found."""
+    """Check that the order is an order of the clusters that were found."""
     maybe(count(at_least=1))(workflow.clustering_.truncate, place.at("clustering_").at("truncate"))
     most = int(workflow.clustering_.labels_.max()) + 1
     if workflow.order_.max(initial=0) >= most or len(set(workflow.order_.tolist())) != len(workflow.order_):
@@ -62,7 +62,7 @@ def check_order(workflow: Any, place: Place) -> None:
 
 
 def check_unlabeled(workflow: Any, place: Place) -> None:
-    """Images have a shape and names, tables an encoder and columns."""
+    """Check that images have a shape and names, and that a table has an encoder and columns."""
     is_table = workflow.reads == "table"
     if is_table != (workflow.encoder_ is not None) or is_table != (workflow.image_shape_ is None):
         place.at("reads").refuse(workflow.reads, "what the model was fitted on")
