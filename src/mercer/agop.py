@@ -25,7 +25,7 @@ def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_m
     Z : array-like of shape (m, d)
         The centers of f.
     alpha : array-like of shape (m,) or (m, c)
-        The coefficients of f, one column an output.
+        The coefficients of f, with one column for each output.
     working_memory : float, default=64.0
         MiB for the temporaries of one block.
 
@@ -35,8 +35,8 @@ def predictor_gradients(kernel: Kernel, X: Any, Z: Any, alpha: Any, *, working_m
 
     Notes
     -----
-    O(nmdc) time, O(nd) memory beside the blocks; no (n, m, d) array is formed. At x = z_j the Laplace kernel has a
-    kink; the term of that center is taken as zero.
+    O(nmdc) time, and O(ndc) memory for the result; no (n, m, d) array is formed. At x = z_j the Laplace kernel is not
+    differentiable; the term of that center counts as zero there.
     """
     rows = X if hasattr(X, "shape") else as_tensor(X)
     z, columns, prepared, bytes_per_row = _prepare(kernel, rows, Z, alpha)
@@ -62,17 +62,17 @@ def agop(
 ) -> Any:
     """Return the average gradient outer product of f(x) = sum_j alpha_j k(z_j, x) over the rows of X.
 
-    M = (1/n) sum_i sum_c grad f_c(x_i) grad f_c(x_i)^T: how much, and along which combinations of inputs, the
-    predictor moves. It is the update of a recursive feature machine.
+    M = (1/n) sum_i sum_c grad f_c(x_i) grad f_c(x_i)^T says how much the predictor changes, and along which
+    combinations of inputs. It is the metric in the next step of a recursive feature machine.
 
     Parameters
     ----------
     kernel, X, Z, alpha, working_memory
         As in `predictor_gradients`.
     diagonal : bool, default=False
-        Return the diagonal of M alone, of shape (d,).
+        Whether to return only the diagonal of M, of shape (d,).
     weights : array-like of shape (n,), optional
-        Weights of the rows in the average; equal by default.
+        The weights of the rows in the average; equal by default.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def agop(
 
     Notes
     -----
-    O(nmdc + ncd^2) time; memory as `working_memory` says, beside O(md) for the centers.
+    O(nmdc + ncd^2) time. Memory of O(md) for the centers and O(d^2) for the result, beside the blocks.
     """
     rows = X if hasattr(X, "shape") else as_tensor(X)
     mass = torch.ones(rows.shape[0]) if weights is None else as_tensor(weights)
@@ -100,7 +100,7 @@ def agop(
 def _outer_products(
     kernel: Kernel, z: Tensor, alpha: Tensor, diagonal: bool
 ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return (rows, their weights) -> the weighted sum of the outer products of their gradients, and of the weights."""
+    """Return a function of a block: (x, w) -> (the sum over rows of w grad f grad f^T, the sum of the weights w)."""
     prepared = kernel.prepare(z)
 
     def summed(x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,22 +119,22 @@ def next_metric(
     weights: Tensor | None = None,
     working_memory: float = WORKING_MEMORY,
 ) -> Mahalanobis:
-    """Return the average gradient outer product of the fit over the rows of X, or its diagonal, as a metric of trace d.
+    """Return the average gradient outer product of a fit over the rows of X, or its diagonal, as a metric of trace d.
 
-    It is the step from a fit to the next metric in a recursive feature machine. A fit without gradients (of a constant
-    target) has nothing to say: the metric stays what it was.
+    This is how a recursive feature machine gets its next metric from a fit. If all gradients are zero, as for a
+    constant target, the metric of the kernel is returned.
 
     Parameters
     ----------
     kernel : Kernel
-        With one metric.
+        All its terms have the same metric.
     X : tensor of shape (n, d)
     centers : tensor of shape (m, d)
     alpha : tensor of shape (m,) or (m, c)
         The coefficients of the fit.
     metric : {"diagonal", "full"}
     weights : tensor of shape (n,), optional
-        Of the rows in the average.
+        The weights of the rows in the average; equal by default.
     working_memory : float, default=64.0
     """
     diagonal = metric == "diagonal"
@@ -148,7 +148,7 @@ def next_metric(
 def _in_the_span(
     kernel: Kernel, X: Tensor, centers: Tensor, alpha: Tensor, weights: Tensor | None, working_memory: float
 ) -> Mahalanobis:
-    """Return the same for fewer gradients than columns: a full metric of low rank, without a matrix of d^2 numbers."""
+    """Return the full metric of `next_metric` for fewer gradients than columns, without a matrix of shape (d, d)."""
     gradients = predictor_gradients(kernel, X, centers, alpha, working_memory=working_memory)
     mass = gradients.new_ones(len(X)) if weights is None else weights
     G = ((mass / mass.sum()).sqrt()[:, None] * gradients.flatten(1)).reshape(-1, X.shape[1])
@@ -156,18 +156,19 @@ def _in_the_span(
 
 
 def _prepare(kernel: Kernel, X: Any, Z: Any, alpha: Any) -> tuple[Tensor, Tensor, Any, int]:
+    """Return the centers, the coefficients of shape (m, c), the prepared centers, and the bytes that a row needs."""
     z = as_tensor(Z, device=X.device if isinstance(X, Tensor) else None)
     z = z.to(torch.promote_types(as_tensor(X[:0]).dtype, z.dtype))
     columns = as_tensor(alpha, dtype=z.dtype, device=z.device)
     columns = columns[:, None] if columns.ndim == 1 else columns
     if len(columns) != len(z):
-        raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient a center.")
+        raise ValueError(f"alpha has {len(columns)} rows and Z has {len(z)}: f needs one coefficient for each center.")
     bytes_per_row = (block_numbers(*z.shape) + 2 * columns.shape[1] * z.shape[1]) * z.element_size()
     return z, columns, kernel.prepare(z), bytes_per_row
 
 
 def _block_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) -> Tensor:
-    """Return the gradients at the rows x, of shape (n, c, d)."""
+    """Return the gradients at the rows of x, of shape (n, c, d)."""
     if not kernel.has_closed_form_gradient:
         return _autograd_gradients(kernel, x, prepared, alpha)
     total: Tensor | None = None
@@ -178,7 +179,7 @@ def _block_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) ->
 
 
 def _autograd_gradients(kernel: Kernel, x: Tensor, prepared: Any, alpha: Tensor) -> Tensor:
-    """Return the same by automatic differentiation, for kernels without gradient weights."""
+    """Return the gradients of `_block_gradients` by automatic differentiation, for kernels without a closed form."""
     x = x.detach().clone().requires_grad_()
     with torch.enable_grad():
         predictions = kernel.values(kernel.prepare(x, beside=prepared), prepared) @ alpha

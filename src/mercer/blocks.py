@@ -1,8 +1,8 @@
-"""One way to walk over rows, whatever holds them: what `mercer.rows` sums over, and kernels are evaluated by.
+"""Rows in blocks, whatever holds the rows: `mercer.rows` sums over such blocks, and kernels are evaluated on them.
 
-The rows may be a NumPy array, a memory map or a torch tensor; anything that has `shape` and gives its rows by
-slicing will do, and `Rows` are those that are not in this process's memory. Only the block at hand is converted, moved
-or copied, so that peak memory is what `working_memory` says and not what the data happen to be.
+The rows may be a NumPy array, a memory map, a torch tensor, or anything else that has a `shape` and returns rows when
+it is sliced. `Rows` are rows that are not in the memory of this process. Only the current block is converted, moved or
+copied, so that peak memory depends on `working_memory` and not on the size of the data.
 """
 
 from abc import ABC, abstractmethod
@@ -15,15 +15,15 @@ from torch import Tensor
 
 from mercer.exceptions import invalid_parameter
 
-# Rows that are handed on together where nothing is worked out for them.
+# How many rows are passed on together where nothing is computed from them.
 ROWS_A_PART = 65_536
 
 WORKING_MEMORY = 64.0
-"""MiB for the temporary arrays of one block; small blocks stay in the cache, and time hardly depends on it."""
+"""MiB for the temporary arrays of one block. Small blocks stay in the cache; the time hardly depends on the size."""
 
 
 class Rows(ABC):
-    """Rows that are elsewhere: in files, or with other machines. What loops ask of them is here, and no more.
+    """Rows that are elsewhere: in files, or on other machines. A subclass defines `blocks` and `take`.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Rows(ABC):
         (n, d), or (n,) for a single column such as the target.
     dtype : numpy dtype
     names : tuple of str or None
-        Of the columns.
+        The names of the columns, if they have any.
     """
 
     shape: tuple[int, ...]
@@ -40,18 +40,18 @@ class Rows(ABC):
 
     @abstractmethod
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
-        """Yield the rows of each slice in turn, as arrays of finite numbers; an error says where others are."""
+        """Yield the rows of each slice in turn, as arrays of finite numbers; an error says where a number is not."""
 
     @abstractmethod
     def take(self, index: np.ndarray) -> np.ndarray:
-        """Return the rows of these numbers, in the order asked for."""
+        """Return the rows with the row numbers in `index`, in the order of `index`."""
 
     def in_order(self) -> Iterator[np.ndarray]:
-        """Yield all rows, as many at a time as come together where they are."""
+        """Yield all rows in order, in parts of a size that suits the place where they are stored."""
         return self.blocks(list(row_slices(len(self), ROWS_A_PART)))
 
     def parts(self, bounds: Sequence[slice]) -> Sequence[Any]:
-        """Return the rows of each slice as something that a worker can be sent and reads there; else the rows."""
+        """Return, for each slice, an object that a worker can read the rows from; by default the rows themselves."""
         return list(self.blocks(bounds))
 
     def __len__(self) -> int:
@@ -78,33 +78,33 @@ class Rows(ABC):
         return next(iter(self.blocks([slice(start, stop)])))
 
     def _all_rows(self) -> np.ndarray:
-        if self.dtype.kind in "SU":  # how long the longest text is, all of them say
+        if self.dtype.kind in "SU":  # the length of the longest text is known only after all of them were read
             return np.concatenate(list(self.in_order()))
-        # Room for all rows at once: parts that are put together at the end would be there twice.
-        found, at = np.empty(self.shape, self.dtype), 0
+        # One array is allocated for all rows: parts that are concatenated at the end would take the memory twice.
+        all_rows, at = np.empty(self.shape, self.dtype), 0
         for part in self.in_order():
-            found[at : at + len(part)] = part
+            all_rows[at : at + len(part)] = part
             at += len(part)
-        return found
+        return all_rows
 
 
 class Reused:
-    """Arrays that serve all blocks of a size: fresh memory for each would cost as much as the exponentials."""
+    """Arrays that all blocks of one shape share: new memory for each block would take as long as the exponentials."""
 
     def __init__(self) -> None:
         self._arrays: dict[tuple[int, ...], Tensor] = {}
 
     def __call__(self, like: Tensor, *shape: int) -> Tensor:
-        """Return the array of that shape, with whatever it holds."""
+        """Return the array of that shape, whose entries are left over from its last use."""
         if shape not in self._arrays:
             self._arrays[shape] = like.new_empty(shape)
         return self._arrays[shape]
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.device | str | None = None) -> Tensor:
-    """Return a floating-point tensor that shares memory with `values` where it can.
+    """Return a floating-point tensor that shares memory with `values` if that is possible.
 
-    Whole numbers and booleans become float64; floats keep their precision unless `dtype` says otherwise.
+    Whole numbers and booleans become float64; floats keep their precision unless `dtype` is given.
     """
     if device is not None and torch.device(device).type == "cuda" and not torch.cuda.is_available():
         raise invalid_parameter("device", str(device), "'cpu' or None", "There is no CUDA here, or not in this torch.")
@@ -115,14 +115,14 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, device: torch.devic
     array = np.asarray(values)
     if array.dtype.newbyteorder("=") not in (np.float32, np.float64):
         array = array.astype(np.float64)
-    # torch shares memory with writable arrays of positive strides in native byte order only.
+    # torch can share memory only with writable arrays in native byte order that have no negative strides.
     if not array.flags.writeable or any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
         array = np.array(array, dtype=array.dtype.newbyteorder("="))
     return torch.from_numpy(array).to(device=device, dtype=dtype)
 
 
 def like_input(result: Tensor, *inputs: Any) -> Any:
-    """Return `result` as NumPy if none of the `inputs` is a tensor: NumPy in, NumPy out."""
+    """Return `result` as a NumPy array if none of the `inputs` is a tensor: NumPy in, NumPy out."""
     if any(isinstance(values, Tensor) for values in inputs):
         return result
     return result.detach().cpu().numpy()
@@ -130,7 +130,7 @@ def like_input(result: Tensor, *inputs: Any) -> Any:
 
 def rows_per_block(n_rows: int, bytes_per_row: int, working_memory: float = WORKING_MEMORY) -> int:
     """Return how many rows a block may hold, so that its temporaries stay within `working_memory` MiB."""
-    # Any memory will do, an infinite one too: the quotient is a number of rows only once it is bounded.
+    # `working_memory` may be infinite, so the quotient is bounded before it is made a whole number.
     return max(1, int(min(n_rows, working_memory * 2**20 / max(1, bytes_per_row))))
 
 
@@ -148,15 +148,17 @@ def walk(
     dtype: torch.dtype | None = None,
     device: torch.device | str | None = None,
 ) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
-    """Yield each block's slice and the same rows of every array, as tensors.
+    """Yield the slice of each block, and the rows of every array in that slice as tensors.
 
     Parameters
     ----------
     arrays : sequence of array-likes or Rows, all with the same number of rows
     bytes_per_row : int
-        What one row costs the caller in temporary arrays.
+        How many bytes of temporary arrays the caller needs for each row.
     working_memory : float, default=64.0
-        MiB that the temporaries of one block may take.
+        MiB that the temporary arrays of one block may take.
+    dtype, device : optional
+        Of the tensors; by default those of each array.
     """
     rows = rows_per_block(common_length(arrays), bytes_per_row, working_memory)
     yield from walk_by(arrays, rows, dtype=dtype, device=device)
@@ -170,26 +172,26 @@ def walk_by(
     device: torch.device | str | None = None,
     done: int = 0,
 ) -> Iterator[tuple[slice, tuple[Tensor, ...]]]:
-    """Yield the same as `walk` in blocks of so many rows, without the first `done` of them."""
+    """Yield the same as `walk`, in blocks of `rows` rows; the first `done` blocks are skipped."""
     bounds = list(row_slices(common_length(arrays), rows))[done:]
     for place, *parts in zip(bounds, *(blocks_of(array, bounds) for array in arrays), strict=True):
         yield place, tuple(as_block(part, dtype, device) for part in parts)
 
 
 def blocks_of(array: Any, bounds: Sequence[slice]) -> Iterator[Any]:
-    """Return the blocks of an array, or of rows that are elsewhere, one after another."""
+    """Return an iterator over the blocks of an array, or of rows that are elsewhere."""
     return array.blocks(bounds) if isinstance(array, Rows) else (array[rows] for rows in bounds)
 
 
 def as_block(part: Any, dtype: torch.dtype | None, device: torch.device | str | None) -> Tensor:
-    """Return a block as a tensor; a column of whole numbers, which are places of rows or classes, stays that."""
+    """Return a block as a tensor of floats; a column of int64, which numbers rows or classes, keeps its dtype."""
     if part.ndim == 1 and str(part.dtype).removeprefix("torch.") == "int64":
         return torch.as_tensor(part, device=device)
     return as_tensor(part, dtype=dtype, device=device)
 
 
 def common_length(arrays: Sequence[Any]) -> int:
-    """Return how many rows all the arrays have."""
+    """Return the number of rows, which must be the same for all the arrays."""
     n_rows = arrays[0].shape[0]
     if any(array.shape[0] != n_rows for array in arrays):
         raise ValueError(f"the arrays have {[array.shape[0] for array in arrays]} rows: all must have as many.")

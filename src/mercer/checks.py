@@ -17,15 +17,16 @@ Choice = TypeVar("Choice", bound=str)
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Answer = TypeVar("Answer", bound=Callable[..., Any])
 
-# The kinds of numbers that estimators compute in; arrays of others become the first.
+# The precisions in which estimators compute; arrays of other kinds are converted to the first.
 PRECISIONS = [np.float64, np.float32]
-# Beyond these, squared distances, or the squares of kernel values that are sums over landmarks, are no numbers any more
-# (the fourth root of the largest float64; of float32, where few would be left, nearly the square root).
+# Larger numbers are refused, since squared distances, or squared kernel values that are sums over landmarks, could
+# overflow. For float64 it is the fourth root of the largest number. For float32 that root would allow too few numbers,
+# so it is nearly the square root.
 LARGEST_NUMBERS = {np.dtype(np.float64): 1e75, np.dtype(np.float32): 1e17}
 
 
 def all_or_nothing(fit: Fit) -> Fit:
-    """Let a `fit` that fails, or is interrupted, leave the estimator as it was: the old fit stays usable."""
+    """Decorate a `fit` so that the estimator, and an earlier fit of it, stay as they were if it fails or is stopped."""
 
     @functools.wraps(fit)
     def guarded(self: Any, *args: Any, **options: Any) -> Any:
@@ -41,20 +42,22 @@ def all_or_nothing(fit: Fit) -> Fit:
 
 
 def finite_answers(method: Answer) -> Answer:
-    """Let a method that would answer with NaN or infinite numbers raise a NumericalError instead.
+    """Decorate a method so that it raises a NumericalError instead of returning NaN or infinite numbers.
 
-    Rows and fitted numbers may be finite and so large that what is computed of them is not: nobody is to go on with
-    such an answer unawares.
+    Rows and fitted numbers may be finite, and yet so large that what is computed from them is not. A user should not
+    continue with such a result without noticing.
     """
     return _guarded(method, np.isfinite, "NaN or infinite numbers")
 
 
 def answers_without_nan(method: Answer) -> Answer:
-    """As `finite_answers`, where infinite numbers say something: the logarithm of 0, an interval without an end."""
+    """As `finite_answers`, but infinite numbers are allowed, as for the logarithm of 0 or an unbounded interval."""
     return _guarded(method, lambda values: ~np.isnan(values), "NaN")
 
 
 def _guarded(method: Answer, is_right: Callable[[np.ndarray], np.ndarray], what: str) -> Answer:
+    """Return a method that raises a NumericalError if a number of its result is not right; `what` says what it is."""
+
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **options: Any) -> Any:
         try:
@@ -74,7 +77,10 @@ def _guarded(method: Answer, is_right: Callable[[np.ndarray], np.ndarray], what:
 
 
 def refuse_sparse(estimator: Any, X: Any) -> None:
-    """Raise if X is a sparse matrix, with what to do: words that are a column each say little by their distances."""
+    """Raise if X is a sparse matrix, and say how to make it dense.
+
+    Kernels of distances learn little from sparse columns, such as one column for each word of a text.
+    """
     if issparse(X):
         name = type(estimator).__name__
         raise TypeError(
@@ -85,7 +91,7 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
 
 
 def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
-    """Return X, or X and y, checked by scikit-learn's `validate_data`, all numbers small enough to compute with."""
+    """Return X, or X and y, checked by scikit-learn's `validate_data` and by `refuse_too_large`."""
     try:
         found = validate_data(estimator, X, y, **options)
     except ValueError as error:
@@ -106,9 +112,9 @@ def validated(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) 
 
 
 def refuse_too_large(values: np.ndarray, name: str, columns: Any = None) -> None:
-    """Raise if a number is too large for its square to be one, with the row, the column and what to do.
+    """Raise if a number is so large that its square may overflow; the error names its row and column and what to do.
 
-    One such number would make a distance infinite, and differences of infinite distances are NaN. NaN itself passes.
+    One such number would make a distance infinite, and differences of infinite distances are NaN. NaN is not refused.
     """
     largest = LARGEST_NUMBERS.get(np.asarray(values).dtype)
     if largest is None or values.size == 0:
@@ -128,13 +134,13 @@ def refuse_too_large(values: np.ndarray, name: str, columns: Any = None) -> None
 
 
 def distinct_classes(y: np.ndarray, **wanted: bool) -> Any:
-    """Return the different classes in y, sorted, as `np.unique` does; an error says so if they do not compare."""
+    """Return the classes in y as `np.unique` does, sorted; raise if they cannot be compared with each other."""
     try:
         return np.unique(y, **wanted)  # type: ignore[call-overload]
     except TypeError:
         kinds = ", ".join(sorted({type(label).__name__ for label in y.ravel().tolist()}))
         raise ValueError(
-            f"y has classes of kinds that do not compare ({kinds}): all must be of one, none None."
+            f"y has classes of kinds that do not compare ({kinds}): all must be of one kind, and none may be None."
         ) from None
 
 
@@ -146,7 +152,7 @@ def check_number(
     at_least: float | None = None,
     at_most: float | None = None,
 ) -> float:
-    """Return `value` as a float if it is a finite number within the bounds."""
+    """Return `value` as a float if it is a finite number within the bounds; else raise."""
     bounds = [
         f"{word} {bound:g}"
         for word, bound in (("above", above), ("at least", at_least), ("at most", at_most))
@@ -166,14 +172,14 @@ def check_number(
 
 
 def check_probability(name: str, value: Any) -> float:
-    """Return `value` as a float if it is a number between 0 and 1, neither of them."""
+    """Return `value` as a float if it is a number above 0 and below 1; else raise."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         raise invalid_parameter(name, value, "a number above 0 and below 1")
     return float(value)
 
 
 def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int | None = None, why: str = "") -> int:
-    """Return `value` as an int if it is a whole number within the bounds; `why` explains the upper one."""
+    """Return `value` as an int if it is a whole number within the bounds; in the error, `why` explains `at_most`."""
     allowed = f"a whole number, at least {at_least}"
     if at_most is not None:
         allowed += f" and at most {at_most}" + (f" ({why})" if why else "")
@@ -186,21 +192,21 @@ def check_count(name: str, value: Any, *, at_least: int = 1, at_most: int | None
 
 
 def check_choice(name: str, value: Any, choices: Collection[Choice]) -> Choice:
-    """Return `value` if it is one of the strings in `choices`."""
+    """Return `value` if it is one of the strings in `choices`; else raise."""
     if not isinstance(value, str) or value not in choices:
         raise invalid_parameter(name, value, choices)
     return value  # type: ignore[return-value]
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return `value` as a bool if it is one."""
+    """Return `value` as a bool if it is a bool of Python or NumPy; else raise."""
     if not isinstance(value, (bool, np.bool_)):
         raise invalid_parameter(name, value, "True or False")
     return bool(value)
 
 
 def check_bandwidth(value: Any) -> None:
-    """Raise unless `value` is what an estimator that can search takes for a bandwidth: it is used as given."""
+    """Raise unless `value` is a bandwidth that a searching estimator allows: a number, "median", "auto" or None."""
     if value is not None and not isinstance(value, str):
         check_number("bandwidth", value, above=0.0)
     elif value not in (None, "auto", "median"):

@@ -1,4 +1,4 @@
-"""Warnings and errors that name what was received and what is allowed."""
+"""Warnings and errors, and the functions that word them: they name what was received and what is allowed."""
 
 import sys
 import threading
@@ -10,11 +10,11 @@ from typing import Any
 
 
 class MercerWarning(UserWarning):
-    """Base of every warning that Mercer gives, so that all can be silenced or made errors at once."""
+    """Base class of all warnings of Mercer, so that all of them can be silenced, or made errors, at once."""
 
 
 class NumericalWarning(MercerWarning):
-    """A computation went through, but not as asked: jitter was added, a fall-back was taken."""
+    """A computation succeeded, but not as it was asked for: jitter was added, or a slower method was used."""
 
 
 class ConvergenceWarning(NumericalWarning):
@@ -22,15 +22,15 @@ class ConvergenceWarning(NumericalWarning):
 
 
 class DataWarning(MercerWarning):
-    """The data allow less than was asked for: duplicate rows, fewer landmarks, a constant column."""
+    """The data allow less than was asked for: rows are equal, a column is constant, fewer landmarks are found."""
 
 
-# Files of these packages stand between a user's line and ours: a pipeline calls us, a decorator of theirs wraps us.
+# Packages whose functions may lie between the user's line and ours: a pipeline that calls us, or a decorator.
 BETWEEN = ("joblib", "mercer", "sklearn", "torch")
 
 
 def warn_user(message: str, category: type[MercerWarning]) -> None:
-    """Warn with the line of the user's code that called, whatever functions and decorators are between."""
+    """Give a warning that shows the line of the user's code, not one of Mercer or of the packages in `BETWEEN`."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
         frame, level = frame.f_back, level + 1
@@ -42,33 +42,34 @@ class InvalidParameterError(ValueError):
 
 
 class TooLargeError(ValueError):
-    """A finite number in the data is so large that its square is not one."""
+    """A finite number in the data is so large that its square is not finite."""
 
 
 class NumericalError(ArithmeticError):
-    """A computation cannot go on: a matrix that must be positive definite is not, or a first step is not finite."""
+    """A computation cannot continue: a matrix that must be positive definite is not, or a first step is not finite."""
 
 
 class ModelFileError(ValueError):
-    """A model file is damaged, foreign, or of a version that cannot be read."""
+    """A model file is damaged, was not written by Mercer, or has a version that cannot be read."""
 
 
 class DataFileError(ValueError):
-    """A file or folder of data is not what was expected: its kind, its columns, or what is in it."""
+    """A file or folder of data has another kind, other columns or other content than expected."""
 
 
 class ClusterError(RuntimeError):
-    """Workers of a cluster cannot finish what they were asked for."""
+    """The workers of a cluster cannot finish their tasks."""
 
 
-# Characters of a foreign text that a message shows.
+# How many characters of a text that is not ours a message shows.
 MOST_SHOWN = 300
 
 
 def escaped(text: str) -> str:
-    """Return a text in which nothing commands a terminal: control characters and turns of direction are spelled out.
+    """Return a text in which control characters, and those that change the direction of writing, are spelled out.
 
-    Names of columns, labels and fields of files are others' words: an escape sequence in one could rewrite the screen.
+    The names of columns, labels and fields of files may come from anyone. An escape sequence in one of them could
+    rewrite the screen of a terminal.
     """
     if text.isprintable():
         return text
@@ -80,7 +81,7 @@ def _is_plain(character: str) -> bool:
 
 
 def shortened(text: str, most: int = MOST_SHOWN) -> str:
-    """Return a text with its middle left out where it is longer than `most`."""
+    """Return a text, without its middle if it has more than `most` characters."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -88,23 +89,34 @@ def shortened(text: str, most: int = MOST_SHOWN) -> str:
 
 
 def shown(value: Any, most: int = MOST_SHOWN) -> str:
-    """Return a value of others as a message shows it: its `repr`, escaped and shortened."""
+    """Return a value as a message shows it: its `repr`, escaped and shortened."""
     try:
         text = repr(value)
-    except Exception:  # a number of too many digits, or an object that is not what it claims
+    except Exception:  # a number with too many digits, or an object whose `repr` is broken
         text = f"a {type(value).__name__}"
     return escaped(shortened(text, most))
 
 
 def invalid_parameter(name: str, value: Any, allowed: str | Iterable[str], hint: str = "") -> InvalidParameterError:
-    """Build the error for a parameter with a wrong value; a function, so that the error pickles."""
+    """Return the error for a parameter with a wrong value. This is a function so that the error can be pickled.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+        What was received.
+    allowed : str or iterable of str
+        What is allowed: the end of "must be ...", or all the choices.
+    hint : str, default=""
+        A sentence that says what to do.
+    """
     if not isinstance(allowed, str):
         allowed = "one of " + ", ".join(repr(choice) for choice in allowed)
     return InvalidParameterError(f"{name}={shown(value)} is not allowed: {name} must be {allowed}. {hint}".rstrip())
 
 
 class _Filters:
-    """How many blocks of `ignored` are entered at the moment, and the filters before the first of them."""
+    """How many blocks of `ignored` are running, and the filters from before the first of them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -117,11 +129,11 @@ _FILTERS = _Filters()
 
 @contextmanager
 def ignored(category: type[Warning], message: str = "") -> Iterator[None]:
-    """Ignore warnings of a kind inside the block; only those that begin with `message`, a regular expression.
+    """Ignore warnings of a category inside the block, if their text begins with `message`, a regular expression.
 
-    Filters belong to the whole process. Where two threads overlap, `warnings.catch_warnings` lets the second to enter
-    keep the filters of the first, and put them back for good when it leaves. Here the first to enter keeps the filters
-    and the last to leave puts them back.
+    Filters belong to the whole process. If blocks of `warnings.catch_warnings` overlap in two threads, the second one
+    saves the filters that the first one has set, and makes them permanent when it ends. Here the first block to begin
+    saves the filters, and the last one to end restores them.
     """
     with _FILTERS.lock:
         if _FILTERS.depth == 0:
@@ -134,6 +146,6 @@ def ignored(category: type[Warning], message: str = "") -> Iterator[None]:
         with _FILTERS.lock:
             _FILTERS.depth -= 1
             if _FILTERS.depth == 0:
-                # In place, by the module's own functions: copies of the list and of its version stay right.
+                # In place, and announced: Python keeps other references to the list, and a version number of it.
                 warnings.filters[:] = _FILTERS.before  # type: ignore[index]
                 warnings._filters_mutated()  # type: ignore[attr-defined]

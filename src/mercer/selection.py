@@ -1,4 +1,4 @@
-"""Settings (kernel, bandwidth, metric, ridge) compared by closed-form leave-one-out: no validation set is needed."""
+"""Comparison of settings (kernel, bandwidth, metric, ridge) by closed-form leave-one-out, without a validation set."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,21 +16,24 @@ from mercer.checks import check_choice, check_count
 from mercer.kernels import Kernel
 from mercer.linalg import RidgeSolution, ridge_path
 
-# The most steps of a climb at one stride.
+# The most steps that `climb` takes at one step size.
 MOST_STEPS = 10
+# `stacking_weights` stops once no weight changes by as much as this in a step.
+STACKING_TOLERANCE = 1e-6
 
 
 def squared_error_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
-    """Return minus the weighted mean of the squared leave-one-out errors, over all outputs."""
+    """Return minus the weighted mean, over rows and outputs, of the squared leave-one-out errors."""
     squares = solution.residuals.reshape(len(y), -1).square().mean(dim=1)
     return -float(weights @ squares / weights.sum())
 
 
 def log_density_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
-    """Return the mean log density of each y_i under the Gaussian process fitted without it.
+    """Return the weighted mean, over rows and outputs, of the log density of y_i under the fit without row i.
 
-    The prior is y ~ N(0, s A), A = K + ridge W^-1, so that y_i is predicted with variance s / (A^-1)_ii. The output
-    scale s, one an output, is the one that maximizes the score: the mean of the squared errors over the variances.
+    The fit is a Gaussian process with the prior y ~ N(0, s A), A = K + ridge W^-1, so that y_i is predicted with the
+    variance s / (A^-1)_ii. Each output has an output scale s of its own, the one that maximizes the score: the mean of
+    the squared errors divided by the variances 1 / (A^-1)_ii.
     """
     variances = solution.variances[:, None]
     scaled = solution.residuals.reshape(len(y), -1).square() / variances
@@ -40,9 +43,10 @@ def log_density_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> fl
 
 
 def accuracy_score(solution: RidgeSolution, y: Tensor, weights: Tensor) -> float:
-    """Return the weighted share of rows whose class, the largest of the outputs, is right when left out.
+    """Return the weighted share of rows whose class is predicted correctly by the fit without the row.
 
-    y holds a column a class, the largest entry at the row's class; with one column the sign is the class.
+    y has one column for each class, with the largest entry at the row's class, and the predicted class is the largest
+    output. If y has only one column, the class is its sign.
     """
     predictions = y - solution.residuals
     if y.ndim == 1 or y.shape[1] == 1:
@@ -61,11 +65,19 @@ CRITERIA: dict[str, Callable[[RidgeSolution, Tensor, Tensor], float]] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """One choice: a kernel with numbers for all its parameters, a ridge, and what the caller wants to remember.
+    """One setting: a kernel with numbers for all its parameters, and a ridge.
 
-    The kernel is None where its matrix was given.
-
-    `score` is the leave-one-out score (larger is better) and `solution` the fit behind it, once it is evaluated.
+    Attributes
+    ----------
+    kernel : Kernel or None
+        None if the kernel matrix was given.
+    ridge : float
+    about : dict
+        What the caller wants to know about the setting later.
+    score : float
+        The leave-one-out score, larger is better; -inf before the setting is evaluated.
+    solution : RidgeSolution or None
+        The fit that the score is from; None before the setting is evaluated.
     """
 
     kernel: Kernel | None
@@ -75,13 +87,13 @@ class Candidate:
     solution: RidgeSolution | None = None
 
     def fitted(self) -> RidgeSolution:
-        """Return the solution of a setting that was evaluated."""
+        """Return the solution; raise if the setting was not evaluated."""
         if self.solution is None:
             raise ValueError("the setting was not evaluated, so it has no solution.")
         return self.solution
 
     def kernel_used(self) -> Kernel:
-        """Return the kernel of a setting that has one."""
+        """Return the kernel; raise if the kernel matrix was given."""
         if self.kernel is None:
             raise ValueError("the setting came from a given matrix, so it has no kernel.")
         return self.kernel
@@ -98,9 +110,10 @@ def evaluate_matrix(
     about: dict[str, Any] | None = None,
     intercept: bool = False,
 ) -> list[Candidate]:
-    """Fit with one kernel matrix and each ridge, and score each by leave-one-out.
+    """Fit with one kernel matrix and each ridge, and score each fit by leave-one-out.
 
-    A score that is not a number counts as the worst. `intercept` says that K is double-centered.
+    A score that is not finite counts as the worst. `intercept` says whether K is double-centered. The cost is that of
+    `mercer.linalg.ridge_path`, at most O(n^3) for each ridge.
     """
     score = CRITERIA[check_choice("criterion", criterion, CRITERIA)]
     mass = torch.ones(len(y), dtype=y.dtype, device=y.device) if weights is None else weights
@@ -121,17 +134,17 @@ def evaluate(
     gram: Callable[[Tensor], Tensor] | None = None,
     **options: Any,
 ) -> list[Candidate]:
-    """Fit one kernel with each ridge and score each by leave-one-out; one kernel matrix serves all.
+    """Fit one kernel with each ridge and score each fit by leave-one-out, with one kernel matrix for all ridges.
 
-    `gram` turns the kernel matrix into the one that is regressed with, where that is another (centered, squared); the
-    other options are those of `evaluate_matrix`.
+    `gram` makes the matrix of the regression from the kernel matrix, if the two differ (for example, if it is centered
+    or squared). The other options are those of `evaluate_matrix`.
     """
     K = kernel.matrix(X)
     return evaluate_matrix(K if gram is None else gram(K), ridges, y, kernel=kernel, **options)
 
 
 def best(candidates: Iterable[Candidate]) -> Candidate:
-    """Return the setting with the largest score. The first of equals is returned, so list the simplest first."""
+    """Return the setting with the largest score. Of equal scores the first is returned, so list the simplest first."""
     candidates = list(candidates)
     if not candidates:
         raise ValueError("there are no settings to choose from: at least one kernel and one ridge are needed.")
@@ -152,11 +165,11 @@ def select(
     intercept: bool = False,
     random_state: Any = None,
 ) -> Candidate:
-    """Return the best of all kernels and ridges by leave-one-out, at a bounded cost.
+    """Return the best of all pairs of a kernel and a ridge by leave-one-out, at a bounded cost.
 
-    With more than `n_search` rows the settings are first compared on that many rows drawn at random; the
-    `n_finalists` best (kernel, ridge) pairs are then fitted and compared on all rows. A ridge means the same on both:
-    it is the noise variance relative to the output scale, not a number that grows with n.
+    If there are more than `n_search` rows, the pairs are first compared on that many rows drawn at random. The
+    `n_finalists` best pairs are then fitted and compared on all rows. A ridge means the same in both comparisons, since
+    it is the noise variance relative to the output scale, which does not grow with n.
 
     Parameters
     ----------
@@ -166,19 +179,22 @@ def select(
     y : tensor of shape (n,) or (n, c)
     criterion : {"squared_error", "log_density", "accuracy"}, default="squared_error"
     weights : tensor of shape (n,), optional
+        The weights of the rows.
     n_search : int, default=2000
+        The number of rows of the first comparison.
     n_finalists : int, default=3
-        0 takes the winner of the search as it is, without a fit on all rows.
+        The number of pairs that are compared on all rows. With 0, the winner of the first comparison is returned
+        without a fit on all rows.
     gram : callable, optional
-        Turns the kernel matrix into the one that is regressed with.
+        Makes the matrix of the regression from the kernel matrix.
     intercept : bool, default=False
-        Say that `gram` centers.
+        Whether `gram` double-centers the matrix.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows of the search.
+        Draws the rows of the first comparison.
 
     Notes
     -----
-    O(len(kernels) n_search^3 + n_finalists n^3).
+    O(len(kernels) n_search^3 + n_finalists n^3) time.
     """
     n_search = check_count("n_search", n_search, at_least=2)
     n_finalists = check_count("n_finalists", n_finalists, at_least=0)
@@ -202,28 +218,30 @@ def climb(
     smallest_gain: float,
     fine: bool,
 ) -> tuple[tuple[int, int], float]:
-    """Return the place of a two-dimensional grid where no neighbor is cheaper, and its cost, begun at (0, 0).
+    """Return a place of a two-dimensional grid that has no cheaper neighbor, and its cost, by a local search.
 
-    Neighbors are two places away along an axis; with `fine` also along the diagonal on which bandwidth and ridge make
-    up for each other, and then one place away. The direction that was right last is tried first, and taken as soon as
-    it pays: some ten places are visited where a grid would have a hundred.
+    The search starts at (0, 0). Neighbors are two places away along an axis. With `fine`, they may also lie on the
+    diagonal along which bandwidth and ridge compensate each other, and a second search with neighbors one place away
+    follows. The direction of the last step is tried first, and the first neighbor that is better is taken. Some ten
+    places are visited in this way, where the whole grid would have a hundred.
 
     Parameters
     ----------
     cost : callable
-        Of a place (i, j): steps of the bandwidth and of the ridge.
+        (i, j) -> the cost of a place, which is i steps of the bandwidth and j steps of the ridge away from the start.
     is_allowed : callable
-        Whether a place may be visited.
+        (i, j) -> whether the place may be visited.
     smallest_gain : float
-        What a step must gain.
+        By how much a step must lower the cost.
     fine : bool
-        Whether to end with smaller steps.
+        Whether to search diagonally too, and to end with smaller steps.
     """
     seen = {(0, 0): cost((0, 0))}
     here, last = (0, 0), (0, 2)
     for stride in (2, 1) if fine else (2,):
         for _ in range(MOST_STEPS):
-            # Of a smooth kernel, a wider one with less noise fits as well: what no step along one axis gains, both may.
+            # A wider smooth kernel with a smaller ridge may fit as well, so that a step along both axes can be better
+            # where no step along one axis is.
             both = [(stride, -stride), (-stride, stride)] if fine else []
             directions = [(0, stride), (0, -stride), (stride, 0), (-stride, 0), *both]
             directions.sort(key=lambda direction: direction != last)
@@ -242,24 +260,27 @@ def climb(
 
 
 def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights of an average of predictions whose squared error at the rows left out is smallest.
+    """Return the weights of an average of predictions for which the squared error at rows left out is smallest.
 
     Minimizes sum_i w_i |y_i - sum_c p_c predictions_ci|^2 over p >= 0 with sum 1 (Breiman's stacked regressions).
 
     Parameters
     ----------
     predictions : ndarray of shape (k, n, c)
-        Of each row by each setting fitted without it.
+        The predictions of each of k settings for each row, from a fit without the row.
     y : ndarray of shape (n, c)
+        The targets.
     weights : ndarray of shape (n,), optional
+        w, the weights of the rows; equal by default.
 
     Returns
     -------
     ndarray of shape (k,)
+        p.
     """
     root = np.sqrt(np.ones(len(y)) if weights is None else weights)[:, None]
-    # With sum 1 the error of the average is the average of the errors: what is left is min |E p| on the simplex, which
-    # is the direction of the non-negative solution of E p = 0, 1'p = 1 in least squares.
+    # Since p has sum 1, the error of the average is the average of the errors, and the problem is to minimize |E p| on
+    # the simplex. The solution is proportional to that of E p = 0, 1'p = 1 by non-negative least squares.
     errors = np.stack([(root * (y - p)).ravel() for p in predictions], axis=1)
     scale = np.sqrt(np.square(errors).sum(axis=0).mean())
     if not scale > 0:
@@ -270,29 +291,32 @@ def squared_stacking_weights(predictions: np.ndarray, y: np.ndarray, weights: np
 
 
 def stacking_weights(log_densities: np.ndarray, weights: np.ndarray | None = None, n_steps: int = 500) -> np.ndarray:
-    """Return the weights of an average of predictive densities under which the rows left out are likeliest.
+    """Return the weights of an average of predictive densities for which the rows left out are most probable.
 
-    Maximizes sum_i w_i log sum_c p_c exp(log_densities_ic) over p >= 0 with sum 1, a concave problem, by
-    expectation-maximization: no step size, and every step goes uphill.
+    Maximizes sum_i w_i log sum_c p_c exp(log_densities_ic) over p >= 0 with sum 1. This is a concave problem. It is
+    solved by expectation-maximization, which has no step size and increases the objective in every step.
 
     Parameters
     ----------
     log_densities : ndarray of shape (n, k)
-        Of each row under each setting fitted without it.
+        The log density of each row under each of k settings, from a fit without the row.
     weights : ndarray of shape (n,), optional
+        w, the weights of the rows; equal by default.
     n_steps : int, default=500
+        The most steps.
 
     Returns
     -------
     ndarray of shape (k,)
+        p.
     """
     mass = np.ones(len(log_densities)) if weights is None else weights
     densities = np.exp(log_densities - log_densities.max(axis=1, keepdims=True))
     shares = np.full(densities.shape[1], 1.0 / densities.shape[1])
     for _ in range(n_steps):
-        blamed = densities * shares
-        updated = (mass / mass.sum()) @ (blamed / blamed.sum(axis=1, keepdims=True))
-        if np.abs(updated - shares).max() < 1e-6:
+        joint = densities * shares
+        updated = (mass / mass.sum()) @ (joint / joint.sum(axis=1, keepdims=True))
+        if np.abs(updated - shares).max() < STACKING_TOLERANCE:
             break
         shares = updated
     return shares / shares.sum()

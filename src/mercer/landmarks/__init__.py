@@ -1,4 +1,4 @@
-"""Landmarks: the few rows that stand for all, and what is computed from every row against them."""
+"""Landmarks: the choice of a few rows that represent all, and the kernel values and features of rows with them."""
 
 from mercer.landmarks.choice import KERNEL_METHODS, METHODS, choose_landmarks
 from mercer.landmarks.on_disk import kernel_matrix_on_disk

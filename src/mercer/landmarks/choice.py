@@ -1,4 +1,4 @@
-"""Landmarks: the few rows that stand for all, drawn uniformly, by k-means++ or by ridge leverage scores."""
+"""The choice of landmarks, a few rows that represent all: uniform, by k-means++ or by ridge leverage scores."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,7 @@ from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks.leverage import (
+    TINY_SCORE,
     draw_by_scores,
     exact_scores,
     hutchinson_scores,
@@ -22,14 +23,14 @@ from mercer.landmarks.leverage import (
 from mercer.mahalanobis import Mahalanobis
 from mercer.rows import map_over_rows
 
-# Those whose chances depend on the kernel.
+# The methods whose probabilities depend on the kernel.
 KERNEL_METHODS = ("leverage", "leverage_hutchinson")
 METHODS = ("uniform", "kmeans++", *KERNEL_METHODS)
-# Up to this many rows, exact leverage scores take less than a second.
+# Up to this many rows the leverage scores are exact, which takes less than a second.
 EXACT_ROWS = 1000
-# The bounds of the samples behind estimated scores: two rows a landmark within them.
+# Scores are estimated from two rows for each landmark, but from no fewer and no more rows than this.
 SAMPLED_ROWS = 200, 2000
-# Centers proposed at once by k-means++: enough for a fast matrix product, few enough that most are accepted.
+# How many centers k-means++ proposes at once: enough for a fast matrix product, few enough that most are accepted.
 PROPOSALS = 64
 
 
@@ -44,29 +45,30 @@ def choose_landmarks(
     random_state: Any = None,
     working_memory: float = WORKING_MEMORY,
 ) -> np.ndarray:
-    """Return the indices of distinct rows of X to serve as landmarks, in rising order.
+    """Choose m distinct rows of X as landmarks, and return their row numbers in rising order.
 
     Parameters
     ----------
     X : array, memory map or tensor of shape (n, d)
     n_landmarks : int
-        How many. If X has fewer distinct rows, a DataWarning says so and all of those are returned.
+        m. If X has fewer distinct rows, all of them are returned, with a DataWarning.
     method : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"}, default="uniform"
-        "uniform" draws rows with equal chances; "kmeans++" with chances proportional to the squared distance to the
-        nearest landmark so far. The other two draw with chances proportional to ridge leverage scores, of a group of
-        equal rows to the sum of theirs: rows that are like no other are landmarks, and one of many alike is enough.
-        "leverage", the one to use, estimates them by recursive sampling, in O(n m^2) for m landmarks up to 1000 and in
-        O(n) 2000^2 beyond; "leverage_hutchinson" as the paper does (krepes, section 3.3), in O(n^2) a step of
-        conjugate gradients, unbiased but noisy unless the landmarks are a good part of the rows. Up to 1000 rows both
-        are exact, and so the same.
+        "uniform" draws rows with equal probabilities, "kmeans++" with probabilities proportional to the squared
+        distance to the nearest landmark so far. The other two draw with probabilities proportional to ridge leverage
+        scores; for a group of equal rows, to the sum of their scores. Rows that are unlike all others then become
+        landmarks, and one row of many similar ones is enough. "leverage" is the recommended one of the two: it
+        estimates the scores by recursive sampling, in O(n m^2) for m up to 1000 landmarks and O(n 2000^2) beyond.
+        "leverage_hutchinson" estimates them as the paper does (krepes, section 3.3), in O(n^2) for each step of
+        conjugate gradients; this is unbiased, but noisy unless a large share of the rows are landmarks. Up to 1000 rows
+        both use exact scores, and so are the same.
     metric : Mahalanobis, optional
-        The metric of the distances of "kmeans++".
+        The metric of the distances in "kmeans++"; the Euclidean one by default.
     kernel : str, Kernel or callable, optional
-        The kernel of the leverage scores, which need one; "median" bandwidths are resolved on X.
+        The kernel of the leverage scores, for which it is required. A bandwidth of "median" is computed from X.
     ridge : float, optional
-        Lambda of the leverage scores (K (K + lambda n I)^-1)_jj. By default such that their sum, the effective
-        dimension, is about half the number of landmarks, and at most 500 if there are more than 2000 rows: so the
-        landmarks are twice the directions that are above the ridge. See `mercer.landmarks.leverage.ridge_of_dimension`.
+        Lambda in the leverage scores (K (K + lambda n I)^-1)_jj. By default it is such that their sum, the effective
+        dimension, is about half the number of landmarks, and at most 500 if there are more than 2000 rows. There are
+        then twice as many landmarks as directions above the ridge. See `mercer.landmarks.leverage.ridge_of_dimension`.
     random_state : int, RandomState instance or None, default=None
     working_memory : float, default=64.0
         MiB for the temporaries of one block of rows.
@@ -95,13 +97,13 @@ def choose_landmarks(
 
 
 def _first_distinct(X: Any, wanted: int, order: np.ndarray) -> np.ndarray:
-    """Walk through the rows in the given order and keep those not seen before, until there are enough."""
+    """Return the first `wanted` row numbers in `order` whose rows differ from all rows before, or all such numbers."""
     kept: list[int] = []
     seen: set[bytes] = set()
     step = max(wanted, 1024)
     for start in range(0, len(order), step):
         indices = order[start : start + step]
-        sorted_rows = np.sort(indices)  # memory maps are read in order
+        sorted_rows = np.sort(indices)  # memory maps are faster to read in order
         rows = as_tensor(X[sorted_rows]).cpu().numpy() + 0.0  # -0.0 and 0.0 are one value
         keys = dict(zip(sorted_rows, map(np.ndarray.tobytes, rows), strict=True))
         for index in indices:
@@ -122,11 +124,11 @@ def _by_leverage(
     random: np.random.RandomState,
     working_memory: float,
 ) -> np.ndarray:
-    """Return all rows: first those drawn by their leverage scores, then those that follow where some are equal."""
+    """Return all row numbers: first those drawn by leverage scores, then the others, which replace equal rows."""
     n = X.shape[0]
     kernel = kernel.resolved(X, random)
     if wanted >= n:
-        return random.permutation(n)  # every row will be taken
+        return random.permutation(n)  # every distinct row will be a landmark
     if ridge is None:
         ridge = ridge_of_dimension(kernel, X, wanted / 2, random)
     if n <= EXACT_ROWS:
@@ -144,9 +146,9 @@ def _by_leverage(
     else:
         scores = hutchinson_scores(kernel, X, ridge, random_state=random, working_memory=working_memory)
     drawn, _ = draw_by_scores(scores, wanted, random)
-    # Exponential waiting times: who comes first, second, ... are draws one after another by the rates. Rows with
-    # k(x, x) = 0 come last, but they come.
-    waiting = random.exponential(size=n) / np.maximum(scores, 1e-200)
+    # The other rows are ordered by exponential waiting times with the scores as rates, which is the order of draws one
+    # after another by the scores. Rows with k(x, x) = 0 come last.
+    waiting = random.exponential(size=n) / np.maximum(scores, TINY_SCORE)
     waiting[drawn] = -1.0
     return np.argsort(waiting, kind="stable")
 
@@ -154,13 +156,13 @@ def _by_leverage(
 def _kmeans_plus_plus(
     X: Any, wanted: int, metric: Mahalanobis, random: np.random.RandomState, working_memory: float
 ) -> np.ndarray:
-    """Draw centers by the k-means++ rule exactly, many at a time.
+    """Draw centers by exactly the k-means++ rule, many at a time.
 
-    The rule draws x with chances D(x)^2, the squared distance to the nearest center so far. Walking through the data
-    after each center would cost one pass a center. Instead, a batch is proposed from the distances of the last pass,
-    and each proposal is accepted with probability D_now(x)^2 / D_last(x)^2, where D_now takes the centers accepted
-    meanwhile into account: rejection sampling, so the accepted ones follow the rule to the letter. The pass that
-    follows is one matrix product for all of them.
+    The rule draws x with a probability proportional to D(x)^2, the squared distance to the nearest center so far. Done
+    one by one, each center would need a pass over the data. Instead, a batch is proposed from the distances of the last
+    pass. Each proposal is accepted with probability D_now(x)^2 / D_last(x)^2, where D_now includes the centers accepted
+    since. This is rejection sampling, so that the accepted centers have exactly the distribution of the rule. The next
+    pass is one matrix product for all of them.
     """
     n = X.shape[0]
     chosen = [int(random.randint(n))]
@@ -186,13 +188,13 @@ def _kmeans_plus_plus(
 
 
 def _rows(X: Any, indices: np.ndarray) -> Tensor:
-    """Return some rows, read in order, since memory maps are."""
+    """Return the rows with these numbers as a tensor; they are read in order, which is faster for memory maps."""
     order, back = np.unique(indices, return_inverse=True)
     return as_tensor(X[order])[torch.from_numpy(back.reshape(-1))]
 
 
 def _lower_to_nearest(nearest: np.ndarray, X: Any, centers: Tensor, metric: Mahalanobis, working_memory: float) -> None:
-    """Lower each row's squared distance to its nearest center, in place, by the new centers; 0 for equal rows."""
+    """Update each row's squared distance to its nearest center, in place, for new centers; it is 0 for equal rows."""
     bytes_per_row = (3 * len(centers) + 3 * X.shape[1]) * centers.element_size()
     rows_a_block = rows_per_block(X.shape[0], bytes_per_row, working_memory)
     (r2,) = map_over_rows(

@@ -1,4 +1,4 @@
-"""The feature map of m landmarks, and its principal-component start, as functions (krepes, section 3.1)."""
+"""The feature map of m landmarks and its initial coefficients by principal components (krepes, section 3.1)."""
 
 import threading
 from typing import Any
@@ -17,27 +17,28 @@ from mercer.rows.loop import write_by_rows
 def principal_coefficients(
     K_mm: Tensor, n_components: int | None = None, precision: torch.dtype | None = None
 ) -> Tensor:
-    """Return A_0 = U_h Lambda_h^-1/2 from the top h eigenpairs of K_mm = U Lambda U^T.
+    """Return A_0 = U_h Lambda_h^-1/2 from the h largest eigenpairs of K_mm = U Lambda U^T.
 
-    Then K_nm A_0 are the features whose inner products are the Nyström approximation K_nm K_mm^+ K_mn of rank h,
-    and A_0^T K_mm A_0 = I.
+    The features K_nm A_0 have as inner products the Nyström approximation K_nm K_mm^+ K_mn of rank h, and
+    A_0^T K_mm A_0 = I. O(m^3) time.
 
     Parameters
     ----------
     K_mm : tensor of shape (m, m)
         The kernel matrix of the landmarks.
     n_components : int, optional
-        h; m by default. Directions whose eigenvalue is at the rounding error of the largest carry no information
-        and are left out, so that fewer may come back.
+        h; m by default. Directions whose eigenvalue is within the rounding error of the largest carry no information
+        and are left out, so that there may be fewer columns.
     precision : torch.dtype, optional
-        The precision of the K_nm that will be multiplied, whose rounding error counts; that of K_mm by default.
+        The precision of the K_nm that the coefficients will be multiplied with, whose rounding error limits the
+        directions too; by default that of K_mm.
 
     Returns
     -------
     coefficients of shape (m, h)
     """
     values, vectors = top_eigenpairs(K_mm, n_components)
-    # Two errors make directions meaningless: that of the decomposition, and that of each entry of K_nm.
+    # Two rounding errors make directions meaningless: that of the decomposition, and that of the entries of K_nm.
     noise = max(len(K_mm) * torch.finfo(K_mm.dtype).eps, torch.finfo(precision or K_mm.dtype).eps)
     kept = values > noise * values[0].clamp(min=0.0)
     return vectors[:, kept] / values[kept].sqrt()
@@ -52,15 +53,32 @@ def landmark_features(
     *,
     working_memory: float = WORKING_MEMORY,
 ) -> Tensor:
-    """Return f(x) = A^T k_x + bias for each row x, k_x its kernel values with the m landmarks, by row blocks.
+    """Return f(x) = A^T k_x + bias for each row x of X, where k_x are its kernel values with the m landmarks.
 
-    O(n m (d + h)) time; beside the result of shape (n, h), memory as `working_memory` says: K_nm is never whole.
+    Parameters
+    ----------
+    kernel : Kernel
+    X : array-like of shape (n, d)
+    landmarks : tensor of shape (m, d)
+    coefficients : tensor of shape (m, h)
+        A.
+    bias : tensor of shape (h,), optional
+    working_memory : float, default=64.0
+        MiB for the temporaries of one block of rows.
+
+    Returns
+    -------
+    tensor of shape (n, h)
+
+    Notes
+    -----
+    O(n m (d + h)) time. The rows are processed in blocks, so that K_nm is never formed as a whole.
     """
     prepared = kernel.prepare(landmarks)
     dtype, device = landmarks.dtype, landmarks.device
     out = torch.empty((X.shape[0], coefficients.shape[1]), dtype=dtype, device=device)
     bytes_per_row = block_numbers(*landmarks.shape) * landmarks.element_size()
-    # One array a thread serves all its blocks: fresh memory for each would cost as much as the exponentials.
+    # All blocks of a thread share one array: new memory for each block would take as long as the exponentials.
     own = threading.local()
 
     def write(rows: slice, x: Tensor) -> None:
@@ -94,8 +112,8 @@ def landmark_influence(
 ) -> Any:
     """Which landmarks make a row's representation? Return k(x, x_l) ||A_l|| for each row x and landmark x_l.
 
-    The product of how like the row is to the landmark and how much the landmark counts at all (krepes, section 5.1).
-    O(n m d + m h) time, and memory for the result.
+    It is the product of the similarity of row and landmark and of the norm of the landmark's coefficients (krepes,
+    section 5.1). O(n m d + m h) time, and O(n m) memory for the result.
 
     Parameters
     ----------
@@ -103,7 +121,7 @@ def landmark_influence(
     X : array-like of shape (n, d)
     landmarks : array-like of shape (m, d)
     coefficients : array-like of shape (m, h)
-        A, with a row A_l a landmark.
+        A, with one row A_l for each landmark.
     working_memory : float, default=64.0
         MiB for the temporaries of one block of rows, beside the result.
 
@@ -117,7 +135,7 @@ def landmark_influence(
         raise invalid_parameter(
             "coefficients",
             tuple(coefficients.shape),
-            f"of shape (m, h), with a row each of the {len(landmarks)} landmarks",
+            f"of shape (m, h), with one row for each of the {len(landmarks)} landmarks",
         )
     K = as_tensor(kernel.matrix(X, landmarks, working_memory=working_memory))
     return like_input(K * norms.to(K), X, landmarks)

@@ -1,4 +1,4 @@
-"""What estimators share whose fit is a map x -> A^T k_x + bias on rows or landmarks: its evaluation and its checks."""
+"""The base class of estimators that learn a map x -> A^T k_x + bias on rows or landmarks: its evaluation and checks."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from mercer.landmarks.features import landmark_features
 
 
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A transformer with parameters `kernel`, `bandwidth`, `working_memory` and `device`.
+    """Base class of transformers with the parameters `kernel`, `bandwidth`, `working_memory` and `device`.
 
-    Its fit sets `kernel_` (None if precomputed) and `coefficients_` of shape (m, h).
+    The `fit` of a subclass sets `kernel_` (None if the kernel is precomputed) and `coefficients_` of shape (m, h).
     """
 
     kernel: Any
@@ -28,7 +28,10 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     @finite_answers
     def _evaluate(self, X: Any, basis: np.ndarray | None, columns: Any = slice(None), bias: Any = None) -> np.ndarray:
-        """Return A^T k_x + bias for each row, k_x with the rows of `basis`; or with the `columns` of a given matrix."""
+        """Return A^T k_x + bias for each row x, where k_x are its kernel values with the rows of `basis`.
+
+        If the kernel is precomputed, k_x are the `columns` of the row in X.
+        """
         check_is_fitted(self)
         X = validated(self, X, dtype=PRECISIONS, reset=False)
         if self.kernel_ is None:
@@ -45,9 +48,9 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _check_precomputed(self, X: np.ndarray, of_landmarks: bool = False) -> None:
-        """Raise if the kernel is precomputed and X is no kernel matrix, or a bandwidth is asked for.
+        """Raise if the kernel is precomputed and X is not a kernel matrix, or a bandwidth is given.
 
-        With `of_landmarks` the values of n rows with m landmarks will do, those of the landmarks themselves first.
+        With `of_landmarks`, X may also hold the values of n rows with m landmarks, which are the first m of the rows.
         """
         if not self._is_precomputed():
             return

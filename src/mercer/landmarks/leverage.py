@@ -1,4 +1,4 @@
-"""Ridge leverage scores: how much of each row the others cannot say. Exact, by Hutchinson's probes, by recursion."""
+"""Ridge leverage scores, which say how unlike the other rows a row is: exact, by random probes, or by recursion."""
 
 import math
 from collections.abc import Callable
@@ -16,21 +16,25 @@ from mercer.kernels.base import block_numbers
 from mercer.landmarks.features import landmark_features, principal_coefficients
 from mercer.linalg import cholesky, conjugate_gradients, gram
 
-# Rows of the preconditioner. 300 bring conjugate gradients on 2000 rows from 118 steps to 3 (Gaussian kernel, effective
-# dimension 150); heavy tails want more.
+# The number of rows of the preconditioner. With 300, conjugate gradients on 2000 rows take 3 steps in place of 118
+# (Gaussian kernel, effective dimension 150); rows with heavy tails need more.
 PRECONDITIONER_ROWS = 500
-# The spectrum behind a ridge is that of 20 rows a dimension, within these bounds: up to 250 dimensions then come out at
-# most 10 % too many for normal rows (n = 4000), 30 % for heavy tails, 50 % if a twentieth of the rows are outliers.
+# A ridge is chosen by the eigenvalues of 20 rows for each dimension, but of no fewer and no more rows than this. Up to
+# 250 dimensions, the effective dimension is then at most 10 % too large for normal rows (n = 4000), 30 % for heavy
+# tails, and 50 % if a twentieth of the rows are outliers.
 RIDGE_ROWS = 500, 2000
-# The smallest ridge that is ever chosen, relative to the largest eigenvalue: float64 carries the scores beyond it.
+# The smallest ridge that is chosen, relative to the largest eigenvalue; float64 is precise enough for scores below it.
 SMALLEST_RIDGE = 1e-10
+# Smaller scores are raised to this, so that nothing is divided by zero.
+TINY_SCORE = 1e-200
 
 
 def exact_scores(kernel: Kernel, X: Any, ridge: float, *, working_memory: float = WORKING_MEMORY) -> np.ndarray:
     """Return the ridge leverage scores l_j = (K (K + ridge n I)^-1)_jj of the rows of X (Rudi et al., 2017).
 
-    l_j in [0, 1) is the weight that row j has in its own prediction by kernel ridge regression. If the ridge is small:
-    near 1 for a row that is like no other, near 1/c for one of c copies. The sum is the effective dimension.
+    l_j in [0, 1) is the weight of row j in its own prediction by kernel ridge regression. For a small ridge, it is near
+    1 for a row that is unlike all others, and near 1/c for one of c equal rows. The sum of the scores is the effective
+    dimension.
 
     Parameters
     ----------
@@ -38,7 +42,7 @@ def exact_scores(kernel: Kernel, X: Any, ridge: float, *, working_memory: float 
         With a number for the bandwidth.
     X : array, memory map or tensor of shape (n, d)
     ridge : float
-        Lambda: ridge * n is what is added to the diagonal.
+        Lambda; ridge * n is added to the diagonal of K.
     working_memory : float, default=64.0
         MiB for the temporaries of one block of rows.
 
@@ -48,7 +52,7 @@ def exact_scores(kernel: Kernel, X: Any, ridge: float, *, working_memory: float 
 
     Notes
     -----
-    O(n^3) time and O(n^2) memory, by an eigendecomposition: it needs no jitter, however small the ridge.
+    O(n^3) time and O(n^2) memory. An eigendecomposition is used because it needs no jitter, however small the ridge.
     """
     K = kernel.matrix(as_tensor(X, dtype=torch.float64), working_memory=working_memory)
     values, vectors = torch.linalg.eigh(K)
@@ -67,37 +71,37 @@ def hutchinson_scores(
     random_state: Any = None,
     working_memory: float = WORKING_MEMORY,
 ) -> np.ndarray:
-    """Estimate ridge leverage scores by random signs (krepes, section 3.3): unbiased, noisy where scores are small.
+    """Estimate ridge leverage scores by random signs (krepes, section 3.3): unbiased, but noisy for small scores.
 
-    With signs Pi of shape (n, s) and (K + ridge n I) Z = Pi, the mean over the s columns of Pi o (K Z) has the scores
-    as its expectation, and a standard deviation of at most sqrt(l_j (1 - l_j) / s): small beside l_j where the
-    effective dimension is a good part of n, and larger than l_j where l_j < 1/s.
+    For random signs Pi of shape (n, s) and (K + ridge n I) Z = Pi, the mean over the s columns of Pi o (K Z) has the
+    scores as its expectation. Its standard deviation is at most sqrt(l_j (1 - l_j) / s). This is small compared with
+    l_j if the effective dimension is a large share of n, and larger than l_j if l_j < 1/s.
 
     Parameters
     ----------
     kernel, X, ridge, working_memory
         As in `exact_scores`.
     n_probes : int, default=64
-        s. The paper does not say its own.
+        s, the number of columns of signs. The paper does not state its own.
     tolerance : float, default=1e-3
-        For the relative residuals of the solves. An entry of K Z is then wrong by about as much, far less than the
-        probes' noise.
+        The largest relative residual of a solve. The error of an entry of K Z is of about the same size, far below the
+        noise of the signs.
     max_steps : int, default=200
-        Of conjugate gradients; a ConvergenceWarning says if they did not suffice.
+        The most steps of conjugate gradients; if they do not suffice, there is a ConvergenceWarning.
     random_state : int, RandomState instance or None, default=None
         Draws the signs, and the rows of the preconditioner.
 
     Returns
     -------
     scores of shape (n,), float64
-        Estimates outside of what a score can be (negative ones above all) are moved to the nearest value that it can,
-        which raises small scores on average.
+        Estimates that are no possible scores (most of these are negative) are moved to the nearest possible score. This
+        raises small scores on average.
 
     Notes
     -----
-    O(n^2 (d + s)) time a step of conjugate gradients, and O(n (d + s)) memory beside the blocks: K is never whole. The
-    Nyström preconditioner, of at most 500 rows, costs 500^2 n once and holds 500 n numbers; 2 to 10 steps are usual
-    then, 100 where a tiny ridge meets heavy tails.
+    O(n^2 (d + s)) time for each step of conjugate gradients, and O(n (d + s)) memory beside the blocks: K is never
+    formed as a whole. The Nyström preconditioner of at most 500 rows takes O(500^2 n) time once, and memory for 500 n
+    numbers. With it 2 to 10 steps are usual, and 100 for a tiny ridge and rows with heavy tails.
     """
     random = check_random_state(random_state)
     x = as_tensor(X, dtype=torch.float64)
@@ -111,7 +115,8 @@ def hutchinson_scores(
 
     precondition = _preconditioner(kernel, x, x[torch.from_numpy(drawn).to(x.device)], rho, working_memory)
     Z = conjugate_gradients(multiply, signs, precondition=precondition, tolerance=tolerance, max_steps=max_steps).x
-    # K Z = Pi - rho Z. The paper adds up where we take the mean: the chances are the same, and a mean is a score.
+    # K Z = Pi - rho Z. The paper takes the sum over the columns, and we the mean: the probabilities are the same, and
+    # the mean is an estimate of the score itself.
     estimates = (signs * (signs - rho * Z)).mean(dim=1)
     return _possible(estimates, kernel.diagonal(x), rho).cpu().numpy()
 
@@ -125,18 +130,19 @@ def recursive_scores(
     random_state: Any = None,
     working_memory: float = WORKING_MEMORY,
 ) -> np.ndarray:
-    """Estimate ridge leverage scores from a sample drawn by the scores of half of the rows, and so on down.
+    """Estimate ridge leverage scores from a sample, which is drawn by the scores of half of the rows, recursively.
 
     Musco & Musco, "Recursive Sampling for the Nyström Method" (2017), algorithm 2 with the fixed sizes of algorithm 3.
-    A row's score is what is left of k(x_j, x_j) after the sample, each of whose rows counts as often as it stands for
-    others. Good where the effective dimension is well below `n_sampled`; a quarter of it serves.
+    The score of a row is the part of k(x_j, x_j) that the sample does not explain, where each row of the sample counts
+    for all the rows that it represents. The estimates are good if the effective dimension is well below `n_sampled`,
+    such as a quarter of it.
 
     Parameters
     ----------
     kernel, X, ridge, working_memory
         As in `exact_scores`.
     n_sampled : int
-        s, the rows of a sample. If n is no larger, the scores are exact.
+        s, the number of rows of a sample. If n is at most s, the scores are exact.
     random_state : int, RandomState instance or None, default=None
         Draws the halves and the samples.
 
@@ -146,11 +152,12 @@ def recursive_scores(
 
     Notes
     -----
-    O(n s (d + s)) time; O(n + s^2) memory beside the blocks. Departures from the paper: the half stands for the whole
-    with a weight of 2, and every row counts itself once (see `_scores_through`). Neither carries the paper's proof,
-    which is of overestimates; on five columns, digits and outliers (n = 2000, s from 100 to 600, Gaussian and Laplace
-    kernels) the sum of the scores is 2 to 16 % too large in place of 11 to 88 %, and the correlation with the exact
-    ones rises, on digits with the Laplace kernel from .80 to .96.
+    O(n s (d + s)) time, and O(n + s^2) memory beside the blocks. There are two departures from the paper: the rows of
+    the half have a weight of 2, so that they represent all rows, and every row counts itself once (see
+    `_scores_through`). The paper's proof, which is about overestimates, covers neither of them. On five columns, digits
+    and outliers (n = 2000, s from 100 to 600, Gaussian and Laplace kernels), the sum of the scores is 2 to 16 % too
+    large in place of 11 to 88 %. The correlation with the exact scores is higher as well: on digits with the Laplace
+    kernel, .96 in place of .80.
     """
     random = check_random_state(random_state)
     n, rho = X.shape[0], ridge * X.shape[0]
@@ -161,11 +168,12 @@ def recursive_scores(
 
 
 def ridge_of_dimension(kernel: Kernel, X: Any, dimension: float, random_state: Any = None) -> float:
-    """Return the ridge under which the effective dimension sum_j l_j is about `dimension`; no labels are needed.
+    """Return the ridge for which the effective dimension sum_j l_j is about `dimension`; no labels are needed.
 
-    Solves sum_i v_i / (v_i + ridge) = dimension, v_i the eigenvalues of K / q on q rows drawn at random, which are near
-    those of K / n. q is 20 rows a dimension, at least 500 and at most 2000; if there are more rows than that,
-    dimensions above q / 4 count as q / 4. Where the kernel has not as many dimensions, the ridge is 1e-10 of v_1.
+    Solves sum_i v_i / (v_i + ridge) = dimension, where v_i are the eigenvalues of K / q on q rows drawn at random,
+    which are near those of K / n. q is 20 rows for each dimension, at least 500 and at most 2000. If there are more
+    rows than q, a dimension above q / 4 counts as q / 4. If the kernel has fewer dimensions than asked for, the ridge
+    is 1e-10 times the largest eigenvalue.
 
     Parameters
     ----------
@@ -194,17 +202,18 @@ def ridge_of_dimension(kernel: Kernel, X: Any, dimension: float, random_state: A
     def excess(log_ridge: float) -> float:
         return float((values / (values + math.exp(log_ridge))).sum()) - dimension
 
-    # v / (v + ridge) < v / ridge, so that the upper end has too few dimensions.
+    # Since v / (v + ridge) < v / ridge, the ridge at the upper end has too few dimensions.
     low, high = math.log(SMALLEST_RIDGE * values[-1]), math.log(values.sum() / dimension)
     return math.exp(brentq(excess, low, high)) if high > low and excess(low) > 0 else math.exp(low)
 
 
 def draw_by_scores(scores: np.ndarray, wanted: int, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Draw `wanted` of n places without replacement, each with a chance proportional to its score.
+    """Draw `wanted` of n row numbers without replacement, each with a probability proportional to its score.
 
-    The chance is that of being among them, wanted * l_j / sum(l), and 1 where that is more; the others share what is
-    left. Draws one after another by the scores would leave out some rows that stand alone: with 200 landmarks for
-    1140 rows of a cluster and 60 outliers, the trace of the Nyström error was 20 times as large.
+    The probability that a row is among those drawn is wanted * l_j / sum(l), or 1 if that is larger than 1; the other
+    probabilities are then raised, so that they sum to `wanted`. If rows were drawn one after another by their scores,
+    some rows that are unlike all others would be missed: with 200 landmarks for 1140 rows of a cluster and 60 outliers,
+    the trace of the Nyström error was 20 times as large.
 
     Parameters
     ----------
@@ -216,16 +225,18 @@ def draw_by_scores(scores: np.ndarray, wanted: int, random: np.random.RandomStat
 
     Returns
     -------
-    places, chances : ndarrays of shape (wanted,), in random order
+    rows, chances : ndarrays of shape (wanted,), in random order
+        The row numbers, and the probabilities with which they were drawn.
     """
-    scores = np.maximum(scores, 1e-200)  # all may be 0
+    scores = np.maximum(scores, TINY_SCORE)  # all may be 0
     sure = np.zeros(len(scores), dtype=bool)
     while True:
         chances = np.where(sure, 1.0, (wanted - sure.sum()) / scores[~sure].sum() * scores)
         if not (chances > 1.0).any():
             break
         sure |= chances > 1.0
-    # A comb with one tooth a unit of chance, laid over the rows in random order.
+    # Systematic sampling: the chances of the rows, in random order, are laid end to end on a line, and the rows at u,
+    # u + 1, u + 2, ... are drawn, where u is random.
     order = random.permutation(len(scores))
     teeth = np.floor(np.cumsum(chances[order]) + random.uniform())
     drawn = order[np.diff(teeth, prepend=0.0) > 0]
@@ -241,7 +252,10 @@ def _sample(
     random: np.random.RandomState,
     working_memory: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return some of `rows`, which are in random order, and the chances they had: each stands for 1 / chance rows."""
+    """Return a sample of `rows`, which are in random order, and the chance of each row in it to be drawn.
+
+    A row that is drawn with a chance represents 1 / chance rows.
+    """
     if len(rows) <= n_sampled:
         return rows, np.ones(len(rows))
     half = rows[: (len(rows) + 1) // 2]
@@ -261,14 +275,14 @@ def _scores_through(
     rho: float,
     working_memory: float,
 ) -> np.ndarray:
-    """Return the scores of some rows, as a sample S of rows that stand for 1 / chance each sees them.
+    """Return the scores of `rows`, estimated from a sample S in which a row represents 1 / chance rows.
 
-    r_j = k_jj - k_j^T (K_SS + rho diag(chances))^-1 k_j is the variance of a Gaussian process at x_j after the sample,
-    and r_j / rho the paper's estimate: too large by up to k_jj / rho for a row out of S that is like no other, and too
-    small for such a row in S, which counts 1 / chance times. Precisions add up, so that 1 / r_j + (1 - w_j) / rho is
-    that of a row which counts itself once, w_j = 1 / chance in S and 0 out of it.
+    r_j = k_jj - k_j^T (K_SS + rho diag(chances))^-1 k_j is the variance of a Gaussian process at x_j given the sample,
+    and r_j / rho is the paper's estimate. For a row that is unlike all others, it is too large by up to k_jj / rho if
+    the row is not in S, and too small if it is in S, where it counts 1 / chance times. Precisions add up: with
+    w_j = 1 / chance in S and 0 outside of it, 1 / r_j + (1 - w_j) / rho is the precision if row j counts once.
     """
-    order = np.argsort(sampled)  # memory maps are read in order
+    order = np.argsort(sampled)  # memory maps are faster to read in order
     sampled, chances = sampled[order], chances[order]
     weights = np.zeros(X.shape[0])
     weights[sampled] = 1.0 / chances
@@ -278,24 +292,25 @@ def _scores_through(
     upper = cholesky(A).lower.T
     prepared = kernel.prepare(z)
     ascending = np.argsort(rows)
-    left, own = np.empty(len(rows)), np.empty(len(rows))
+    unexplained, own = np.empty(len(rows)), np.empty(len(rows))
     bytes_per_row = (block_numbers(*z.shape) + len(z)) * z.element_size()
     for block in row_slices(len(rows), rows_per_block(len(rows), bytes_per_row, working_memory)):
         at = ascending[block]
         x = kernel.prepare(as_tensor(X[rows[at]], dtype=z.dtype, device=z.device), beside=prepared)
         explained = torch.linalg.solve_triangular(upper, kernel.values(x, prepared), upper=True, left=False)
         diagonal = kernel.prepared_diagonal(x)
-        left[at] = (diagonal - explained.square().sum(dim=1)).cpu().numpy()
+        unexplained[at] = (diagonal - explained.square().sum(dim=1)).cpu().numpy()
         own[at] = diagonal.cpu().numpy()
-    ratios = np.maximum(left, 0.0) / rho
-    scores = ratios / np.maximum(1.0 + ratios * (1.0 - weights[rows]), ratios)  # rounding must not bring them above 1
+    ratios = np.maximum(unexplained, 0.0) / rho
+    scores = ratios / np.maximum(1.0 + ratios * (1.0 - weights[rows]), ratios)  # rounding must not raise them above 1
     return _possible(torch.from_numpy(scores), torch.from_numpy(own), rho).numpy()
 
 
 def _possible(estimates: Tensor, diagonal: Tensor, rho: float) -> Tensor:
-    """Return the estimates, moved into the bounds of a score: k_jj / (tr K + rho) <= l_j <= k_jj / (k_jj + rho).
+    """Return the estimates, clamped to the bounds of a score: k_jj / (tr K + rho) <= l_j <= k_jj / (k_jj + rho).
 
-    K (K + rho I)^-1 is at least K / (tr K + rho); and a row's weight in its own prediction is largest if it is alone.
+    The lower bound holds since K (K + rho I)^-1 is at least K / (tr K + rho), and the upper one since the weight of a
+    row in its own prediction is largest if there are no other rows.
     """
     return torch.clamp(estimates, diagonal / (diagonal.sum() + rho), diagonal / (diagonal + rho))
 
@@ -303,9 +318,9 @@ def _possible(estimates: Tensor, diagonal: Tensor, rho: float) -> Tensor:
 def _preconditioner(
     kernel: Kernel, x: Tensor, z: Tensor, rho: float, working_memory: float
 ) -> Callable[[Tensor], Tensor]:
-    """Return R -> (Phi Phi^T + rho I)^-1 R, Phi Phi^T the Nyström approximation of K with the rows z as landmarks."""
+    """Return R -> (Phi Phi^T + rho I)^-1 R, where Phi Phi^T is the Nyström approximation of K with landmarks z."""
     Phi = landmark_features(kernel, x, z, principal_coefficients(kernel.matrix(z)), working_memory=working_memory)
     inner = gram(Phi)
     inner.diagonal().add_(rho)
-    factor = cholesky(inner, warn=False)  # whatever is added, the solution is that of K
+    factor = cholesky(inner, warn=False)  # jitter changes only the preconditioner, not the solution
     return lambda R: (R - Phi @ factor.solve(Phi.T @ R)) / rho

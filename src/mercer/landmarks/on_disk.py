@@ -1,4 +1,4 @@
-"""K_nm in a file, for kernels that cost much: worked out once, block by block, and read as a memory map after that."""
+"""K_nm in a file, for expensive kernels: it is computed once, block by block, and then read as a memory map."""
 
 import json
 import os
@@ -15,23 +15,23 @@ from mercer.kernels.base import check_same_columns
 from mercer.storage.atomic import check_target, write_atomically
 from mercer.training.checkpoint import data_digest
 
-# Rows that are worked out before the file and the note of how far it has come are brought up to date.
+# How many rows are computed, at most, before the file and the note about its progress are updated.
 MOST_ROWS = 512
 
 
 def kernel_matrix_on_disk(
     kernel: Kernel, X: Any, landmarks: Any, path: str | os.PathLike[str], *, working_memory: float = WORKING_MEMORY
 ) -> np.ndarray:
-    """Return k(x_i, z_j) for all rows and landmarks as a memory map of a file, which is made if it is not there.
+    """Return k(x_i, z_j) for all rows and landmarks as a memory map of a file, which is created if it does not exist.
 
-    A tangent kernel of 60 000 images takes hours, and many fits want it. A run that was killed goes on where it was. A
-    file of other rows, other landmarks or another kernel is not taken for this one: a note beside it, `path` with
-    ".json" added, has their digests.
+    This is for kernels that take long and serve many fits: a tangent kernel of 60 000 images takes hours. If the
+    process is stopped, the next call continues where it was. A note beside the file, `path` with ".json" added, has
+    digests of the rows, the landmarks and the kernel. If one of them is different, the file is computed anew.
 
     Parameters
     ----------
     kernel : Kernel
-        With numbers for its bandwidths.
+        With a number for each bandwidth.
     X : array, memory map or tensor of shape (n, d)
     landmarks : array-like of shape (m, d)
         X[:m] makes the result an X for `Nystrom(kernel="precomputed")` and for the kernel `Precomputed()`.
@@ -74,7 +74,7 @@ def kernel_matrix_on_disk(
 
 
 def rows_done(note: Any, of: dict[str, str]) -> int:
-    """Return how many rows a file has, by its note; 0 if it is of something else."""
+    """Return how many rows of a file are computed, by its note; 0 if the file is of other rows or another kernel."""
     try:
         found = json.loads(note.read_text())
         return int(found["rows"]) if found["of"] == of else 0
@@ -83,7 +83,7 @@ def rows_done(note: Any, of: dict[str, str]) -> int:
 
 
 def kernel_digest(kernel: Kernel) -> str:
-    """Return what tells a kernel from another: the digest of its parameters, with the weights of networks."""
+    """Return a digest of the kernel's class and parameters, with the weights of networks."""
     texts: list[str] = []
     arrays: list[Any] = []
     for leaf in kernel.leaves():

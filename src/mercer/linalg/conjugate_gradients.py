@@ -10,7 +10,19 @@ from mercer.exceptions import ConvergenceWarning, warn_user
 
 
 class Solution(NamedTuple):
-    """What an iterative solver found, and how near it came."""
+    """What an iterative solver of A X = B found.
+
+    Attributes
+    ----------
+    x : tensor of the shape of B
+        The last iterate, whether the solver converged or not.
+    converged : bool
+        Whether `relative_residual` is at most the tolerance.
+    steps : int
+        How many steps were taken; each multiplies by A once.
+    relative_residual : float
+        |B - A X| relative to |B|, the largest over the columns. Infinite if the residual has a NaN.
+    """
 
     x: Tensor
     converged: bool
@@ -27,9 +39,9 @@ def conjugate_gradients(
     max_steps: int = 100,
     warn: bool = True,
 ) -> Solution:
-    """Solve A X = B for a symmetric positive definite A that is known by its products alone.
+    """Solve A X = B for a symmetric positive definite A of which only products with vectors are known.
 
-    Each column is its own problem with its own step lengths; all share the products with A.
+    Each column of B is a problem of its own, with its own step lengths; one product with A serves all columns.
 
     Parameters
     ----------
@@ -37,15 +49,25 @@ def conjugate_gradients(
         V -> A V for V of shape (n, k).
     B : tensor of shape (n,) or (n, k)
     precondition : callable, optional
-        R -> P^-1 R with P near A and symmetric positive definite.
+        R -> P^-1 R, where P is symmetric positive definite and approximates A. The identity by default.
     tolerance : float, default=1e-6
-        Stop when the residual of every column is below this, relative to the column of B.
+        Stop when the residual of every column is at most this, relative to the column of B.
     max_steps : int, default=100
     warn : bool, default=True
-        Give a ConvergenceWarning when `max_steps` did not suffice.
+        Whether to give a ConvergenceWarning if `max_steps` steps did not reach the tolerance.
+
+    Returns
+    -------
+    Solution
+
+    Notes
+    -----
+    Each step costs one product with A, one call of `precondition` and O(nk) operations beside these. The residual is
+    the one that is updated from step to step, not B - A X computed again.
     """
     shape = B.shape
-    # Scaled to 1, so that no square overflows or vanishes. A zero right side has the solution zero.
+    # The columns are scaled to a largest entry of 1, so that no square overflows or underflows. A column of zeros is
+    # left as it is: its solution is zero.
     scale = B.reshape(len(B), -1).abs().amax(dim=0)
     scale = torch.where(scale > 0, scale, torch.ones_like(scale))
     B = B.reshape(len(B), -1) / scale
@@ -57,7 +79,7 @@ def conjugate_gradients(
     Z = precondition(R)
     D = Z.clone()
     rz = torch.linalg.vecdot(R, Z, dim=0)
-    steps, residual = 0, _largest(R, norms)
+    steps, residual = 0, _largest_residual(R, norms)
     while residual > tolerance and steps < max_steps:
         AD = multiply(D)
         step = _divide(rz, torch.linalg.vecdot(D, AD, dim=0))
@@ -67,7 +89,7 @@ def conjugate_gradients(
         rz_next = torch.linalg.vecdot(R, Z, dim=0)
         D = Z + _divide(rz_next, rz) * D
         rz = rz_next
-        steps, residual = steps + 1, _largest(R, norms)
+        steps, residual = steps + 1, _largest_residual(R, norms)
     converged = residual <= tolerance
     if warn and not converged:
         warn_user(
@@ -78,11 +100,12 @@ def conjugate_gradients(
     return Solution((X * scale).reshape(shape), converged, steps, residual)
 
 
-def _largest(R: Tensor, norms: Tensor) -> float:
+def _largest_residual(R: Tensor, norms: Tensor) -> float:
+    """Return the largest relative residual of a column, infinite if there is a NaN."""
     residual = (torch.linalg.vector_norm(R, dim=0) / norms).max().item()
-    return residual if residual == residual else float("inf")  # NaN counts as far away
+    return residual if residual == residual else float("inf")  # only NaN differs from itself
 
 
 def _divide(a: Tensor, b: Tensor) -> Tensor:
-    """Return a / b, and 0 for columns that are solved already."""
+    """Return a / b, and 0 where b is not positive, as for columns that are solved already."""
     return torch.where(b > 0, a / torch.where(b > 0, b, torch.ones_like(b)), torch.zeros_like(a))

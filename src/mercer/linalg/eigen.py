@@ -1,4 +1,4 @@
-"""Symmetric-definite generalized eigenproblems, whole and partial, that survive a singular right side."""
+"""Eigenpairs of symmetric matrices, all or a few: A v = mu v, and A v = mu B v with a B that may be singular."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,18 +11,19 @@ from torch import Tensor
 
 from mercer.exceptions import ConvergenceWarning, warn_user
 
-# A partial problem pays when it asks for less than this share of the eigenvectors.
+# Computing only the wanted eigenvectors is faster if they are less than this share of all.
 PARTIAL_SHARE = 0.3
-# Pivots see the smallest eigenvalue only roughly, so a Cholesky factor is trusted this far from the tolerance.
+# The pivots of a Cholesky factor estimate the smallest eigenvalue only roughly. The factor is used if the estimate is
+# above the tolerance by this factor.
 PIVOT_MARGIN = 1e3
-# Smaller matrices are decomposed as a whole.
+# Matrices with fewer rows than this are decomposed as a whole.
 FEW = 50
-# Blocks of a Krylov space that are tried before single Lanczos vectors, which can be restarted, take over.
+# How many blocks the Krylov space may have before Lanczos steps with single vectors, which can be restarted, take over.
 MOST_BLOCKS = 12
 
 
 class EigenPairs(NamedTuple):
-    """Eigenvalues in falling order, and the eigenvectors in the columns."""
+    """Eigenvalues in falling order, of shape (k,), and their eigenvectors in the columns, of shape (n, k)."""
 
     values: Tensor
     vectors: Tensor
@@ -31,8 +32,8 @@ class EigenPairs(NamedTuple):
 def top_eigenpairs(A: Tensor, n_components: int | None = None) -> EigenPairs:
     """Return the largest eigenvalues of a symmetric matrix and their eigenvectors.
 
-    On the CPU, a few eigenvectors are found without the others (LAPACK's syevr), which takes less than half the
-    time; elsewhere the whole decomposition is cut.
+    On the CPU, a few eigenvectors are computed without the others (LAPACK's syevr), which takes less than half the
+    time. Elsewhere all are computed, in O(n^3), and the largest are returned.
     """
     n = len(A)
     n_components = n if n_components is None else min(n_components, n)
@@ -46,10 +47,10 @@ def top_eigenpairs(A: Tensor, n_components: int | None = None) -> EigenPairs:
 
 
 def _few_eigenpairs(A: Tensor, n_components: int) -> EigenPairs | None:
-    """Return the largest eigenvalues and their vectors alone, None where LAPACK's answer cannot be trusted.
+    """Return only the largest eigenvalues and their vectors, or None if the result of LAPACK cannot be trusted.
 
-    Where eigenvalues cluster, syevr's choice by index returns fewer pairs than were asked for, or vectors that are not
-    orthogonal to each other; with an empty answer it may not even say so.
+    If eigenvalues are close together, syevr with a range of indices may return fewer pairs than were asked for, or
+    vectors that are not orthogonal to each other. It does not always report an error, even if it returns no pair.
     """
     n = len(A)
     try:
@@ -68,10 +69,10 @@ def _few_eigenpairs(A: Tensor, n_components: int) -> EigenPairs | None:
 
 
 def inverse_root(B: Tensor, tolerance: float | None = None) -> Tensor:
-    """Return V of shape (n, r) with V^T B V = I_r, r the numerical rank of a positive semi-definite B.
+    """Return V of shape (n, r) with V^T B V = I_r, where r is the numerical rank of a positive semi-definite B.
 
-    V = U_r D_r^-1/2 of the eigendecomposition; eigenvalues at or below `tolerance` times the largest (by default
-    n times the rounding error) count as zero, so that V V^T is the pseudo-inverse of B.
+    V = U_r D_r^-1/2, from the r eigenpairs of B = U D U^T that count. Eigenvalues at or below `tolerance` times the
+    largest (by default n times the rounding error) count as zero, so that V V^T is the pseudo-inverse of B. O(n^3).
     """
     values, vectors = torch.linalg.eigh(B)
     if tolerance is None:
@@ -85,21 +86,21 @@ def generalized_eigenpairs(
 ) -> EigenPairs:
     """Solve A v = mu B v for the largest mu, with A symmetric and B symmetric positive semi-definite.
 
-    The eigenvectors are orthonormal in B, and orthogonal in A: V^T B V = I, V^T A V = diag(mu). A direction in the
-    null space of B has no finite ratio; such directions are left out, so that at most rank(B) pairs come back.
+    The eigenvectors are orthonormal in B and orthogonal in A: V^T B V = I and V^T A V = diag(mu). A direction in the
+    null space of B has no finite eigenvalue. Such directions are left out, so that at most rank(B) pairs are returned.
 
     Parameters
     ----------
     A, B : tensors of shape (n, n)
     n_components : int, optional
-        How many pairs; all by default.
+        How many pairs are returned; all by default.
     tolerance : float, optional
         Eigenvalues of B at or below this share of its largest count as zero. By default n times the rounding error.
 
     Notes
     -----
-    O(n^3): a Cholesky factor of B where B is well conditioned, else its eigendecomposition; then one (partial)
-    eigendecomposition.
+    O(n^3): a Cholesky factor of B if B is well conditioned, else an eigendecomposition of B. Then follows one
+    eigendecomposition of the reduced matrix, only of the wanted pairs if they are few.
     """
     lower, failed = torch.linalg.cholesky_ex(B)
     diagonal = lower.diagonal()
@@ -119,27 +120,34 @@ def generalized_eigenpairs(
 
 
 def largest_eigenvalue(A: Tensor) -> float:
-    """Return the largest eigenvalue of a positive semi-definite matrix, in some products with vectors."""
-    longest = A[:, int(A.diagonal().argmax())]
-    if len(A) < FEW or not longest.any():
+    """Return the largest eigenvalue of a positive semi-definite matrix, by a few products with vectors, O(n^2) each."""
+    start = A[:, int(A.diagonal().argmax())]
+    if len(A) < FEW or not start.any():
         return float(torch.linalg.eigvalsh(A)[-1])
-    return float(lanczos_eigenpairs(lambda V: A @ V, longest, 1).values[0])
+    return float(lanczos_eigenpairs(lambda V: A @ V, start, 1).values[0])
 
 
 def lanczos_eigenpairs(
     multiply: Callable[[Tensor], Tensor], start: Tensor, n_components: int, tolerance: float = 1e-10
 ) -> EigenPairs:
-    """Return the largest eigenpairs of a symmetric matrix that is known by its products, by Lanczos steps.
+    """Return the largest eigenpairs of a symmetric A of which only products with vectors are known, by Lanczos steps.
 
     Parameters
     ----------
     multiply : callable
         V -> A V for V of shape (n, k).
     start : tensor of shape (n,)
-        The first vector: given, not drawn, so that the result is reproducible. Best near the wanted eigenvectors.
+        The first vector of the Krylov space. It is not drawn at random, so that the result is reproducible. Fewer steps
+        are needed if it is a combination of the wanted eigenvectors.
     n_components : int
     tolerance : float, default=1e-10
         Relative accuracy of the eigenvalues.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the Lanczos steps did not converge. A is then formed by a product with the identity and decomposed as a
+        whole, in O(n^3).
     """
     n = len(start)
 
@@ -167,22 +175,24 @@ def lanczos_eigenpairs(
 def block_krylov_eigenpairs(
     multiply: Callable[[Tensor], Tensor], start: Tensor, n_components: int, tolerance: float = 1e-8
 ) -> EigenPairs:
-    """Return the largest eigenpairs of a symmetric matrix A that is known by its products with several vectors at once.
+    """Return the largest eigenpairs of a symmetric matrix A, by products with several vectors at once.
 
-    The best approximations (Rayleigh and Ritz) from the space of start, A start, A^2 start, ..., one block after
-    another until they are eigenvectors. Where the wanted eigenvalues stand well above the others and `start` is near
-    their eigenvectors, a handful of blocks does; a product with ten vectors reads the matrix once, as one with a single
-    vector does. Where that many do not, `lanczos_eigenpairs` goes on from what was found.
+    The Krylov space that start, A start, A^2 start, ... span grows by one block at a time, until the best
+    approximations in it (those of Rayleigh and Ritz) are eigenvectors. A few blocks suffice if the wanted eigenvalues
+    are well above the others and `start` is near their eigenvectors. A product with ten vectors reads the matrix once,
+    as a product with one vector does. If 12 blocks do not suffice, `lanczos_eigenpairs` continues from the sum of the
+    vectors found.
 
     Parameters
     ----------
     multiply : callable
         V -> A V for V of shape (n, k).
     start : tensor of shape (n, k)
-        At least as many vectors as are wanted; given, not drawn, so that the result is reproducible.
+        At least as many vectors as are wanted. They are not drawn at random, so that the result is reproducible.
     n_components : int
     tolerance : float, default=1e-8
-        For the residuals |A v - mu v|, relative to the largest eigenvalue; the error of mu is of their squares' order.
+        The largest residual |A v - mu v| that is accepted, relative to the largest eigenvalue. The error of mu is of
+        the order of the square of the residual.
     """
     basis = torch.linalg.qr(start).Q
     images = multiply(basis)
@@ -197,7 +207,7 @@ def block_krylov_eigenpairs(
         if basis.shape[1] + width > len(start):
             break
         block = images[:, -width:]
-        for _ in range(2):  # once more, against rounding
+        for _ in range(2):  # the second time removes what rounding left of the directions in the basis
             block = torch.linalg.qr(block - basis @ (basis.T @ block)).Q
         basis, images = torch.cat([basis, block], dim=1), torch.cat([images, multiply(block)], dim=1)
     return lanczos_eigenpairs(multiply, vectors.sum(dim=1), n_components)

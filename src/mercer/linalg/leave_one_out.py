@@ -1,4 +1,4 @@
-"""Kernel ridge regression with its exact leave-one-out errors, for one ridge or a whole path of them."""
+"""Kernel ridge regression with its exact leave-one-out errors, for one ridge or for a path of ridges."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -8,23 +8,23 @@ from torch import Tensor
 
 from mercer.linalg.cholesky import cholesky
 
-# One eigendecomposition costs about as much as this many Cholesky factors with their inverses.
+# One eigendecomposition costs about as much as this many Cholesky factorizations with their inverses.
 RIDGES_WORTH_AN_EIGENDECOMPOSITION = 6
 
 
 class RidgeSolution(NamedTuple):
-    """Coefficients for one ridge, and what each row's prediction would be had it been left out.
+    """The coefficients for one ridge, and the error of each row's prediction if that row had been left out.
 
     Attributes
     ----------
     ridge : float
     alpha : tensor of shape (n,) or (n, k)
-        (K + ridge W^-1)^-1 y, W the diagonal of the sample weights.
+        (K + ridge W^-1)^-1 y, where W is the diagonal matrix of the sample weights.
     residuals : tensor of the shape of `alpha`
-        y_i - f_-i(x_i), f_-i fitted without row i.
+        y_i - f_-i(x_i), where f_-i is fitted without row i.
     variances : tensor of shape (n,)
-        1 / (A^-1)_ii with A = K + ridge W^-1: the leave-one-out predictive variance of the Gaussian process with
-        kernel K and noise `ridge`, up to the output scale.
+        1 / (A^-1)_ii with A = K + ridge W^-1. This is the leave-one-out predictive variance of the Gaussian process
+        with kernel K and noise variance `ridge`, up to the output scale.
     """
 
     ridge: float
@@ -36,10 +36,10 @@ class RidgeSolution(NamedTuple):
 def ridge_leave_one_out(
     K: Tensor, y: Tensor, ridge: float, weights: Tensor | None = None, *, intercept: bool = False
 ) -> RidgeSolution:
-    """Fit kernel ridge regression and all n leave-one-out fits, with one factorization.
+    """Fit kernel ridge regression and all n leave-one-out fits with one factorization, in O(n^3).
 
-    Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2. With A = K + ridge W^-1 and a = A^-1 y, the fit
-    without row i misses y_i by a_i / (A^-1)_ii, so n fits cost one inverse: O(n^3) in all.
+    Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2. With A = K + ridge W^-1 and a = A^-1 y, the fit without row i
+    has the error a_i / (A^-1)_ii at row i. So all n fits need only the diagonal of one inverse.
 
     Parameters
     ----------
@@ -49,9 +49,13 @@ def ridge_leave_one_out(
     weights : tensor of shape (n,), optional
         Sample weights, all positive.
     intercept : bool, default=False
-        Say that K is double-centered, as for a model with an intercept; y is centered here. A centered row is minus the
-        sum of the others, so that leaving it out alone would leave nothing out: (A^-1)_ii less 1 / (n ridge) takes the
-        place of (A^-1)_ii. Not with weights, and not with ridge 0.
+        Whether K is double-centered, as for a model with an intercept; y is then centered here. The centered rows sum
+        to zero, so that a row which is left out would still follow from the others. Therefore
+        (A^-1)_ii - 1 / (n ridge) takes the place of (A^-1)_ii. This excludes weights, and a ridge of 0.
+
+    Returns
+    -------
+    RidgeSolution
     """
     y = _check_intercept(y, weights, intercept)
     if weights is None:
@@ -68,10 +72,10 @@ def ridge_leave_one_out(
 def ridge_path(
     K: Tensor, y: Tensor, ridges: Sequence[float], weights: Tensor | None = None, *, intercept: bool = False
 ) -> Iterator[RidgeSolution]:
-    """Yield the solution with its leave-one-out errors for each ridge.
+    """Yield the RidgeSolution of each ridge; the parameters are those of `ridge_leave_one_out`.
 
-    A few ridges cost a Cholesky factor and an inverse each. For more of them one eigendecomposition of
-    W^1/2 K W^1/2 = U D U^T serves all: O(n^3) once and O(n^2 k) a ridge.
+    Fewer than six ridges cost a Cholesky factor and an inverse each. For six or more, one eigendecomposition of
+    W^1/2 K W^1/2 = U D U^T serves all of them: O(n^3) once, and O(n^2 k) for each ridge and k outputs.
     """
     if len(ridges) < RIDGES_WORTH_AN_EIGENDECOMPOSITION:
         for ridge in ridges:
@@ -84,7 +88,7 @@ def ridge_path(
     targets = U.T @ (root[:, None] * y.reshape(len(y), -1))
     squares = U.square()
     for ridge in ridges:
-        # At ridge = 0 the null space of K is left out, as a pseudo-inverse would.
+        # At ridge = 0 the null space of K is left out, as in a pseudo-inverse.
         inverse = torch.where(eigenvalues + ridge > 0, 1.0 / (eigenvalues + ridge), 0.0)
         alpha = root[:, None] * (U @ (inverse[:, None] * targets))
         diagonal = root.square() * (squares @ inverse)
@@ -92,12 +96,14 @@ def ridge_path(
 
 
 def _check_intercept(y: Tensor, weights: Tensor | None, intercept: bool) -> Tensor:
+    """Return y, centered if there is an intercept."""
     if intercept and weights is not None:
         raise ValueError("intercept=True cannot be combined with weights: center by the weighted means instead.")
     return y - y.mean(dim=0) if intercept else y
 
 
 def _solution(ridge: float, alpha: Tensor, diagonal: Tensor, intercept: bool) -> RidgeSolution:
+    """Return the solution from the coefficients and the diagonal of the inverse of K + ridge W^-1."""
     if intercept:
         diagonal = (diagonal - 1.0 / (len(diagonal) * ridge)).clamp(min=torch.finfo(diagonal.dtype).tiny)
     variances = 1.0 / diagonal

@@ -1,14 +1,15 @@
-"""Few rows of many columns in the coordinates of their span, in which lengths and angles are the same."""
+"""Coordinates of a few rows with many columns in the space that they span; lengths and angles stay the same."""
 
 import torch
 from torch import Tensor
 
 
 def in_row_span(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return rows, (n, d) with n < d, in coordinates of their span, (n, r), and an orthonormal basis of it, (d, r).
+    """Return the coordinates of rows in their span, of shape (n, r), and an orthonormal basis of it, of shape (d, r).
 
-    Whatever rotations leave alone is the same there, and quicker. A QR takes a quarter of the time of an SVD, which is
-    for rows that depend on each other. O(n^2 d).
+    The rows have shape (n, d) with n < d. What does not change under rotations, such as distances, can be computed from
+    the shorter coordinates. A QR decomposition takes a quarter of the time of an SVD; the SVD is used only if the rows
+    are linearly dependent. O(n^2 d).
     """
     V, R = torch.linalg.qr(rows.T)
     pivots = R.diagonal().abs()

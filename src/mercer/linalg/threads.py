@@ -1,9 +1,9 @@
-"""How many threads: one for small matrices, on which two wait for each other longer than they work; several for tasks.
+"""The number of threads: one for small matrices, for which two would wait longer than they work, and several for tasks.
 
-The number of threads of a BLAS belongs to the whole process, that of torch to each Python thread and to those that it
-begins, that of OpenMP in scikit-learn to each Python thread alone. The latter is a library of its own where it was
-loaded before torch's, whose setting then does not reach k-means. What is inside `one_thread` may run in several Python
-threads at once, so the first to enter limits the BLAS and the last to leave puts it back.
+The number of threads of a BLAS is set for the whole process. That of torch is set for a Python thread and for those
+that it starts, that of OpenMP in scikit-learn for each Python thread alone. If scikit-learn's OpenMP library was loaded
+before that of torch, the two are separate, and torch's setting has no effect on k-means. Blocks of `one_thread` may run
+in several Python threads at once: the first block to begin limits the BLAS, and the last one to end restores it.
 """
 
 import sys
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 
 def _controller() -> ThreadpoolController:
-    """Return what sets the threads of all pools there are; a module that was imported since may have brought one."""
+    """Return the controller of all thread pools of the process, made anew if modules were imported in the meantime."""
     return _controller_after(len(sys.modules))
 
 
@@ -35,7 +35,7 @@ def _controller_after(n_modules: int) -> ThreadpoolController:
 
 
 class _Guard:
-    """How often `one_thread` is entered at the moment, and what was set before the first time."""
+    """How many blocks of `one_thread` are running, and the numbers of threads from before the first of them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -49,7 +49,7 @@ _GUARD = _Guard()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Let BLAS, OpenMP and torch work with one thread inside the block; the last block to end puts the setting back."""
+    """Limit BLAS, OpenMP and torch to one thread inside the block; the last block to end restores the setting."""
     before = torch.get_num_threads()
     with _GUARD.lock:
         if _GUARD.depth == 0:
@@ -65,7 +65,7 @@ def one_thread() -> Iterator[None]:
         with _GUARD.lock:
             _GUARD.depth -= 1
             is_last = _GUARD.depth == 0
-            # A thread that was begun inside a block has known nothing but 1.
+            # In a Python thread that was started inside a block, `before` is 1 and not the user's setting.
             torch.set_num_threads(_GUARD.torch_before if is_last else before)
             if is_last:
                 _GUARD.limit.restore_original_limits()
@@ -73,7 +73,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def threads_for(n_rows: int) -> Iterator[None]:
-    """Work with one thread inside the block if the matrices have few rows; the setting before is put back after it."""
+    """Use one thread inside the block if the matrices have fewer than `FEW_ROWS` rows; else change nothing."""
     if n_rows >= FEW_ROWS:
         yield
         return
@@ -87,16 +87,16 @@ def threads_on(device: torch.device | str | None) -> int:
 
 
 def in_parallel(function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None = None) -> list[Result]:
-    """Return the results of a function for all items, in their order.
+    """Return the results of a function for all items, in the order of the items.
 
     Parameters
     ----------
     function : callable
-        Without side effects: it may run in several Python threads at once, each with one thread of BLAS.
+        A function without side effects. It may run in several Python threads at once, each with one thread of BLAS.
     items : iterable
     n_jobs : int or None, default=None
-        Python threads, as scikit-learn counts them: None is 1, or what a `joblib.parallel_config` says, and -1 one for
-        each processor. BLAS and torch let other threads run while they work.
+        The number of Python threads, as in scikit-learn: None is 1, or what a `joblib.parallel_config` says, and -1 is
+        one for each processor. Threads rather than processes suffice, since BLAS and torch release Python's lock.
     """
     listed = list(items)
     workers = min(effective_n_jobs(n_jobs), len(listed))

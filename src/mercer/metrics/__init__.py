@@ -1,4 +1,4 @@
-"""Scores that scikit-learn does not have: for Gaussian uncertainty, methods over data sets, embeddings and clusters."""
+"""Scores that scikit-learn lacks: of Gaussian predictions, of methods over data sets, of embeddings and of clusters."""
 
 from mercer.metrics.arrays import as_numbers, check_labels, check_matrix, check_square
 from mercer.metrics.clustering import block_mass, clustering_accuracy, connectivity, subspace_preserving_error

@@ -1,4 +1,4 @@
-"""How good clusters, and the affinities that they are made from, are if the classes are known."""
+"""Scores of clusters, and of the affinities that they are made from, if the classes are known."""
 
 from contextlib import suppress
 from typing import Any
@@ -13,9 +13,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from mercer.exceptions import invalid_parameter
 from mercer.metrics.arrays import check_labels, check_square
 
-# A class of up to so many rows is decomposed as a whole, a larger one by Lanczos steps.
+# The graph of a class with up to so many rows is decomposed as a whole, a larger one by Lanczos steps.
 FEW_POINTS = 500
-# Entries that should be equal may differ by this, of the largest entry.
+# Entries (i, j) and (j, i) may differ by this share of the largest entry.
 ASYMMETRY = 1e-5
 
 
@@ -23,12 +23,13 @@ def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:
     """What share of the rows is in the right cluster, under the best assignment of clusters to classes?
 
     Each cluster is assigned to at most one class, and each class to at most one cluster, so that the share is largest.
-    Rows in clusters beyond the number of classes are wrong. O(n + k^3) time for k classes or clusters.
+    If there are more clusters than classes, rows of clusters without a class count as wrong. O(n + k^3) time for k
+    classes or clusters.
 
     Parameters
     ----------
     labels_true, labels_pred : array-like of shape (n,)
-        The classes and the clusters, each by names of any kind. A name for noise is a cluster like the others.
+        The classes and the clusters, as labels of any type. A label for noise counts as a cluster like the others.
 
     Examples
     --------
@@ -47,12 +48,12 @@ def subspace_preserving_error(coefficients: Any, labels: Any) -> float:
     """How much are rows expressed by rows of other classes? Return the mean share; 0 is best.
 
     The share of row i is the part of |c_i|_1 that belongs to rows of other classes (You, Robinson and Vidal, 2016). A
-    row that is not expressed at all, with c_i = 0, counts as 1, as in public code of the paper.
+    row that is not expressed by others, with c_i = 0, has a share of 1, as in the public code of the paper.
 
     Parameters
     ----------
     coefficients : array, tensor or scipy.sparse matrix of shape (n, n)
-        C. Column i, c_i, expresses row i by the others.
+        C. Its column c_i expresses row i by the other rows.
     labels : array-like of shape (n,)
         The classes.
 
@@ -69,12 +70,12 @@ def subspace_preserving_error(coefficients: Any, labels: Any) -> float:
 
 
 def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
-    """Is the graph of each class connected, so that clustering does not divide it? Return the value of the worst class.
+    """How well is the graph of each class connected, so that clustering does not divide it? Return the smallest value.
 
-    That of a class is the second smallest eigenvalue of I - D^-1/2 W D^-1/2, its normalized Laplacian, for W the
-    affinities within the class and D = diag(W 1) (You, Robinson and Vidal, 2016). It is 0 if and only if the graph of W
-    is not connected, and n / (n - 1) if all n rows are equal. A class of one row has no edge and counts as 0. The
-    diagonal of the affinity is left out, as scikit-learn's spectral clustering does.
+    The value of a class is the second smallest eigenvalue of its normalized Laplacian I - D^-1/2 W D^-1/2, where W are
+    the affinities within the class and D = diag(W 1) (You, Robinson and Vidal, 2016). It is 0 if and only if the graph
+    of W is not connected, and n / (n - 1) if all n rows are equal. A class of one row has no edge and counts as 0. The
+    diagonal of the affinity is left out, as in scikit-learn's spectral clustering.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
     labels : array-like of shape (n,)
         The classes.
     average : bool, default=False
-        Return the mean over the classes in place of the smallest.
+        Whether to return the mean over the classes in place of the smallest value.
 
     Examples
     --------
@@ -107,16 +108,16 @@ def connectivity(affinity: Any, labels: Any, *, average: bool = False) -> float:
 
 
 def block_mass(matrix: Any, labels: Any, *, diagonal: bool = True) -> float:
-    """What share of a kernel matrix or an affinity is between rows of one class, by absolute values?
+    """What share of a kernel matrix or an affinity, by absolute values, is between rows of the same class?
 
     Parameters
     ----------
     matrix : array, tensor or scipy.sparse matrix of shape (n, n)
-        Not zero throughout.
+        At least one entry must not be zero.
     labels : array-like of shape (n,)
         The classes.
     diagonal : bool, default=True
-        Whether to count the diagonal, which always lies within the blocks.
+        Whether to count the diagonal, which always lies within the classes.
 
     Examples
     --------
@@ -146,6 +147,7 @@ def _within(M: Any, classes: np.ndarray) -> Any:
 
 
 def _without_diagonal(M: Any) -> Any:
+    """Return M with zeros on its diagonal."""
     if sparse.issparse(M):
         return M - sparse.diags_array(M.diagonal(), format="csr")
     return M - np.diag(np.diagonal(M))
@@ -159,7 +161,8 @@ def _algebraic_connectivity(W: Any) -> float:
     roots = np.sqrt(W.sum(axis=1))
     N = _scaled(W, 1.0 / roots)
     if n > FEW_POINTS:
-        # With its eigenvalue 1 moved to -1, the next one of N is the largest. The start is the same each time.
+        # The eigenvalue 1 of N, whose eigenvector is known, is moved to -1, so that the second one becomes the largest.
+        # The first vector is fixed, so that the result is reproducible.
         top = roots / np.linalg.norm(roots)
         moved = LinearOperator((n, n), matvec=lambda v: N @ v - 2.0 * top * (top @ v), dtype=np.float64)
         with suppress(ArpackNoConvergence):

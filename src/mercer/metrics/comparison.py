@@ -1,4 +1,4 @@
-"""Methods compared over data sets of different scales."""
+"""Comparison of methods over data sets whose scores have different scales."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ from mercer.exceptions import invalid_parameter
 
 
 def common_data_sets(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the data sets of `scores[method][data set]`; an error unless all methods have the same ones.
+    """Return the data sets of `scores[method][data set]`; raise unless all methods have the same ones.
 
-    A method that is missing on the data sets on which it is bad would look better than it is.
+    Otherwise a method without scores on the data sets where it is bad would look better than it is.
     """
     if not isinstance(scores, Mapping) or not scores:
         raise invalid_parameter("scores", scores, "a dict from method to a dict from data set to scores, not empty")
@@ -32,12 +32,14 @@ def common_data_sets(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def mean_ranks(scores: Mapping[str, Mapping[str, float]], *, lower_is_better: bool = True) -> dict[str, float]:
-    """Which method is best over data sets of different scales? Return the mean rank of each, 1 for always the best.
+    """Which method is best over data sets of different scales? Return the mean rank of each method.
+
+    A method that is best on all data sets has a mean rank of 1.
 
     Parameters
     ----------
     scores : dict from method to dict from data set to float
-        All methods on the same data sets. Methods with equal scores share the mean of their ranks.
+        All methods must have the same data sets. Methods with equal scores all get the mean of their ranks.
     lower_is_better : bool, default=True
         Whether the lowest score gets rank 1, or the highest.
 

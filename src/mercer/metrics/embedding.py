@@ -1,4 +1,4 @@
-"""Embeddings by their directions and their landmarks: ranks and the coverage of classes."""
+"""Scores of embeddings: the number of their directions, and the coverage of the classes by their landmarks."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from mercer.metrics.arrays import check_matrix
 
 
 def numerical_rank(matrix: Any, *, energy: float | None = None) -> int:
-    """Return the number of directions of a matrix that are more than rounding errors, or that have most of its energy.
+    """Return the number of directions of a matrix that exceed rounding errors, or that hold most of its energy.
 
-    Without `energy` it is `numpy.linalg.matrix_rank`: a singular value counts above max(m, h) times the rounding error
-    of the largest, in the precision of the matrix, so that float32 has fewer than float64. With it, it is the smallest
-    number of leading singular values whose squares hold more than that share of the sum, section 3.1 of
-    manifold-linearizing-clustering; a matrix of zeros has rank 0.
+    Without `energy`, it is `numpy.linalg.matrix_rank`: a singular value counts if it is above max(m, h) times the
+    rounding error of the largest, in the precision of the matrix, so that fewer count in float32 than in float64. With
+    `energy`, it is the smallest number of leading singular values whose squares are more than that share of the sum of
+    all squares (section 3.1 of manifold-linearizing-clustering); a matrix of zeros has rank 0.
 
     Parameters
     ----------
@@ -37,21 +37,21 @@ def numerical_rank(matrix: Any, *, energy: float | None = None) -> int:
     if check_number("energy", energy, above=0) >= 1:
         raise invalid_parameter("energy", energy, "a finite number above 0 and below 1")
     singular = np.linalg.svd(A, compute_uv=False)
-    # Over the largest, so that no square overflows or vanishes.
+    # Divided by the largest, so that no square overflows or underflows.
     held = np.cumsum((singular / (singular[0] or 1.0)) ** 2)
     return int(np.argmax(held > energy * held[-1])) + 1 if held[-1] else 0
 
 
 def effective_rank(matrix: Any) -> float:
-    """Return exp(-sum p_i log p_i): the number of directions of a matrix A, in which small ones count little.
+    """Return exp(-sum p_i log p_i), the number of directions of a matrix A, in which small directions count little.
 
-    The p_i are the eigenvalues of A^T A over their sum. It lies between 1 (one direction only) and h (all directions
-    have the same size).
+    The p_i are the eigenvalues of A^T A divided by their sum. The result is between 1 (there is only one direction) and
+    h (all directions have the same size).
 
     Parameters
     ----------
     matrix : array-like of shape (m, h)
-        A; not zero throughout.
+        A. At least one entry must not be zero.
 
     Examples
     --------
@@ -67,10 +67,10 @@ def effective_rank(matrix: Any) -> float:
 
 
 def class_coverage(coefficients: Any, labels: Any, classes: Any = None) -> int:
-    """Return how many landmarks one looks at until every class was seen: kappa of krepes, section 5; small is good.
+    """Return how many of the most important landmarks are needed for every class to be among them; small is good.
 
-    Landmarks are taken by the norm of their row of coefficients A, the largest first; equal ones in their order.
-    `expected_class_coverage` is what a random order would give.
+    This is kappa of krepes, section 5. Landmarks are ordered by the norm of their row of the coefficients A, the
+    largest first; equal ones stay in their order. For a random order, the mean is `expected_class_coverage`.
 
     Parameters
     ----------
@@ -90,17 +90,18 @@ def class_coverage(coefficients: Any, labels: Any, classes: Any = None) -> int:
     norms = np.linalg.norm(check_matrix("coefficients", coefficients), axis=1)
     codes, counts = _landmark_classes(labels, classes)
     if len(codes) != len(norms):
-        raise invalid_parameter("labels", codes.shape, f"one class a landmark, of shape ({len(norms)},)")
+        raise invalid_parameter("labels", codes.shape, f"one class for each landmark, of shape ({len(norms)},)")
     ordered = codes[np.argsort(-norms, kind="stable")]
     first = [int(np.argmax(ordered == k)) for k in range(len(counts))]
     return max(first) + 1
 
 
 def expected_class_coverage(labels: Any, classes: Any = None) -> float:
-    """How many landmarks in random order does one look at until every class has been seen? Return the mean.
+    """How many landmarks in random order are needed until every class is among them? Return the mean.
 
-    With c_k of the m landmarks in class k it is (m + 1) times the integral of 1 - prod_k (1 - x^c_k) over [0, 1]: let
-    the landmarks come at independent uniform times 1 - x, and classes are seen or not independently of each other.
+    If c_k of the m landmarks are in class k, it is (m + 1) times the integral of 1 - prod_k (1 - x^c_k) over [0, 1].
+    This follows if the landmarks arrive at independent uniform times 1 - x, since whether one class has been seen at a
+    time is then independent of the other classes.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def expected_class_coverage(labels: Any, classes: Any = None) -> float:
     codes, counts = _landmark_classes(labels, classes)
     rarest = counts.min()
 
-    # x = exp(-u / c_min): then the integrand is spread over u of order 1, however many landmarks there are.
+    # With x = exp(-u / c_min), the integrand extends over u of order 1, however many landmarks there are.
     def integrand(u: float) -> float:
         seen = np.log1p(-np.exp(-np.maximum(u, 1e-300) * counts / rarest))
         return float(-np.expm1(seen.sum()) * np.exp(-u / rarest) / rarest)
@@ -128,10 +129,10 @@ def expected_class_coverage(labels: Any, classes: Any = None) -> float:
 
 
 def _landmark_classes(labels: Any, classes: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each landmark's class, and how many landmarks each class has."""
+    """Return the number of each landmark's class, counted from 0, and how many landmarks each class has."""
     labels = np.asarray(labels)
     if labels.ndim != 1 or not labels.size:
-        raise invalid_parameter("labels", labels.shape, "one class a landmark, of shape (m,)")
+        raise invalid_parameter("labels", labels.shape, "one class for each landmark, of shape (m,)")
     own, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     missing = [] if classes is None else sorted(set(np.asarray(classes).tolist()) - set(own.tolist()), key=str)
     if missing:

@@ -1,4 +1,4 @@
-"""How good predictions of a mean and a standard deviation are: likelihood and coverage."""
+"""Scores of predictions of a mean and a standard deviation: likelihood and coverage."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from mercer.metrics.arrays import as_numbers
 
 
 def check_gaussian(y: Any, mean: Any, std: Any, y_name: str = "y") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return targets y and their predictions N(mean, std^2) as float64 arrays of one shape, or say what is wrong."""
+    """Return targets y and their predictions N(mean, std^2) as float64 arrays of the same shape; else raise."""
     arrays = {name: as_numbers(name, value) for name, value in ((y_name, y), ("mean", mean), ("std", std))}
     shape = arrays[y_name].shape
     for name, array in arrays.items():
-        # No broadcasting: y of shape (n, 1) beside a mean of shape (n,) would silently compare all pairs.
+        # Broadcasting is not allowed: y of shape (n, 1) and a mean of shape (n,) would silently compare all pairs.
         if array.shape != shape:
             raise invalid_parameter(name, array.shape, f"an array of the shape of {y_name}, which is {shape}")
         if array.size == 0:
@@ -29,7 +29,7 @@ def check_gaussian(y: Any, mean: Any, std: Any, y_name: str = "y") -> tuple[np.n
 
 
 def check_level(level: Any) -> float:
-    """Return the probability of an interval if it lies strictly between 0 and 1, where the interval is finite."""
+    """Return the probability of an interval if it is above 0 and below 1, where intervals are finite; else raise."""
     number = check_number("level", level, above=0)
     if number >= 1:
         raise invalid_parameter("level", level, "a finite number above 0 and below 1")
@@ -49,7 +49,7 @@ def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
     y : array-like
         The targets.
     mean, std : array-like of the shape of y
-        The predictions. `std` is that of a target, noise included.
+        The predictions. `std` is that of a target, including noise.
 
     Examples
     --------
@@ -62,7 +62,9 @@ def negative_log_likelihood(y: Any, mean: Any, std: Any) -> float:
 
 
 def coverage(y: Any, mean: Any, std: Any, level: float = 0.9) -> float:
-    """How often does the central interval of probability `level` contain its target? Return the share; best is `level`.
+    """How often does the central interval of probability `level` contain its target? Return the share.
+
+    The best value is `level`.
 
     Parameters
     ----------

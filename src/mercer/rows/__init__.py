@@ -1,4 +1,4 @@
-"""Rows, wherever they are: sources in memory, in files and with Dask, and the one loop that sums over them."""
+"""Rows in memory, in files or with Dask, and the loop that sums over them wherever they are."""
 
 from mercer.blocks import Rows
 from mercer.rows.answers import wherever_rows_are

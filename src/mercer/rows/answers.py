@@ -1,4 +1,4 @@
-"""Answers for rows of every source: a method that answers for an array answers for files and for Dask, in kind."""
+"""Methods such as `predict` for rows in files or with Dask, made from methods that take an array."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -13,18 +13,18 @@ from mercer.rows.validation import is_elsewhere, validated_rows
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# Rows that a method is asked about at once; it goes over them in blocks of its own.
+# How many rows a method is called with at once; it divides them into blocks of its own.
 ROWS_AN_ANSWER = 65_536
-# Options with which an answer is about pairs of rows: rows that come in parts have none.
+# Options that make a result depend on pairs of rows. They are refused for rows that are read in parts.
 OF_PAIRS = ("return_cov",)
 
 
 def wherever_rows_are(method: Method) -> Method:
-    """Let a method that gives an answer for each row of an array do so for rows that are elsewhere.
+    """Decorate a method that has one result for each row of an array, so that it also takes rows that are elsewhere.
 
-    For a Dask array or frame the answer is a Dask array with the same partitions, which is worked out when it is asked
-    for; the model travels with the tasks. For rows of files it is an array, made of the answers for one part of the
-    rows after another.
+    For a Dask array or frame, the result is a Dask array with the same partitions. It is computed when Dask is asked
+    for it, and the model is sent along with the tasks. For rows of files, the result is an array: the method is called
+    with one part of the rows after another, and its results are concatenated.
     """
 
     @functools.wraps(method)
@@ -46,7 +46,7 @@ def wherever_rows_are(method: Method) -> Method:
 
 
 class _Asked:
-    """A question to a model, as a value that can be sent to a worker: its method, with arguments."""
+    """A call of a method of a model, as an object that can be sent to a worker: all but the rows is given."""
 
     def __init__(self, model: Any, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.model, self.name, self.args, self.options = model, name, args, options
@@ -54,7 +54,8 @@ class _Asked:
     def __call__(self, rows: np.ndarray) -> Any:
         names = getattr(self.model, "feature_names_in_", None)
         if names is not None:
-            # The columns were compared once, for all rows; without their names scikit-learn would warn for each part.
+            # The names of the columns were compared before, for all rows. If the parts came without names, scikit-learn
+            # would warn for each of them.
             import pandas as pd
 
             rows = pd.DataFrame(rows, columns=names, copy=False)
@@ -62,13 +63,13 @@ class _Asked:
 
 
 def answers(asked: Callable[[np.ndarray], Any], rows: Rows, rows_an_answer: int = ROWS_AN_ANSWER) -> Iterator[Any]:
-    """Yield the answers for one part of the rows after another."""
+    """Yield the results of a function for one part of the rows after another."""
     for part in rows.blocks(list(row_slices(len(rows), rows_an_answer))):
         yield asked(part)
 
 
 def _of_dask(asked: _Asked, X: Any) -> Any:
-    """Return a Dask array of the answers, one partition for each of X's."""
+    """Return the results as a Dask array, with one partition for each partition of X."""
     import dask.array
 
     model = asked.model
@@ -83,7 +84,7 @@ def _of_dask(asked: _Asked, X: Any) -> Any:
         raise ValueError(
             f"X has shape {array.shape}, and {type(model).__name__} expects {model.n_features_in_} features."
         )
-    # What kind of answer it is, one row of zeros says.
+    # One row of zeros shows the shape and the dtype of the results.
     example = asked(np.zeros((1, array.shape[1]), array.dtype if array.dtype == np.float32 else np.float64))
     if isinstance(example, tuple):
         return tuple(_partitions(asked, array, part, place) for place, part in enumerate(example))
@@ -98,6 +99,7 @@ def validated_rows_of_frame(model: Any, X: Any) -> None:
 
 
 def _partitions(asked: _Asked, array: Any, example: np.ndarray, place: int | None) -> Any:
+    """Return the Dask array of the results; of tuples, of the part at `place`. `example` has the result of one row."""
     further = example.shape[1:]
     chunks = (array.chunks[0], *((size,) for size in further))
     dropped = [1] if not further else None
@@ -118,7 +120,7 @@ def _partitions(asked: _Asked, array: Any, example: np.ndarray, place: int | Non
 def _answered(
     rows: np.ndarray, asked: _Asked, none: np.ndarray, place: int | None, block_info: Any = None
 ) -> np.ndarray:
-    """Return the answers for a partition; an error names it."""
+    """Return the results for a partition, or `none` if it has no rows; an error names the partition."""
     if not len(rows):
         return none
     try:

@@ -1,8 +1,8 @@
-"""Rows of which any few can be had at once: those of files and of Dask, copied into a temporary file.
+"""Rows of files and of Dask, copied into a temporary file from which any few rows can be read quickly.
 
-A training reads its rows in an order that is drawn anew for each epoch. Of Parquet files some hundred rows by number
-cost as much as all of them; of a file of plain numbers they cost as many small reads, from the memory that the system
-has to spare for files if they are there.
+Training reads the rows in a new random order in each epoch. To read some hundred rows by their numbers from Parquet
+files takes as long as to read all rows. From a file of plain numbers it takes some hundred small reads, which are quick
+if the system keeps the file in spare memory.
 """
 
 import errno
@@ -18,16 +18,16 @@ from mercer.exceptions import DataFileError
 
 
 class RowsOnDisk(Rows):
-    """Rows in an open file of plain numbers, all of them or those of some numbers.
+    """All or some of the rows in an open file of plain numbers.
 
     Parameters
     ----------
     file : binary file
-        All rows, one after another.
+        Holds all rows, one after another.
     like : Rows
-        What is in the file: its shape, kind and names.
+        The rows that are in the file, for their shape, dtype and names.
     numbers : ndarray of shape (n,), optional
-        Which rows of the file these are, in their order; all by default.
+        The row numbers, in the file, of these rows in their order; all by default.
     """
 
     def __init__(self, file: Any, like: Rows, numbers: np.ndarray | None = None) -> None:
@@ -42,23 +42,22 @@ class RowsOnDisk(Rows):
     def take(self, index: np.ndarray) -> np.ndarray:
         wanted = index if self.numbers is None else self.numbers[index]
         order = np.argsort(wanted, kind="stable")
-        # The map lives as long as this call: what it has read is not counted as this process's memory afterwards.
+        # The map is closed at the end of this call, so that what was read does not count as memory of this process.
         stored = np.memmap(self.file, self.dtype, "r", shape=self.like.shape)
         found = np.empty((len(wanted), *self.shape[1:]), self.dtype)
         found[order] = stored[wanted[order]]
         return found
 
     def of_rows(self, index: np.ndarray) -> "RowsOnDisk":
-        """Return some of the rows, which stay where they are."""
+        """Return the rows with the row numbers in `index`, which stay in the file."""
         return RowsOnDisk(self.file, self.like, index if self.numbers is None else self.numbers[index])
 
 
 @contextmanager
 def rows_at_hand(X: Any) -> Iterator[Any]:
-    """Give an array as it is, and a copy of rows that are elsewhere in a temporary file, gone at the end.
+    """Return an array as it is; copy rows that are elsewhere into a temporary file, which is deleted at the end.
 
-    The rows are read once and in their order. Where the system keeps such files is `tempfile.gettempdir()`; they take
-    n d numbers there.
+    The rows are read once, in order. The file is in the folder `tempfile.gettempdir()` and holds n d numbers.
     """
     if not isinstance(X, Rows):
         yield X
@@ -80,5 +79,5 @@ def rows_at_hand(X: Any) -> Iterator[Any]:
 
 
 def some_rows_of(X: Any, index: np.ndarray) -> Any:
-    """Return the rows of these numbers: an array, or rows of a temporary file that stay there."""
+    """Return the rows with the row numbers in `index`: an array, or rows that stay in the temporary file."""
     return X.of_rows(index) if isinstance(X, RowsOnDisk) else X[index]

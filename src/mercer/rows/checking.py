@@ -1,4 +1,4 @@
-"""Rows that come from elsewhere are checked as they come: an error says in which file or partition a number is bad."""
+"""The check of rows as they are read from files or from Dask: an error names the file or partition of a bad number."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from mercer.exceptions import DataFileError, shown
 
 
 def check_numbers(rows: np.ndarray, where: str, names: Sequence[str] | None, numbers: np.ndarray) -> None:
-    """Raise if a number is missing, infinite or too large to be squared.
+    """Raise a DataFileError if a number is missing, infinite or too large to be squared.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d) or (n,)
-        Kinds other than floats pass, but for missing values among objects.
+        Of arrays that are not floats only objects are checked, and these only for missing values.
     where : str
-        Such as "row group 3 of data/part-0.parquet".
+        Where the rows are from, such as "row group 3 of data/part-0.parquet".
     names : sequence of str or None
-        Of the columns.
+        The names of the columns.
     numbers : ndarray of shape (n,)
-        The numbers of these rows among all.
+        The numbers of these rows among all rows.
     """
     if rows.dtype.kind == "O":
         wrong = np.array([value is None or value != value for value in rows.reshape(-1)], dtype=bool).reshape(
@@ -28,7 +28,7 @@ def check_numbers(rows: np.ndarray, where: str, names: Sequence[str] | None, num
         )
     elif rows.dtype.kind == "f":
         largest = LARGEST_NUMBERS.get(rows.dtype) or float(np.finfo(rows.dtype).max)
-        # NaN is no smaller than anything, so that one comparison finds all that is wrong.
+        # A comparison with NaN is false, so that this one finds missing, infinite and too large numbers alike.
         if not rows.size or (rows.max() <= largest and rows.min() >= -largest):
             return
         wrong = ~(np.abs(rows) <= largest)

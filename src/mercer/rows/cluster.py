@@ -1,7 +1,7 @@
-"""The loop over rows on Dask's workers: blocks as tasks, and a tree of sums over them, in Dask's own messages.
+"""The loop over rows on Dask's workers: tasks compute the blocks, and further tasks add them up in a tree.
 
-Nothing is placed on a worker that the scheduler could not have made again: values travel in the graph, and rows are
-read by the tasks, or come from the user's own collection. A worker that is lost costs its tasks and no more.
+Nothing is stored on a worker that the scheduler could not compute again: values are sent with the task graph, and rows
+are read by the tasks or belong to the user's own collection. If a worker is lost, only its tasks are repeated.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,34 +17,34 @@ from mercer.rows.kept import kept_sum
 from mercer.rows.sources import MappedRows
 from mercer.rows.tree import FAN, Make, added, block_map, block_sum
 
-# Tasks that are asked for at once where sums are kept; a power of the tree's branches, so that its shape is the same.
+# How many tasks are submitted at once if sums are checkpointed. A power of FAN, so that the tree keeps its shape.
 WAVE = FAN * FAN
-# Bytes of arrays that are sent to workers together: Dask has more of them travel by other ways, and says so.
+# How many bytes of arrays are sent to workers together; Dask warns about larger graphs.
 MOST_SENT = 8 * 2**20
 
 
 class Cluster:
-    """Where sums are made: with a client of `dask.distributed`, or with whatever Dask would use.
+    """The workers that compute sums over rows: those of a client of `dask.distributed`, or Dask's default.
 
     Parameters
     ----------
     client : distributed.Client or None, default=None
-        None is Dask's own choice: the client that was made last, or threads of this process.
+        None is Dask's default: the client that was created last, or threads of this process.
     """
 
     def __init__(self, client: Any = None) -> None:
         self.client = client
 
     def summed(
-        self, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows_a_block: int, **kind: Any
+        self, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows_a_block: int, **placement: Any
     ) -> tuple[Tensor, ...]:
-        """Return what `mercer.rows.sum_over_rows` does; branches of the tree are tasks."""
+        """Return the result of `mercer.rows.sum_over_rows`; each branch of the tree is a task."""
         from dask import delayed
 
         kept = kept_sum(make, values, sources, rows_a_block, "tasks")
-        tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, kind))
-        # Without a file all tasks are one wave. With one, so many are asked for at once that a client that is lost
-        # loses some minutes, and the sums of what is done come here.
+        tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, placement))
+        # Without a checkpoint all tasks are one wave. With one, a wave takes some minutes; its sum is then fetched and
+        # added to the file. If the client is lost, only the current wave is lost with it.
         wave = len(tasks) if kept.file is None else WAVE
         while kept.done * wave < len(tasks):
             some = tasks[kept.done * wave : (kept.done + 1) * wave]
@@ -52,23 +52,23 @@ class Cluster:
                 some = [delayed(added)(some[i : i + FAN]) for i in range(0, len(some), FAN)]
             kept.add([torch.as_tensor(np.array(term)) for term in self.compute(some)[0]])
         kept.write()
-        return tuple(term.to(kind.get("device")) for term in kept.total.total() or ())
+        return tuple(term.to(placement.get("device")) for term in kept.total.total() or ())
 
     def mapped(
-        self, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows_a_block: int, **kind: Any
+        self, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows_a_block: int, **placement: Any
     ) -> tuple[np.ndarray, ...]:
-        """Return what `mercer.rows.map_over_rows` does; as many rows as a branch of the tree has are a task."""
-        found = self.compute(list(self._tasks(block_map, make, values, sources, rows_a_block, kind)))
+        """Return the result of `mercer.rows.map_over_rows`; a task has as many rows as a branch of the tree."""
+        found = self.compute(list(self._tasks(block_map, make, values, sources, rows_a_block, placement)))
         return tuple(np.concatenate(parts) for parts in zip(*found, strict=True))
 
     def gathered(self, function: Any, values: tuple[Any, ...], source: Any, bounds: Sequence[slice]) -> list[Any]:
-        """Return what `mercer.rows.gather_over_rows` does."""
+        """Return the result of `mercer.rows.gather_over_rows`."""
         from dask import delayed
 
         return list(self.compute([delayed(of_part)(function, part, values) for part in parts_of(source, bounds)]))
 
     def each(self, function: Any, values: tuple[Any, ...], parts: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield what `mercer.rows.of_each_part` does; arrays go to workers some at a time, as tasks."""
+        """Yield what `mercer.rows.of_each_part` does; at most `MOST_SENT` bytes of parts are sent together."""
         from dask import delayed
 
         waiting: list[Any] = []
@@ -84,17 +84,18 @@ class Cluster:
         yield from self.compute(waiting) if waiting else ()
 
     def _tasks(
-        self, function: Any, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, kind: Any
+        self, function: Any, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, placement: Any
     ) -> Iterator[Any]:
+        """Yield one task for each branch of the tree, which calls `function` with its rows."""
         from dask import delayed
 
         bounds = list(row_slices(common_length(sources), FAN * rows))
         shared = delayed(values, pure=False, traverse=False)
         for parts in zip(*(parts_of(source, bounds) for source in sources), strict=True):
-            yield delayed(function, pure=False)(make, shared, list(parts), rows, **kind)
+            yield delayed(function, pure=False)(make, shared, list(parts), rows, **placement)
 
     def compute(self, tasks: Sequence[Any]) -> Sequence[Any]:
-        """Return the results of tasks; an error of a worker says what to lower, and one of the data where it is."""
+        """Return the results of tasks; if workers die of them, the error says what to lower."""
         import dask
 
         try:
@@ -102,7 +103,7 @@ class Cluster:
                 return dask.compute(*tasks)
             return self.client.gather(self.client.compute(list(tasks)))
         except Exception as error:
-            # Known by its name, since Dask's threads need no `distributed`.
+            # Recognized by its name: `distributed` need not be installed for Dask's threads.
             if type(error).__name__ != "KilledWorker":
                 raise
             raise ClusterError(
@@ -113,17 +114,17 @@ class Cluster:
 
 
 def of_part(function: Any, part: Any, values: tuple[Any, ...]) -> Any:
-    """Return what a function says of a part of the rows: the task of a worker."""
+    """Return the result of a function for a part of the rows. This is a task of a worker."""
     return function(np.asarray(part), *values)
 
 
 def of_arrays(function: Any, values: tuple[Any, ...], part: tuple[Any, ...]) -> Any:
-    """Return what a function says of arrays: the task of a worker."""
+    """Return the result of a function for a tuple of arrays. This is a task of a worker."""
     return function(*part, *values)
 
 
 def cluster_of(sources: Sequence[Any]) -> Cluster | None:
-    """Return where sums over these sources are made; None is this process."""
+    """Return the cluster that sums over these sources are computed on, or None for this process."""
     for source in sources:
         inside = source.sources if isinstance(source, MappedRows) else ()
         cluster = cluster_of(inside) if inside else getattr(source, "cluster", None)
@@ -133,7 +134,7 @@ def cluster_of(sources: Sequence[Any]) -> Cluster | None:
 
 
 def parts_of(source: Any, bounds: Sequence[slice]) -> Sequence[Any]:
-    """Return the rows of each slice as a task is given them: a part of files to read, an array, or Dask's own task."""
+    """Return the rows of each slice as a task receives them: files to read, an array, or a task of Dask."""
     if isinstance(source, MappedRows):
         inside = [parts_of(each, bounds) for each in source.sources]
         return [_made_of(parts, source) for parts in zip(*inside, strict=True)]
@@ -143,6 +144,7 @@ def parts_of(source: Any, bounds: Sequence[slice]) -> Sequence[Any]:
 
 
 def _made_of(parts: Sequence[Any], source: MappedRows) -> Any:
+    """Return the rows that the function of `source` makes of parts of its sources, as a task if a part is one."""
     from dask import delayed
     from dask.delayed import Delayed
 
@@ -152,5 +154,5 @@ def _made_of(parts: Sequence[Any], source: MappedRows) -> Any:
 
 
 def rows_made_of(function: Any, values: tuple[Any, ...], parts: Sequence[Any]) -> np.ndarray:
-    """Return the rows that a function makes of parts of others: the task of a worker."""
+    """Return the rows that a function makes of parts of other sources. This is a task of a worker."""
     return function(*(np.asarray(part) for part in parts), *values)

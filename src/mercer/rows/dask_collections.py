@@ -1,4 +1,4 @@
-"""Dask arrays and frames as rows: partitions stay where they are, and tasks take of them what their blocks need."""
+"""Dask arrays and frames as rows: partitions stay where they are, and each task takes the rows of its blocks."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,31 +10,32 @@ from mercer.exceptions import DataFileError, invalid_parameter, shown
 from mercer.rows.checking import check_numbers
 from mercer.rows.cluster import Cluster
 
-# Partitions that are brought here together: as many workers are at work, and memory holds as many.
+# How many partitions are fetched together: so many workers can be busy, and so many partitions are in memory.
 PARTITIONS_AT_ONCE = 8
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a collection of Dask: known by its module, so that Dask is imported by those alone who use it."""
+    """Whether X is a collection of Dask. It is recognized by its module, so that Dask need not be imported here."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 class DaskRows(Rows):
     """The rows of a Dask array of one or two dimensions, of a Dask frame, or of one of its columns.
 
-    Rows are numbered through all partitions. Blocks are cut by the number of rows and not by partitions, so that how
-    the rows were partitioned changes no result; partitions of about the size of a task (some 10 000 rows) move least.
+    Rows are numbered through all partitions. Blocks are cut by the number of rows and not by partitions, so that the
+    partitions do not change the results. The fewest rows are sent between workers if a partition has about as many rows
+    as a task (some 10 000).
 
     Parameters
     ----------
     collection : dask array, frame or series
-        The sizes of an array's partitions must be known; those of a frame are counted here.
+        The sizes of an array's partitions must be known; those of a frame are counted when this object is made.
     name : str, default="X"
-        What errors call it.
+        The name of the collection in errors.
     client : distributed.Client or None, default=None
-        None is Dask's own choice.
+        None is Dask's default: the client that was created last, or threads of this process.
     checkpoint : str or path, optional
-        A folder in which sums are kept as they grow, as for `open_rows`.
+        A folder in which partial sums are saved, as for `open_rows`.
     """
 
     checkpoint: Any = None
@@ -76,7 +77,7 @@ class DaskRows(Rows):
             yield np.asarray(self.cluster.compute([self.array[rows]])[0])
 
     def in_order(self) -> Iterator[np.ndarray]:
-        # Whole partitions: a slice that begins within one would have it made again.
+        # Whole partitions are computed: with slices, a partition that two slices share would be computed twice.
         partitions = list(self.array.partitions)
         for i in range(0, len(partitions), PARTITIONS_AT_ONCE):
             yield from self.cluster.compute(partitions[i : i + PARTITIONS_AT_ONCE])
@@ -91,13 +92,14 @@ class DaskRows(Rows):
 
 
 def _check_kinds(frame: Any, name: str) -> None:
+    """Raise if a frame has columns that are not numbers."""
     others = [str(column) for column, kind in frame.dtypes.items() if getattr(kind, "kind", "O") not in "fiub"]
     if others:
         raise invalid_parameter(name, others, "columns of numbers", "Encode other kinds first.")
 
 
 def _checked(rows: np.ndarray, name: str, names: Sequence[str] | None, block_info: Any = None) -> np.ndarray:
-    """Return the rows of a partition; an error names it if they are no finite numbers."""
+    """Return the rows of a partition; if a number is not finite, the error names the partition."""
     info = block_info[0] if block_info else None
     where = "" if info is None else f"partition {info['chunk-location'][0]}"
     first = 0 if info is None else info["array-location"][0][0]

@@ -15,30 +15,31 @@ from mercer.rows.checking import check_numbers
 from mercer.rows.cluster import Cluster
 from mercer.rows.pieces import NUMBERS, Piece, common_kinds, files_of, pieces_of
 
-# Rows that are decoded at once: enough for the reader to be quick, and few beside those of a row group.
+# How many rows are decoded at once: enough for the reader to be fast, and few compared with a row group.
 ROWS_A_BATCH = 16_384
 
 
 class FileRows(Rows):
-    """Columns of Parquet or Arrow files, as rows. `open_rows` makes them; they hold no row themselves.
+    """Columns of Parquet or Arrow files as rows, as `open_rows` returns them. The rows stay in the files until read.
 
     Parameters
     ----------
     pieces : sequence of Piece
     kinds : dict of str to str
-        The columns to read, and their kinds.
+        The columns to read, and the kind of each (see `mercer.rows.pieces.kind_of`).
     is_column : bool, default=False
-        Whether the one column is to come as one, of shape (n,).
+        Whether there is only one column, and the shape is (n,).
     skipped : int, default=0
-        Rows of the first piece that are not among these.
+        How many rows at the beginning of the first piece are left out.
     n_rows : int, optional
-        How many rows there are; all of the pieces' by default.
+        How many rows there are; by default all rows of the pieces.
     number : int, default=0
         The number of the first row among all rows, for errors.
     client : distributed.Client, optional
-        Where sums over these rows are made: workers must see the files under the same paths. None is this process.
+        The client whose workers compute sums over these rows; the files must have the same paths there. None is this
+        process.
     checkpoint : str or path, optional
-        A folder in which sums are kept as they grow (`mercer.rows.kept`).
+        A folder in which partial sums are saved (see `mercer.rows.kept`).
     """
 
     names: tuple[str, ...]
@@ -58,7 +59,7 @@ class FileRows(Rows):
         self.checkpoint = checkpoint
         self.pieces, self.kinds, self.is_column, self.number = list(pieces), dict(kinds), is_column, number
         self.names = tuple(kinds)
-        # Where each piece begins among these rows.
+        # The number, among these rows, of the first row of each piece.
         self.starts = np.cumsum([-skipped, *(piece.n_rows for piece in pieces)])
         n = int(self.starts[-1]) if n_rows is None else n_rows
         self.shape = (n,) if is_column else (n, len(kinds))
@@ -71,11 +72,11 @@ class FileRows(Rows):
     # ---- columns ----------------------------------------------------------------------------------------------
 
     def column(self, name: str) -> "FileRows":
-        """Return one column by itself, such as the target."""
+        """Return one column as rows of shape (n,), such as the target."""
         return self._with([name], is_column=True)
 
     def without(self, *names: str) -> "FileRows":
-        """Return the other columns."""
+        """Return the rows with all columns but those named."""
         for name in names:
             self._check(name)
         return self._with([own for own in self.names if own not in names], is_column=False)
@@ -94,13 +95,13 @@ class FileRows(Rows):
     # ---- rows -------------------------------------------------------------------------------------------------
 
     def between(self, rows: slice) -> "FileRows":
-        """Return the rows of a slice of all, with the same workers."""
+        """Return the rows of a slice as `FileRows` with the same workers."""
         part = self._part(rows)
         part.cluster = self.cluster
         return part
 
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
-        """Yield the rows of each slice in turn. Slices that follow each other are one pass; a thread reads ahead."""
+        """Yield the rows of each slice in turn. Adjacent slices are read in one pass, and a thread reads ahead."""
         if not bounds:
             return
         if any(before.stop != after.start for before, after in pairwise(bounds)):
@@ -118,7 +119,7 @@ class FileRows(Rows):
             yield parts[0] if len(parts) == 1 else np.concatenate(parts or [left[:0]])
 
     def take(self, index: np.ndarray) -> np.ndarray:
-        """Return the rows of these numbers: each row group that has one of them is read once."""
+        """Return the rows with the row numbers in `index`; each row group that has one of them is read once."""
         index = np.flatnonzero(index) if index.dtype == bool else index
         rising, back = np.unique(index, return_inverse=True)
         if len(rising) and (rising[0] < 0 or rising[-1] >= len(self)):
@@ -136,7 +137,7 @@ class FileRows(Rows):
         return found[back.reshape(-1)]
 
     def parts(self, bounds: Sequence[slice]) -> list["FileRows"]:
-        """Return each slice as rows of the files that it touches: what a worker needs to read them itself."""
+        """Return each slice as `FileRows` of only the pieces that it needs, so that a worker can read them itself."""
         return [self._part(rows) for rows in bounds]
 
     def _part(self, rows: slice) -> "FileRows":
@@ -153,7 +154,7 @@ class FileRows(Rows):
         )
 
     def _read(self, start: int, stop: int) -> Iterator[np.ndarray]:
-        """Yield the rows from `start` to `stop` as arrays, as the files have them."""
+        """Yield the rows from `start` to `stop` as arrays, one for each batch that the files are read in."""
         first, last = np.searchsorted(self.starts, [start, stop], side="right")
         for piece in range(int(first) - 1, min(int(last), len(self.pieces))):
             begin, at = int(self.starts[piece]), 0
@@ -171,14 +172,14 @@ class FileRows(Rows):
         return self.pieces[piece].batches(stored, ROWS_A_BATCH)
 
     def _array(self, batch: Any, piece: int, places: np.ndarray) -> np.ndarray:
-        """Return a batch as an array, checked; `places` are those of its rows in the piece."""
+        """Return a batch as a checked array; `places` are the numbers of its rows within the piece."""
         keys = self.pieces[piece].keys
         columns = [
             np.full(batch.num_rows, keys[name]) if name in keys else batch.column(name).to_numpy(zero_copy_only=False)
             for name in self.names
         ]
         if self.is_column:
-            # Whole numbers of which some are missing come as floats, and are found so.
+            # A column of whole numbers with missing values is read as floats, so that the check finds the NaN.
             rows = columns[0] if columns[0].dtype.kind == "f" else columns[0].astype(self.dtype)
         else:
             rows = np.empty((batch.num_rows, len(columns)), self.dtype)
@@ -190,7 +191,7 @@ class FileRows(Rows):
 
 
 def read_ahead(items: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield the items; the next one is made in a thread while the last is at work."""
+    """Yield the items; a thread computes the next one while the caller works on the last."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:
@@ -204,15 +205,17 @@ def open_rows(path: Any, columns: Sequence[str] | None = None, *, client: Any = 
     Parameters
     ----------
     path : str, path or sequence of these
-        A file, a pattern such as "data/*.parquet", or a folder; folders in it may be named "key=value", which makes a
-        column of each key.
+        A file, a pattern such as "data/*.parquet", or a folder. Folders in it may be named "key=value"; each key is
+        then a column.
     columns : sequence of str, optional
-        The columns to read; all by default. `rows.without("y")` and `rows.column("y")` part rows and target later.
+        The columns to read; all by default. `rows.without("y")` and `rows.column("y")` separate rows and target later.
     client : distributed.Client, optional
-        Whose workers make the sums over the rows. They read the files themselves, so that the paths must be theirs too.
+        The client whose workers compute the sums over the rows. They read the files themselves, so that the files must
+        have the same paths there.
     checkpoint : str or path, optional
-        A folder, made if it is not there, in which sums over the rows are kept as they grow. The same fit, begun again
-        after its process was lost, goes on from there and ends with the same result. Remove the folder after that.
+        A folder in which partial sums over the rows are saved; it is created if it does not exist. If the process of a
+        fit is lost, the same fit started again continues from there and has the same result. Remove the folder after
+        that.
 
     Returns
     -------

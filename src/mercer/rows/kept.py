@@ -1,8 +1,8 @@
-"""Sums that outlive their process: how far a sum has come is kept in a file, and the same sum goes on from there.
+"""Checkpoints of sums: a partial sum is saved in a file, and the same sum continues from there after a crash.
 
-Where this is to happen is said by the rows, as where they are summed is: `open_rows(path, checkpoint=folder)`. A file
-belongs to one sum: its name is a digest of the function, of all its values, and of where the rows come from. Since the
-shape of the tree depends on nothing but the number of blocks, what comes out is the same, bit for bit.
+The folder of the files belongs to the rows, as the workers that sum over them do: `open_rows(path, checkpoint=folder)`.
+Each sum has a file of its own, whose name is a digest of the function, of all its values, and of where the rows come
+from. The shape of the tree depends only on the number of blocks, so that the result is the same, bit for bit.
 """
 
 import functools
@@ -23,19 +23,19 @@ from mercer.rows.sources import MappedRows
 from mercer.rows.tree import Make, TreeSum
 from mercer.storage.atomic import check_path, write_atomically
 
-# The least time between two writings: a sum of 1000 landmarks is some 30 MB.
+# The least time between two writings of a file: with 1000 landmarks, a sum has some 30 MB.
 SECONDS_BETWEEN = 20.0
 
 
 class KeptSum:
-    """A sum, how many of its parts are in it, and the file that both are kept in.
+    """A partial sum, the number of parts that it holds, and the file that both are saved in.
 
     Parameters
     ----------
     file : path or None
-        None keeps nothing.
+        If it exists, the sum continues from its content. With None, nothing is saved.
     device : torch.device, str or None, default=None
-        Where it is added up.
+        The device of the sum.
     """
 
     def __init__(self, file: Path | None, device: Any = None) -> None:
@@ -48,14 +48,14 @@ class KeptSum:
                 self.total = TreeSum.of_state({name: kept[name] for name in kept.files if name != "done"}, device)
 
     def add(self, terms: Sequence[Tensor]) -> None:
-        """Add the next part, and write the file if that was not done just now."""
+        """Add the next part, and write the file if the last writing was some time ago."""
         self.total.add(terms)
         self.done += 1
         if self.file is not None and time.monotonic() - self._written >= SECONDS_BETWEEN:
             self.write()
 
     def write(self) -> None:
-        """Bring the file up to date."""
+        """Write the partial sum into the file, if there is one."""
         if self.file is None:
             return
         content = io.BytesIO()
@@ -68,7 +68,10 @@ class KeptSum:
 def kept_sum(
     make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, parts: str, device: Any = None
 ) -> KeptSum:
-    """Return the sum that is begun, or goes on; `parts` tells sums of blocks from those of tasks."""
+    """Return the sum of a function over sources: a new one, or one that continues from its file.
+
+    `parts` says whether the sum adds blocks or tasks, so that the two do not share a file.
+    """
     folder = checkpoint_of(sources)
     if folder is None:
         return KeptSum(None)
@@ -81,7 +84,7 @@ def kept_sum(
 
 
 def checkpoint_of(sources: Sequence[Any]) -> Any:
-    """Return the folder that the first of the sources with one says."""
+    """Return the checkpoint folder of the first source that has one, or None."""
     for source in sources:
         inside = source.sources if isinstance(source, MappedRows) else ()
         folder = checkpoint_of(inside) if inside else getattr(source, "checkpoint", None)
@@ -91,7 +94,7 @@ def checkpoint_of(sources: Sequence[Any]) -> Any:
 
 
 def _digest(value: Any, digest: Any) -> None:
-    """Add what tells a value from others: numbers by their bytes, sources by what they read, objects by their parts."""
+    """Add a value to a digest: arrays by their bytes, sources by what they read, other objects by their attributes."""
     digest.update(type(value).__name__.encode())
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
@@ -120,7 +123,7 @@ def _digest(value: Any, digest: Any) -> None:
         _digest([value.func, value.args, value.keywords], digest)
     elif callable(value) and hasattr(value, "__qualname__"):
         digest.update(f"{value.__module__}.{value.__qualname__}".encode())
-        _digest(getattr(value, "__self__", None), digest)  # a method is known by its object
+        _digest(getattr(value, "__self__", None), digest)  # a method also depends on its object
     elif hasattr(value, "__dict__"):
         _digest(vars(value), digest)
     else:

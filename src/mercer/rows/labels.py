@@ -1,4 +1,4 @@
-"""The classes of rows, wherever the labels are, and rows drawn so that every class is among them."""
+"""The classes of rows, wherever their labels are, and random rows among which every class is represented."""
 
 from typing import Any
 
@@ -11,18 +11,19 @@ from mercer.rows.cluster import cluster_of
 from mercer.rows.loop import gather_over_rows
 from mercer.rows.sources import MappedRows
 
-# Of each class there are so many among rows that are drawn, if it has them.
+# Rows that are drawn include at least so many of each class, or all of a class that has fewer.
 FEWEST_OF_A_CLASS = 100
 
 
 def numbered_classes(y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
-    """Return the classes in order, the number of each row's class, and these numbers as a source beside the rows.
+    """Return the sorted classes, the number of each row's class, and these numbers as a source for sums over rows.
 
-    Labels that are elsewhere are read once; their numbers, eight bytes a row, are kept here. Workers, where there are
-    any, read the labels again beside the rows: nothing of the size of the data is sent to them.
+    Labels that are elsewhere are read once, and the numbers of their classes stay in memory, in eight bytes for each
+    row. Workers, if there are any, read the labels again together with the rows, so that nothing as large as the data
+    is sent to them.
     """
     if not isinstance(y, Rows):
-        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
+        distinct_classes(y)  # first, since scikit-learn has no clear error for classes that do not compare
         check_classification_targets(y)
         classes, index = distinct_classes(y, return_inverse=True)
         numbers = index.astype(np.int64)
@@ -35,7 +36,7 @@ def numbered_classes(y: Any) -> tuple[np.ndarray, np.ndarray, Any]:
 
 
 def distinct_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the different labels of some rows, and the number of each row's among them, in four bytes."""
+    """Return the distinct labels of some rows, sorted, and for each row the int32 number of its label among them."""
     own, index = distinct_classes(y, return_inverse=True)
     return own, index.astype(np.int32)
 
@@ -46,7 +47,10 @@ def class_numbers(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def drawn_with_classes(numbers: np.ndarray, n_classes: int, most: int, random: np.random.RandomState) -> np.ndarray:
-    """Return all rows, or `most` of them drawn at random and a hundred of each class, in order."""
+    """Return the numbers of all rows if there are at most `most`; else of `most` random ones and some of rare classes.
+
+    Rows are added so that each class has at least `FEWEST_OF_A_CLASS` rows, or all that it has. The numbers are sorted.
+    """
     n = len(numbers)
     if n <= most:
         return np.arange(n)
@@ -55,7 +59,7 @@ def drawn_with_classes(numbers: np.ndarray, n_classes: int, most: int, random: n
 
 
 def some_of_rare_classes(numbers: np.ndarray, n_classes: int, drawn: np.ndarray) -> np.ndarray:
-    """Return a hundred rows of each class of which fewer were drawn, or all that it has."""
-    found = np.bincount(numbers[drawn], minlength=n_classes)
-    rare = [np.flatnonzero(numbers == c)[:FEWEST_OF_A_CLASS] for c in np.flatnonzero(found < FEWEST_OF_A_CLASS)]
+    """Return the first `FEWEST_OF_A_CLASS` rows of each class of which fewer were drawn, or all that it has."""
+    n_drawn = np.bincount(numbers[drawn], minlength=n_classes)
+    rare = [np.flatnonzero(numbers == c)[:FEWEST_OF_A_CLASS] for c in np.flatnonzero(n_drawn < FEWEST_OF_A_CLASS)]
     return np.concatenate([drawn[:0], *rare])

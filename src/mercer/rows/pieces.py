@@ -1,4 +1,4 @@
-"""What is read together of Parquet and Arrow files, and the kinds of their columns."""
+"""The pieces in which Parquet and Arrow files are read, and the kinds of their columns."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import numpy as np
 from mercer.exceptions import DataFileError, invalid_parameter, shown
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-# Kinds of columns that are numbers, and what a column of such a kind is by itself; all others are objects.
+# The kinds of columns that hold numbers, and the dtype of a column of such a kind; all other kinds are objects.
 NUMBERS = {"flag": np.bool_, "whole": np.int64, "float32": np.float32, "float64": np.float64}
 
 
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
         The row group; None is the whole file.
     n_rows : int
     keys : dict
-        Columns that the folder's name holds, as in "year=2024", with their values.
+        The columns that are given by the names of folders, as in "year=2024", and their values.
     """
 
     path: str
@@ -34,11 +34,11 @@ class Piece(NamedTuple):
 
     @property
     def place(self) -> str:
-        """What an error calls it."""
+        """The name of the piece in errors."""
         return self.path if self.group is None else f"row group {self.group} of {self.path}"
 
     def batches(self, names: Sequence[str], rows_a_batch: int) -> Iterator[Any]:
-        """Yield the columns of these names, so many rows at a time, as Arrow's record batches."""
+        """Yield the named columns as record batches of Arrow with at most `rows_a_batch` rows each."""
         import pyarrow.dataset
         import pyarrow.parquet
 
@@ -53,7 +53,7 @@ class Piece(NamedTuple):
 
 @contextmanager
 def reading(piece: Piece) -> Iterator[None]:
-    """Let an error of the reader name the file and the row group."""
+    """Make errors of the reader inside the block name the file and the row group."""
     try:
         yield
     except DataFileError:
@@ -63,7 +63,7 @@ def reading(piece: Piece) -> Iterator[None]:
 
 
 def files_of(path: Any) -> list[tuple[Path, dict[str, Any]]]:
-    """Return the data files of a path, a pattern or a folder, in order, with the keys that folders' names hold."""
+    """Return the data files of a path, a pattern or a folder, sorted, each with the columns that its folders name."""
     place = Path(path)
     if place.is_dir():
         inside = sorted(file for file in place.rglob("*") if file.suffix in FORMATS and file.is_file())
@@ -78,12 +78,13 @@ def files_of(path: Any) -> list[tuple[Path, dict[str, Any]]]:
 
 
 def folder_keys(folders: Sequence[str]) -> dict[str, Any]:
-    """Return the columns that folders named "key=value" stand for: numbers where the values are."""
+    """Return the columns that folders named "key=value" stand for; values that read as numbers become numbers."""
     pairs = [folder.partition("=") for folder in folders if "=" in folder]
     return {name: _number(value) for name, _, value in pairs}
 
 
 def _number(text: str) -> float | str:
+    """Return the number that a text holds, or the text."""
     try:
         return float(text)
     except ValueError:
@@ -91,7 +92,7 @@ def _number(text: str) -> float | str:
 
 
 def pieces_of(file: Path, keys: dict[str, Any]) -> tuple[list[Piece], dict[str, str]]:
-    """Return what is read together of a file, and the kind of each column."""
+    """Return the pieces of a file that have rows, and the kind of each column."""
     import pyarrow.dataset
     import pyarrow.parquet
 
@@ -111,7 +112,7 @@ def pieces_of(file: Path, keys: dict[str, Any]) -> tuple[list[Piece], dict[str, 
 
 
 def kind_of(arrow: Any) -> str:
-    """Return the kind of a column of an Arrow type: one of `NUMBERS`, "text", or what Arrow calls it."""
+    """Return the kind of a column of an Arrow type: one of `NUMBERS`, "text", or the name that Arrow gives it."""
     import pyarrow.types as types
 
     if types.is_boolean(arrow):
@@ -127,9 +128,9 @@ def kind_of(arrow: Any) -> str:
 
 
 def common_kinds(first: dict[str, str], kinds: dict[str, str], file: Path, of: Path) -> dict[str, str]:
-    """Return the kinds that hold the columns of both; an error names the file that lacks one or has it in another kind.
+    """Return the kinds that can hold the columns of two files; raise if a column is missing or has another kind.
 
-    Numbers of two kinds are floats together: a file without decimals may have come as whole numbers.
+    Numbers of two different kinds are float64 together: a file without decimals may hold whole numbers.
     """
     common = {}
     for name, kind in first.items():

@@ -1,4 +1,4 @@
-"""Sources that are made of others: the numbers of rows, and rows that a function changes as they come."""
+"""Sources of rows that are computed: the numbers of the rows, and rows that a function makes of other sources."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -9,13 +9,13 @@ from mercer.blocks import Rows, blocks_of, common_length
 
 
 class RowNumbers(Rows):
-    """The numbers of n rows, as a column: for sums in which the place of a row counts.
+    """The numbers of n rows as a column, for sums that depend on the number of a row.
 
     Parameters
     ----------
     n_rows : int
     first : int, default=0
-        The number of the first row: how many came before.
+        The number of the first row.
     """
 
     def __init__(self, n_rows: int, first: int = 0) -> None:
@@ -30,13 +30,13 @@ class RowNumbers(Rows):
 
 
 class MappedRows(Rows):
-    """Rows that a function makes of others as they come, such as the numbers of classes of labels.
+    """Rows that a function makes of other rows as they are read, such as the numbers of the classes of labels.
 
     Parameters
     ----------
     function : callable
-        Of an array of rows of each source, and of `values`; it returns as many rows. Defined in a module, so that it
-        reaches workers.
+        Takes an array of rows of each source, and then `values`; returns as many rows. It must be defined in a module,
+        so that it can be sent to workers.
     values : tuple
     *sources : arrays or Rows, all with the same number of rows
     """

@@ -1,4 +1,4 @@
-"""Tables whose columns are of any kind, wherever they are: blocks of objects, which an encoder makes numbers of."""
+"""Tables with columns of any kind, in files or with Dask: an encoder makes numbers of their objects."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from mercer.rows.pieces import FORMATS
 
 
 class FileTable(FileRows):
-    """Columns of Parquet or Arrow files as objects: categories and missing values among them."""
+    """Columns of Parquet or Arrow files as objects, which may be categories and missing values."""
 
     names: tuple[str, ...]
 
@@ -50,12 +50,15 @@ def table_rows(X: Any) -> FileTable | DaskTable:
     if is_dask(X) and hasattr(X, "columns"):
         return DaskTable(X)
     raise invalid_parameter(
-        "X", type(X).__name__, "a frame, rows of files, or a Dask frame", "An array of Dask has numbers: it needs none."
+        "X",
+        type(X).__name__,
+        "a frame, rows of files, or a Dask frame",
+        "A Dask array already holds numbers and needs no encoder.",
     )
 
 
 def category_columns(X: Any) -> tuple[str, ...]:
-    """Return the columns that are said to be categories, whatever their values are: by their dtype, or in the file."""
+    """Return the columns that are categories by their dtype, or by the schema of the file, whatever their values."""
     if is_dask(X):
         return tuple(str(name) for name, kind in X.dtypes.items() if str(kind) == "category")
     import pyarrow.dataset
@@ -67,7 +70,7 @@ def category_columns(X: Any) -> tuple[str, ...]:
 
 
 def frame_of(rows: np.ndarray, names: Sequence[str], categories: Sequence[str]) -> Any:
-    """Return rows of objects as a frame, each column of the kind that its values have."""
+    """Return rows of objects as a frame in which each column has the dtype of its values, or is a category."""
     import pandas as pd
 
     frame = pd.DataFrame(rows, columns=list(names)).infer_objects()

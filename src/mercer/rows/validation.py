@@ -1,4 +1,4 @@
-"""Checks of what `fit` is given: arrays as scikit-learn does them, and rows that are elsewhere without reading them."""
+"""Checks of the data that `fit` receives: arrays as in scikit-learn, rows that are elsewhere without reading them."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ def is_elsewhere(X: Any) -> bool:
 
 
 def validated_rows(estimator: Any, X: Any, *, reset: bool = True, ensure_min_samples: int = 1) -> Any:
-    """Return X as rows that loops go over: a checked array if it is in memory, else `Rows`, whose blocks are checked.
+    """Return X as a checked array if it is in memory, else as `Rows`, whose blocks are checked when they are read.
 
-    Sets, or without `reset` compares, the estimator's `n_features_in_` and `feature_names_in_`.
+    With `reset`, the estimator's `n_features_in_` and `feature_names_in_` are set; otherwise they are compared.
     """
     if not is_elsewhere(X):
         return validated(estimator, X, dtype=PRECISIONS, reset=reset, ensure_min_samples=ensure_min_samples)
@@ -41,21 +41,21 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool = True, ensure_min_sam
 
 
 def rows_brought_here(estimator: Any, X: Any, most: int, random_state: Any) -> tuple[Any, np.ndarray | None]:
-    """Return rows that fits without sums over rows learn from: an array as it is, of others as many as memory holds.
+    """Return rows in memory, for fits that do not sum over rows: X itself, or at most `most` rows that are elsewhere.
 
     Parameters
     ----------
     estimator : estimator
     X : array-like, Rows, or a collection of Dask
     most : int
-        Of more rows that are elsewhere, so many are drawn.
+        If there are more rows elsewhere, so many are drawn at random.
     random_state : int, RandomState instance or None
 
     Returns
     -------
     rows : X itself, an array, or a frame where columns have names
     numbers : ndarray or None
-        Which rows were drawn, in order; None if these are all.
+        The sorted numbers of the rows that were drawn; None if these are all rows.
     """
     if not is_elsewhere(X):
         return X, None
@@ -72,7 +72,7 @@ def rows_brought_here(estimator: Any, X: Any, most: int, random_state: Any) -> t
 
 
 def validated_column(y: Any, n_rows: int) -> Any:
-    """Return a target, or weights, as a column beside rows that are elsewhere: `Rows` or an array, as long as they."""
+    """Return a target or weights, for rows that are elsewhere, as `Rows` or an array of shape (n_rows,)."""
     if is_dask(y):
         y = DaskRows(y, "y")
     if not isinstance(y, Rows):
@@ -85,6 +85,7 @@ def validated_column(y: Any, n_rows: int) -> Any:
 
 
 def _check_columns(estimator: Any, rows: Rows, reset: bool) -> None:
+    """Set the estimator's number and names of columns, or raise if the rows have others."""
     d, names = rows.shape[1], rows.names
     if reset:
         estimator.n_features_in_ = d

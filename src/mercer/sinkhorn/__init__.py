@@ -1,4 +1,4 @@
-"""Doubly stochastic matrices near an affinity: by entropy, by squares (sparse), and by scaling a sparse matrix."""
+"""Doubly stochastic matrices near an affinity: by entropy, by squared errors, or by scaling a sparse matrix."""
 
 from mercer.sinkhorn.entropic import doubly_stochastic
 from mercer.sinkhorn.scaling import balanced

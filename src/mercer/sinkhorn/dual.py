@@ -1,9 +1,9 @@
-"""What both projections share: Newton steps on the dual, the derivative of its solution, the check of the matrix.
+"""The common parts of both projections: Newton steps on the dual, the derivative of the solution, and checks.
 
 A projection onto the symmetric doubly stochastic matrices has the form P = phi'(T) with T = A + f 1^T + 1 f^T, entry by
-entry, where f minimizes sum_ij phi(T_ij) / 2 - sum_i f_i. The gradient of that dual is P 1 - 1, its Hessian
-diag(W 1) + W with W = phi''(T): a signless Laplacian, positive semi-definite, and singular if the graph of W has a
-bipartite component.
+entry, where f minimizes sum_ij phi(T_ij) / 2 - sum_i f_i. The gradient of this dual is P 1 - 1, and its Hessian is
+diag(W 1) + W with W = phi''(T). This is a signless Laplacian: it is positive semi-definite, and singular if the graph
+of W has a bipartite component.
 """
 
 import math
@@ -17,15 +17,19 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 from mercer.linalg import Solution, conjugate_gradients
 
-# A step solves its system to a tenth at first, in some 5 products. Hard systems are cut off here.
+# The most products with the Hessian in a Newton step. At first a step solves its system only to a tenth, in some 5
+# products.
 PRODUCTS_PER_STEP = 200
-# Share of the diagonal, times the error, that is added to a Hessian that may be singular; none is left at the solution.
+# A Hessian may be singular, so this share of its diagonal, times the error of the row sums, is added. At the solution
+# the error, and with it what is added, is zero.
 DAMPING = 1e-3
-# How often a step is halved until it lowers the dual. One that makes an exponential overflow does not.
+# How often a step is halved, at most, until it lowers the dual enough.
 HALVINGS = 40
-# A gradient from a system solved worse than this is not worth much.
+# A step must lower the dual by at least this share of what the slope promises (the condition of Armijo).
+SUFFICIENT_DECREASE = 1e-4
+# The largest relative residual of the system of a gradient that goes without a warning.
 GRADIENT_TOLERANCE = 1e-3
-# Products of embeddings in float32 differ from their transpose by less than this.
+# The largest difference between a matrix and its transpose; that of inner products in float32 is smaller.
 ASYMMETRY = 1e-5
 
 
@@ -41,9 +45,18 @@ Link = Callable[[Tensor], Linked]
 
 
 def newton(T: Tensor, link: Link, tolerance: float, max_iter: int) -> tuple[Tensor, float, int]:
-    """Move T along f 1^T + 1 f^T to where the rows of P sum to 1; return it, the worst row's error and the steps taken.
+    """Find the T + f 1^T + 1 f^T for which the rows of P sum to 1, by Newton steps on the dual.
 
-    Each step is absorbed into T, so that the potentials carry no rounding error of a large A into the row sums.
+    Each step is added to T itself, so that the row sums do not get the rounding errors of a large A. O(n^2) time for
+    each product with the Hessian.
+
+    Returns
+    -------
+    T : tensor of shape (n, n)
+    error : float
+        The largest difference between a row sum of P and 1.
+    step : int
+        How many steps were taken.
     """
     now = link(T)
     for step in range(max_iter + 1):
@@ -60,14 +73,14 @@ def newton(T: Tensor, link: Link, tolerance: float, max_iter: int) -> tuple[Tens
 
 
 def _direction(W: Tensor, gradient: Tensor, error: float) -> Tensor:
-    """Return the step to where the gradient is zero, roughly at first."""
+    """Return the Newton step; far from the solution, its system is solved only roughly."""
     return _solve(W, -gradient, DAMPING * min(1.0, error), min(0.1, error), PRODUCTS_PER_STEP).x
 
 
 def _solve(W: Tensor, b: Tensor, damping: float, tolerance: float, max_steps: int) -> Solution:
-    """Solve (D (1 + damping) + W) x = b, D = diag(W 1), by conjugate gradients."""
+    """Solve (D (1 + damping) + W) x = b with D = diag(W 1), by conjugate gradients."""
     degrees = W.sum(dim=1)[:, None]
-    # Before the solution is found, a row may have no support.
+    # Before the solution is found, a row of W may be zero.
     diagonal = torch.where(degrees > 0, degrees * (1.0 + damping), 1.0)
     return conjugate_gradients(
         lambda V: diagonal * V + W @ V,
@@ -80,25 +93,25 @@ def _solve(W: Tensor, b: Tensor, damping: float, tolerance: float, max_steps: in
 
 
 def _line_search(T: Tensor, link: Link, now: Linked, direction: Tensor, slope: float) -> tuple[Tensor, Linked] | None:
-    """Return the first of T + t (d 1^T + 1 d^T), t = 1, 1/2, ..., that lowers the dual enough (Armijo)."""
-    # Near the solution the dual changes by less than its rounding error, and full steps are right.
+    """Return the first T + t (d 1^T + 1 d^T), t = 1, 1/2, ..., that lowers the dual enough, and its link."""
+    # Near the solution, the dual changes by less than its rounding error, and full steps should be accepted.
     rounding = 10.0 * torch.finfo(T.dtype).eps * float(now.total)
     t = 1.0
     for _ in range(HALVINGS):
-        # The sum of the two potentials comes first, so that T stays symmetric to the last bit.
+        # The two potentials are added first, so that T stays symmetric to the last bit.
         moved = T + t * (direction[:, None] + direction)
         after = link(moved)
         change = float(after.total - now.total) / 2.0 - t * float(direction.sum())
-        if change <= 1e-4 * t * slope + rounding:
+        if change <= SUFFICIENT_DECREASE * t * slope + rounding:
             return moved, after
         t /= 2.0
     return None
 
 
 class Solved(torch.autograd.Function):
-    """P of the solved T as a function of A, by the implicit function theorem.
+    """P at the solution T, differentiable in A by the implicit function theorem.
 
-    P 1 = 1 holds as A moves, so dP = W * (dA + df 1^T + 1 df^T) with (diag(W 1) + W) df = -(W * dA) 1.
+    P 1 = 1 stays true when A changes, so dP = W * (dA + df 1^T + 1 df^T) with (diag(W 1) + W) df = -(W * dA) 1.
     """
 
     @staticmethod
@@ -112,8 +125,9 @@ class Solved(torch.autograd.Function):
     def backward(ctx: Any, G: Tensor) -> tuple[Tensor, None, None]:
         (W,) = ctx.saved_tensors
         S = W * G
-        # The right side is in the range of the Hessian, singular or not. What a null vector adds to w is gone once the
-        # result is made symmetric, as A was: its entries i and j are opposite wherever W_ij is not 0.
+        # The right side is in the range of the Hessian, even if that is singular. A null vector of the Hessian may be
+        # part of w. Its entries i and j are opposite wherever W_ij is not 0, so that its contribution vanishes when the
+        # result is made symmetric, as A was.
         b = S.sum(dim=1) + S.sum(dim=0)
         w = _solve(W, b, 0.0, 10.0 * torch.finfo(W.dtype).eps, PRODUCTS_PER_STEP + 2 * len(W))
         if not w.relative_residual <= GRADIENT_TOLERANCE:
@@ -126,7 +140,11 @@ class Solved(torch.autograd.Function):
 
 
 def check_square(name: str, A: Tensor, *, symmetric: bool, missing: bool) -> Tensor:
-    """Return a square A of finite numbers, or -inf if `missing`; if `symmetric`, made so to the last bit."""
+    """Return A if it is a square matrix of finite numbers; else raise.
+
+    With `missing`, entries may be -inf, but not all of a row or column. With `symmetric`, A must be symmetric up to
+    rounding errors and is returned symmetric to the last bit.
+    """
     if A.ndim != 2 or A.shape[0] != A.shape[1] or not len(A):
         raise invalid_parameter(name, tuple(A.shape), "a matrix of shape (n, n), n at least 1")
     values = A.detach()
@@ -147,7 +165,7 @@ def check_square(name: str, A: Tensor, *, symmetric: bool, missing: bool) -> Ten
 
 
 def warn_not_converged(function: str, max_iter: int, error: float, tolerance: float, advice: str) -> None:
-    """Say how far the row sums are from 1, and what would help."""
+    """Give a ConvergenceWarning that says how far a row sum is from 1, and what would help."""
     warn_user(
         f"{function} stopped within max_iter={max_iter} steps with a row sum that is {error:.1e} from 1, above "
         f"tolerance={tolerance:g}. {advice}",

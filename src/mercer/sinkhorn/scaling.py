@@ -1,4 +1,4 @@
-"""A nonnegative matrix, dense or sparse, scaled to unit row sums."""
+"""Scaling of a nonnegative symmetric matrix, dense or sparse, to row sums of 1."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from scipy import sparse
 from mercer.checks import check_count, check_number
 from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 
-# Of the largest entry: smaller ones count as zero, so that no scale overflows.
+# Entries below this share of the largest entry count as zero, so that no scale overflows.
 SMALLEST = 1e-300
-# Entries that should be equal may differ by this, of the largest entry.
+# Entries (i, j) and (j, i) may differ by this share of the largest entry.
 ASYMMETRY = 1e-5
 
 
@@ -20,11 +20,11 @@ def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) ->
     Parameters
     ----------
     affinity : array or scipy.sparse matrix of shape (n, n)
-        A. Rows of zeros stay zero.
+        A. Rows that are zero stay zero.
     tolerance : float, default=1e-6
         How far the sum of a row that is not zero may be from 1.
     max_iter : int, default=1000
-        Scalings at most, each in time proportional to the nonzero entries.
+        The most scalings; the time of each is proportional to the number of nonzero entries.
 
     Returns
     -------
@@ -33,14 +33,15 @@ def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) ->
     Warns
     -----
     ConvergenceWarning
-        If a row sum is not 1, with the worst. D exists if and only if A has total support. A star has none: its leaves
-        can give their mass to the one center only, which takes that of one. A positive diagonal is enough.
+        If a row sum is not 1; the warning names the worst row. D exists if and only if A has total support. The graph
+        of a star has no total support: the rows of all leaves would have to put their sum of 1 on the one center, whose
+        column may sum to only 1. A positive diagonal is enough for total support.
 
     Notes
     -----
-    Rows and columns are divided by the square roots of the row sums until these are 1 (Ruiz, 2001), the damped step of
-    `doubly_stochastic`. The graphs of 3, 5 and 10 neighbors of 1797 digits, with weights, take 868, 333 and 183
-    scalings, and 18 or 19 with the identity added.
+    Rows and columns are divided by the square roots of the row sums until these are 1 (Ruiz, 2001). This is the damped
+    step of `doubly_stochastic`. The weighted graphs of 3, 5 and 10 neighbors of 1797 digits take 868, 333 and 183
+    scalings; with the identity added they take 18 or 19.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) ->
         if errors.max() <= tolerance or step == max_iter:
             break
         scales = np.divide(1.0, np.sqrt(sums), out=np.zeros_like(sums), where=sums > 0)
-        # The product of the two scales comes first, so that P stays symmetric to the last bit.
+        # The two scales are multiplied first, so that P stays symmetric to the last bit.
         if sparse.issparse(P):
             P.data *= np.repeat(scales, np.diff(P.indptr)) * scales[P.indices]
         else:
@@ -68,7 +69,7 @@ def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) ->
 
 
 def _checked(affinity: Any) -> Any:
-    """Return a copy over its largest entry, symmetric to the last bit: a float64 array, or CSR."""
+    """Return a copy divided by its largest entry and symmetric to the last bit, as a float64 array or CSR matrix."""
     is_sparse = sparse.issparse(affinity)
     P: Any = affinity.tocsr().astype(np.float64) if is_sparse else np.array(affinity, dtype=np.float64)
     if P.ndim != 2 or P.shape[0] != P.shape[1] or not P.shape[0]:
@@ -78,7 +79,7 @@ def _checked(affinity: Any) -> Any:
     if wrong.any():
         raise invalid_parameter("affinity", float(entries[wrong][0]), "finite and at least 0 throughout")
     largest = float(entries.max(initial=0.0)) or 1.0
-    # In place, for a sparse matrix over a number is multiplied by its inverse, which may overflow.
+    # In place: to divide a sparse matrix by a number, SciPy multiplies by its reciprocal, which may overflow.
     entries /= largest
     asymmetry = float(abs(P - P.T).max())
     if asymmetry > ASYMMETRY:
@@ -91,7 +92,7 @@ def _checked(affinity: Any) -> Any:
 
 
 def _warn_if_not_balanced(sums: np.ndarray, errors: np.ndarray, tolerance: float, max_iter: int) -> None:
-    """Say which row sum is farthest from 1, or how many rows are zero."""
+    """Give a ConvergenceWarning about the row sum that is farthest from 1, or about rows that are zero."""
     worst, n_zero = int(errors.argmax()), int((sums == 0).sum())
     if errors[worst] > tolerance:
         what = (

@@ -9,19 +9,19 @@ from mercer.blocks import as_tensor, like_input
 from mercer.checks import check_count, check_number
 from mercer.sinkhorn.dual import Link, Linked, Solved, check_square, newton, warn_not_converged
 
-# The strength falls by this factor from one problem to the next. For 300 rows of normal affinities, a strength of 1e-3
-# is then reached in 42 steps; straight away it is not in 100.
+# A sequence of problems is solved, in which the strength falls by this factor. For 300 rows of normal affinities, a
+# strength of 1e-3 is then solved in 42 steps; without larger strengths before it, 100 steps do not suffice.
 STRENGTH_FACTOR = 4.0
-# How near the row sums come to 1 at the strengths on the way.
+# How far a row sum may be from 1 at the strengths before the last.
 ROUGH = 0.1
 
 
 def sparse_doubly_stochastic(affinity: Any, *, strength: float, tolerance: float = 1e-6, max_iter: int = 100) -> Any:
     """Find the doubly stochastic matrix nearest to an affinity: min |P - A / strength|_F over P >= 0, P 1 = 1, P = P^T.
 
-    The same P has the largest <A, P> - strength / 2 |P|_F^2. It is sparse: P = max(0, A + f 1^T + 1 f^T) / strength for
-    some f. It is the affinity step of doubly stochastic subspace clustering (Lim, Vidal and Haeffele, 2020), and it is
-    differentiable in A but where an entry is just about to leave zero.
+    The same P has the largest <A, P> - strength / 2 |P|_F^2. It is sparse, since it has the form
+    P = max(0, A + f 1^T + 1 f^T) / strength. This is the affinity step of doubly stochastic subspace clustering (Lim,
+    Vidal and Haeffele, 2020). P is differentiable in A, except where an entry of A + f 1^T + 1 f^T is exactly zero.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def sparse_doubly_stochastic(affinity: Any, *, strength: float, tolerance: float
     tolerance : float, default=1e-6
         How far a row sum of P may be from 1.
     max_iter : int, default=100
-        Newton steps at most.
+        The most Newton steps.
 
     Returns
     -------
@@ -45,10 +45,10 @@ def sparse_doubly_stochastic(affinity: Any, *, strength: float, tolerance: float
 
     Notes
     -----
-    Semi-smooth Newton steps on the dual in f (Lorenz, Manns and Meyer, 2021), each by conjugate gradients, at strengths
-    that fall to the one asked for. They start from the P that may be negative, which has a closed form. O(n^2) time for
-    each product, O(n^2) memory. For the cosine similarities of 1000 digits and a strength of 1 it is 8 steps with 24
-    products, and P has 33 entries a row.
+    Semi-smooth Newton steps on the dual in f (Lorenz, Manns and Meyer, 2021), each by conjugate gradients, are taken at
+    strengths that fall to the one asked for. They start from the solution without the constraint P >= 0, which has a
+    closed form. O(n^2) time for each product, and O(n^2) memory. For the cosine similarities of 1000 digits and a
+    strength of 1, there are 8 steps with 24 products, and P has 33 nonzero entries in each row.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def sparse_doubly_stochastic(affinity: Any, *, strength: float, tolerance: float
 
 
 def _positive_part(strength: float) -> Link:
-    """Return T -> P = max(0, T) / strength, its primitive's sum and its slope."""
+    """Return the link phi(T) = max(0, T)^2 / (2 strength): T -> its sum, P = max(0, T) / strength and W = P'(T)."""
 
     def link(T: Tensor) -> Linked:
         positive = T.clamp(min=0.0)
@@ -89,7 +89,10 @@ def _positive_part(strength: float) -> Link:
 
 
 def _affine(A: Tensor, strength: float) -> Tensor:
-    """Return T = A + f 1^T + 1 f^T with T 1 = strength 1: the solution but for P >= 0, with support in every row."""
+    """Return T = A + f 1^T + 1 f^T with T 1 = strength 1, which is the solution without the constraint P >= 0.
+
+    Every row of it has a positive entry.
+    """
     n = len(A)
     sums = A.sum(dim=1)
     f = (strength - sums - (n * strength - sums.sum()) / (2 * n)) / n

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Reading and writing of files: a file is written completely or not at all, and is checked before it is read."""
 
 from mercer.storage.atomic import check_path, check_target, write_atomically
 

@@ -1,4 +1,4 @@
-"""Files that are read: looked at before they are trusted, and never more of them than there is."""
+"""Reading of files that may be damaged or hostile: they are checked before their content is read into memory."""
 
 import os
 import stat
@@ -9,14 +9,15 @@ from typing import Any, BinaryIO
 from mercer.exceptions import escaped
 
 MIB = 2**20
-# A file of which less than this share is on the disk is holes, and would be read for hours: none of ours is such.
+# A file of which less than this share is on the disk is refused: it consists of holes, and reading it could take hours.
+# Mercer writes no such files.
 LEAST_ON_DISK = 1 / 16
 
 
 def open_regular(path: Path, error: Callable[[str], Exception]) -> BinaryIO:
-    """Return a regular file, open; `error` makes the exception for a folder, a pipe or a device.
+    """Return a regular file, opened for reading; `error` makes the exception for a folder, a pipe or a device.
 
-    A pipe is not waited for, a device not read.
+    The call does not wait for a pipe, and does not read a device.
     """
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     mode = os.fstat(descriptor).st_mode
@@ -29,22 +30,22 @@ def open_regular(path: Path, error: Callable[[str], Exception]) -> BinaryIO:
 def read_checked(
     path: Path, begins_well: Callable[[bytes, int], str | None], n_first: int, error: Callable[[str], Exception]
 ) -> Any:
-    """Return the content of a regular file, in one writable piece of memory, after a look at its first bytes.
+    """Return the content of a regular file as one bytearray, if its first bytes are right.
 
     Parameters
     ----------
     path : Path
     begins_well : callable
-        Gets the first bytes and the size of the file; returns None if they are right, else what is wrong.
+        Receives the first bytes and the size of the file; returns None if they are right, else what is wrong.
     n_first : int
-        How many first bytes it gets, if there are so many.
+        How many of the first bytes it receives, if the file has so many.
     error : callable
-        Makes the exception from what is wrong, a phrase such as "is a folder".
+        Makes the exception from a phrase that says what is wrong, such as "is a folder".
     """
     with open_regular(path, error) as file:
         about = os.fstat(file.fileno())
         size = about.st_size
-        # Not at all where the system says that there is nothing: it has files that wait for what will come.
+        # At most `size` bytes are read, since some special files of size 0 would wait until there is something to read.
         wrong = begins_well(file.read(min(n_first, size)), size) or _too_much(about)
         if wrong:
             raise error(wrong)
@@ -56,6 +57,7 @@ def read_checked(
 
 
 def _too_much(about: os.stat_result) -> str | None:
+    """Return why a file cannot be read into memory, or None if it can."""
     memory = memory_of_machine()
     if memory is not None and about.st_size > memory:
         return f"has {about.st_size / MIB:.0f} MiB, more than the {memory / MIB:.0f} MiB of this machine's memory"
@@ -66,7 +68,7 @@ def _too_much(about: os.stat_result) -> str | None:
 
 
 def memory_of_machine() -> int | None:
-    """Return the bytes of memory of this machine, None where the system does not say."""
+    """Return the size of this machine's memory in bytes, or None if the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -74,5 +76,5 @@ def memory_of_machine() -> int | None:
 
 
 def naming(path: Path, kind: Callable[[str], Exception]) -> Callable[[str], Exception]:
-    """Return what makes errors of a kind from phrases about a file, with its name before them."""
+    """Return a function that makes an exception from a phrase about a file, and puts the name of the file before it."""
     return lambda phrase: kind(f"{escaped(str(path))} {phrase}.")

@@ -1,4 +1,4 @@
-"""Temporary files beside their targets: locked while their writer lives, and removed once it is dead."""
+"""Temporary files beside their targets: locked while the writing process runs, and removed once it has died."""
 
 import contextlib
 import os
@@ -10,23 +10,23 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ImportError:  # no POSIX system: nothing is locked, and nothing of others is removed
+except ImportError:  # not a POSIX system: no file is locked, and none of other processes is removed
     fcntl = None  # type: ignore[assignment]
 
 NAME = re.compile(r"\.mercer-[0-9a-f]{16}\.tmp")
 
 
 def new_temporary(folder: Path) -> tuple[Path, IO[bytes]]:
-    """Return a new file of a name that nobody can foresee, open and locked by this process.
+    """Return the path of a new file with a random name, and the file, opened and locked by this process.
 
-    It is made with O_EXCL, so that a link which somebody put there is not followed.
+    It is created with O_EXCL, so that a link that somebody else has put there is not followed.
     """
     while True:
         path = folder / f".mercer-{secrets.token_hex(8)}.tmp"
         file = open(path, "xb")  # noqa: SIM115, the caller closes it
         try:
             _lock(file.fileno(), wait=True)
-            # Between the making and the lock another process may have taken it for abandoned.
+            # Another process may have removed the file as abandoned before it was locked; then there are no links left.
             if os.fstat(file.fileno()).st_nlink:
                 return path, file
         except BaseException:
@@ -37,7 +37,7 @@ def new_temporary(folder: Path) -> tuple[Path, IO[bytes]]:
 
 
 def remove_abandoned(folder: Path) -> None:
-    """Remove the temporaries in a folder whose writer is dead: a living one holds the lock of its own."""
+    """Remove the temporary files in a folder whose writer has died; a running writer holds the lock of its file."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -47,7 +47,8 @@ def remove_abandoned(folder: Path) -> None:
 
 
 def _remove_if_abandoned(path: str) -> None:
-    # Neither a link is followed nor a pipe waited for.
+    """Remove a regular file of this user if no process holds its lock."""
+    # The flags keep the call from following a link and from waiting for a pipe.
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         is_ours = os.fstat(descriptor).st_uid == os.geteuid()
@@ -58,7 +59,7 @@ def _remove_if_abandoned(path: str) -> None:
 
 
 def _lock(descriptor: int, *, wait: bool) -> Any:
-    """Lock an open file for as long as it is open; return whether it is locked. Some file systems have no locks."""
+    """Lock a file until it is closed, and return whether that succeeded: some file systems have no locks."""
     if fcntl is None:
         return False
     try:

@@ -1,7 +1,8 @@
-"""The safetensors format, read by hand: each byte has its place, and memory is taken for what is there, not for claims.
+"""A strict reader of the safetensors format: each byte is accounted for, and memory depends on the size of the file.
 
-A file is the length of its header in eight bytes, the header in JSON, then the tensors one after the other. The header
-holds texts under "__metadata__", and for every tensor its type, its shape and its place.
+A file consists of the length of its header in eight bytes, the header in JSON, and the tensors one after another. The
+header has texts under "__metadata__", and for every tensor its type, its shape and the place of its bytes. What a
+header claims is never enough to allocate memory.
 """
 
 import json
@@ -14,10 +15,10 @@ from torch import Tensor
 from mercer.exceptions import ModelFileError, shown
 
 MAX_HEADER = 100_000_000
-"""Bytes of header that safetensors reads."""
+"""The longest header, in bytes; the safetensors library has the same limit."""
 
 N_FIRST = 9
-"""Bytes that tell a file of this format: the length of the header, and the brace that it begins with."""
+"""The number of bytes by which the format is recognized: the length of the header, and its opening brace."""
 
 TYPES = {
     "BOOL": torch.bool,
@@ -40,39 +41,40 @@ TYPES = {
     "F8_E5M2FNUZ": torch.float8_e5m2fnuz,
 }
 
-# What Python takes, at the most, for what one of these characters begins in JSON: a dictionary with an entry, a list
-# with one, a string beside others. Measured with Python 3.11 to 3.13.
+# The most bytes that Python needs for the object that each of these characters begins in JSON: a dictionary with one
+# entry, a list with one entry, and a further string. Measured with Python 3.11 to 3.13.
 COST = {"{": 300, "[": 104, ",": 80}
-# Bytes that the objects of one file may take beside its own size, and the multiple of its size.
+# The objects made from a file may take BASE bytes plus TIMES the size of the file.
 BASE, TIMES = 48 * 2**20, 2
 
 
 def allowance(size: int) -> int:
     """Return how many bytes the objects made from a file of that size may take.
 
-    With the file itself and a copy of its tensors this is 64 MiB and four times its size, whatever its header says.
+    Together with the file itself and a copy of its tensors, this is 64 MiB plus four times the size of the file,
+    whatever its header says.
     """
     return BASE + TIMES * size
 
 
 def json_cost(text: str) -> int:
-    """Return how many bytes the objects in a JSON text may take, at the most, from the characters that begin them."""
+    """Return an upper bound on the bytes that the objects of a JSON text take, from the characters that begin them."""
     return sum(cost * text.count(character) for character, cost in COST.items())
 
 
 def is_beginning(first: bytes, size: int) -> bool:
-    """Whether the first N_FIRST bytes of a file of that size may be those of safetensors."""
+    """Whether the first N_FIRST bytes of a file of that size can be those of a safetensors file."""
     length = int.from_bytes(first[:8], "little")
     return len(first) == N_FIRST and first[8:] == b"{" and length <= MAX_HEADER and 8 + length <= size
 
 
 def unpacked(data: bytearray) -> tuple[dict[str, str], dict[str, Tensor]]:
-    """Return the texts and the tensors of a file's content; the tensors share its memory.
+    """Return the texts and the tensors in the content of a file; the tensors share its memory.
 
     Raises
     ------
     ModelFileError
-        If a place, a shape or a type does not fit the file.
+        If the header, or the place, shape or type of a tensor, does not fit the file.
     """
     length = int.from_bytes(data[:8], "little")
     if not is_beginning(bytes(data[:N_FIRST]), len(data)):
@@ -102,11 +104,12 @@ def unpacked(data: bytearray) -> tuple[dict[str, str], dict[str, Tensor]]:
 
 
 def no_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which are not JSON."""
+    """Raise for NaN and Infinity, which Python's parser would accept although they are not JSON."""
     raise ModelFileError(f"is malformed: {name} is not JSON")
 
 
 def _place(name: str, entry: Any) -> tuple[torch.dtype, list[int], int, int]:
+    """Return the type and the shape of a tensor, and where its bytes begin and end."""
     try:
         dtype, shape, (start, stop) = TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
         numbers = [*shape, start, stop]
@@ -119,6 +122,7 @@ def _place(name: str, entry: Any) -> tuple[torch.dtype, list[int], int, int]:
 
 
 def _tensor(name: str, body: memoryview, dtype: torch.dtype, shape: list[int], start: int, stop: int) -> Tensor:
+    """Return the tensor whose bytes are body[start:stop], without copying them."""
     if start == stop:
         return torch.empty(shape, dtype=dtype)
     if dtype == torch.bool and bool((torch.frombuffer(body[start:stop], dtype=torch.uint8) > 1).any()):
