@@ -52,7 +52,7 @@ def test_arrays_of_a_file_take_no_more_than_it_has(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "MOST_UNPACKED", 2**20)
     np.savez_compressed(tmp_path / "yaleb_48x42.npz", X=np.zeros((2000, 48, 42), np.uint8), y=np.zeros(2000))
     assert (tmp_path / "yaleb_48x42.npz").stat().st_size < 2**15
-    with pytest.raises(DataFileError, match="its arrays take .* bytes, and those of a set 1048576 at most"):
+    with pytest.raises(DataFileError, match="its arrays take .* bytes, and at most 1048576 are allowed"):
         datasets.load("yaleb")
 
 
@@ -125,7 +125,7 @@ def test_a_folder_that_cannot_be_written_to_is_no_reason_to_fail(monkeypatch, tm
     monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch_covtype)
     (tmp_path / "file").touch()
     monkeypatch.setenv("MERCER_DATA", str(tmp_path / "file"))
-    with pytest.warns(DataWarning, match="'covtype' will be fetched again next time: it cannot be kept in .*file"):
+    with pytest.warns(DataWarning, match="'covtype' will be downloaded again next time: it cannot be kept in .*file"):
         assert len(datasets.load("covtype").X) == 3
 
 
@@ -135,7 +135,7 @@ def test_without_a_network_the_error_says_what_to_do(monkeypatch):
 
     monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch_covtype)
     monkeypatch.delenv("MERCER_DATA", raising=False)
-    with pytest.raises(ConnectionError, match=r"'covtype' cannot be had: MERCER_DATA is not set, .*no route"):
+    with pytest.raises(ConnectionError, match=r"'covtype' is not available: MERCER_DATA is not set, .*no route"):
         datasets.load("covtype")
 
 
@@ -214,7 +214,7 @@ def test_uci_sets_without_a_network(tmp_path, monkeypatch):
 
     monkeypatch.setattr(np, "loadtxt", loadtxt)
     monkeypatch.setenv("MERCER_DATA", str(tmp_path))
-    message = r"'energy' cannot be had: MERCER_DATA=.* has no uci_energy.npz or uci_regression.npz, .*no route"
+    message = r"'energy' is not available: MERCER_DATA=.* has no uci_energy.npz or uci_regression.npz, .*no route"
     with pytest.raises(ConnectionError, match=message):
         datasets.uci_regression("energy")
     assert not list(tmp_path.iterdir())
@@ -231,5 +231,5 @@ def test_faces_and_objects_come_from_files_alone(tmp_path, monkeypatch):
     assert faces.X.dtype == objects.X.dtype == np.float32
     assert faces.X_test is None
     monkeypatch.delenv("MERCER_DATA")
-    with pytest.raises(ConnectionError, match=r"'yaleb' cannot be had: .*put yaleb_48x42.npz into a folder"):
+    with pytest.raises(ConnectionError, match=r"'yaleb' is not available: .*put yaleb_48x42.npz into a folder"):
         datasets.load("yaleb")

@@ -534,7 +534,7 @@ def test_eigengap_of_an_estimator():
 @pytest.mark.parametrize(
     ("eigenvalues", "n_clusters", "message"),
     [
-        ([0.0], None, r"eigenvalues=\(1,\) .*two numbers at least"),
+        ([0.0], None, r"eigenvalues=\(1,\) .*at least two numbers"),
         ([[0.0, 1.0]], None, r"eigenvalues=\(1, 2\) .*\(m,\)"),
         ([0.0, np.nan], None, "eigenvalues=nan .*finite"),
         ("abc", None, "eigenvalues='abc' .*numbers"),

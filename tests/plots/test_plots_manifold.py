@@ -116,14 +116,14 @@ def test_rates_and_ranks_share_their_epochs():
     assert legend_of(below) == ["a", "b", "all together"]
     assert above.get_xlim() == below.get_xlim()
     assert below.get_ylim()[0] == 0
-    assert above.get_title() == r"$\Delta R$ is 8.5 in the end"
+    assert above.get_title() == r"$\Delta R$ ends at 8.5"
     assert len({to_hex(line.get_color()) for line in above.lines[:3]}) == 3
     assert_readable(display.figure_)
 
 
 def test_rates_say_where_the_reduction_was_largest():
     display = RatesDisplay([5, 9, 7, np.nan], [4, 2, 3, 3], epochs=[0, 10, 20, 30]).plot()
-    assert display.axes_[0].get_title() == r"$\Delta R$ is 4 in the end; the largest is 7, at epoch 10"
+    assert display.axes_[0].get_title() == r"$\Delta R$ ends at 4; the largest is 7, at epoch 10"
     assert len(display.axes_) == 1
     assert display.axes_[0].get_xlabel() == "epoch"
     # Without a dashed line there is no second stage.
@@ -217,8 +217,8 @@ def test_rates_of_an_estimator_with_one_stage_or_less_in_it():
         ({"ranks": "ab"}, "ranks='ab' .*a sequence of 2"),
         ({"ranks": [[1], [-1]]}, r"ranks\[1\]=\[-1\] .*at least 0"),
         ({"ranks": [[1], [np.inf]]}, r"ranks\[1\]=.*at least 0"),
-        ({"ranks": [[[1]], [2]]}, r"ranks\[0\]=\[\[1\]\] .*a rank a cluster"),
-        ({"ranks": [None, None]}, "ranks=.*known in one epoch"),
+        ({"ranks": [[[1]], [2]]}, r"ranks\[0\]=\[\[1\]\] .*a rank per cluster"),
+        ({"ranks": [None, None]}, "ranks=.*known in at least one epoch"),
         ({"epochs": [2, 1]}, "epochs=.*not descending"),
         ({"epochs": [0, np.nan]}, "epochs=.*finite"),
         ({"epochs": [0, 1, 2]}, r"epochs=\(3,\) .*shape \(2,\)"),

@@ -59,7 +59,7 @@ def test_a_waterfall_goes_from_the_intercept_to_the_sum():
     assert ticks(display.ax_.yaxis) == ["begins at", *(f"row {found.rows[k]}" for k in top), "46 others", "sum"]
     low, high = display.ax_.get_xlim()
     assert low < min(*starts, *ends) <= max(*starts, *ends) < high
-    assert ContributionsDisplay([1.0, -2.0], rows=["a", "b"]).plot().ax_.get_title() == "0 at first, -1 in the end"
+    assert ContributionsDisplay([1.0, -2.0], rows=["a", "b"]).plot().ax_.get_title() == "begins at 0, ends at -1"
     with pytest.raises(InvalidParameterError, match="contributions="):
         ContributionsDisplay(np.ones((2, 2)))
     with pytest.raises(InvalidParameterError, match="rows="):

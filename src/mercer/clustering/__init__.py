@@ -1,1 +1,1 @@
-"""Clusters by what expresses what: self-expression, learned features, the spectral step."""
+"""Subspace clustering and manifold clustering, and the steps that they share: affinities and spectral clustering."""

@@ -1,4 +1,4 @@
-"""From coefficients to a graph: truncation, columns of one scale, and how cleanly clusters cut it."""
+"""Steps from self-expression coefficients to a graph: truncation, scaling, and the modularity of clusters."""
 
 from typing import Any, TypeAlias
 
@@ -11,10 +11,11 @@ Matrix: TypeAlias = Any  # an ndarray, or a sparse array of SciPy
 
 
 def truncated(C: Tensor, count: int | None) -> Matrix:
-    """Return each column's `count` largest coefficients by absolute value, as a sparse matrix; all of them if None.
+    """Return the `count` coefficients of each column with the largest absolute values, as a sparse matrix.
 
-    What separates subspaces is in the few largest coefficients: the many small ones, which ridge regression spreads
-    over all points, together outweigh them (KTRR is named after this step).
+    If `count` is None, all coefficients are returned, as an ndarray. The few largest coefficients separate the
+    subspaces. Ridge regression also gives small coefficients to all other points, and together these outweigh the
+    large ones (KTRR is named after this truncation).
     """
     if count is None:
         return C.cpu().numpy()
@@ -28,12 +29,12 @@ def truncated(C: Tensor, count: int | None) -> Matrix:
 
 
 def without_small(C: Tensor) -> sparse.csc_array:
-    """Return coefficients that are mostly zero as a sparse matrix."""
+    """Return coefficients, most of which are zero, as a sparse matrix."""
     return sparse.csc_array(C.cpu().numpy())
 
 
 def unit_columns(C: Matrix) -> Matrix:
-    """Return absolute coefficients with 1 as the largest of each column, so that every point has the same say."""
+    """Return the absolute coefficients, with each column divided by its maximum so that all points count equally."""
     A = abs(C)
     largest = np.asarray(A.max(axis=0).todense()).ravel() if sparse.issparse(A) else A.max(axis=0)
     scale = np.divide(1.0, largest, out=np.zeros_like(largest), where=largest > 0)
@@ -41,16 +42,16 @@ def unit_columns(C: Matrix) -> Matrix:
 
 
 def modularity(W: Matrix, labels: np.ndarray) -> float:
-    """Return how much more of a graph's affinity lies inside clusters than chance would put there; 1 at most.
+    """Return the modularity: how much more of a graph's affinity lies inside clusters than would by chance.
 
-    It is sum_c (w_c - v_c^2), w_c the share of all affinity that is inside of cluster c, and v_c the share of its
-    points' degrees (Newman and Girvan 2004). The first part is what spectral clustering relaxes; the second keeps
-    specks that hang by a thread from counting as clusters.
+    It is sum_c (w_c - v_c^2), at most 1 (Newman and Girvan 2004). w_c is the share of all affinity that lies inside
+    cluster c, and v_c is the share of all degrees that its points have. Spectral clustering relaxes the first term.
+    The second term keeps tiny groups of points with few links to the rest from counting as clusters.
 
     Parameters
     ----------
     W : ndarray or sparse matrix of shape (n, n)
-        Symmetric, nowhere negative.
+        Symmetric affinities without negative entries.
     labels : ndarray of shape (n,)
         Clusters, numbered from 0.
     """
@@ -60,11 +61,11 @@ def modularity(W: Matrix, labels: np.ndarray) -> float:
 
 
 def modularity_of(inside: np.ndarray, volumes: np.ndarray) -> float:
-    """Return the modularity of clusters by the affinity inside of them and the sum of their degrees; 0 without any."""
+    """Return the modularity from each cluster's inner affinity and sum of degrees; 0 for a graph without affinity."""
     total = volumes.sum()
     return float(np.sum(inside / total - (volumes / total) ** 2)) if total > 0 else 0.0
 
 
 def indicator(labels: np.ndarray) -> np.ndarray:
-    """Return the membership of points in clusters 0, 1, ... as a matrix of ones and zeros."""
+    """Return the membership of points in clusters 0, 1, ... as a matrix of zeros and ones, a column for each."""
     return np.eye(int(labels.max()) + 1)[labels]

@@ -1,4 +1,4 @@
-"""Rows that are equal: which they are, and how many clusters there can be, no more than there are different ones."""
+"""Equal rows: finding them, and checking the number of clusters against the number of distinct rows."""
 
 import hashlib
 from typing import Any
@@ -10,7 +10,7 @@ from mercer.exceptions import DataWarning, warn_user
 
 
 def check_n_clusters(n_clusters: Any, X: np.ndarray) -> None:
-    """Raise unless it is a count of at most the rows of X; warn if fewer of them are distinct.
+    """Raise unless `n_clusters` is between 1 and the number of rows; warn if it exceeds that of distinct rows.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def check_n_clusters(n_clusters: Any, X: np.ndarray) -> None:
 
 
 def distinct_rows(X: np.ndarray, enough: int) -> int:
-    """Return how many rows differ; of data with more than enough, only so many rows are looked at."""
+    """Return the number of distinct rows; the count stops when it reaches `enough`."""
     seen: set[bytes] = set()
     # Adding 0 makes -0 and 0 the same bytes.
     for row in X:
@@ -38,7 +38,7 @@ def distinct_rows(X: np.ndarray, enough: int) -> int:
 
 
 def first_of_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that no earlier one equals, and for each row which of these it equals.
+    """Return the first row of each set of equal rows, and for each row the position of its first copy among these.
 
     Parameters
     ----------
@@ -47,17 +47,17 @@ def first_of_copies(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     first : ndarray of shape (m,)
-        Indices into the rows, ascending.
+        Row numbers, ascending.
     which : ndarray of shape (n,)
-        X[first][which] is X.
+        X[first][which] equals X.
     """
     places: dict[bytes, int] = {}
     first: list[int] = []
     which = np.empty(len(X), dtype=np.int64)
     for i, row in enumerate(X):
-        mark = hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
-        if mark not in places:
-            places[mark] = len(first)
+        digest = hashlib.blake2b((row + 0).tobytes(), digest_size=16).digest()
+        if digest not in places:
+            places[digest] = len(first)
             first.append(i)
-        which[i] = places[mark]
+        which[i] = places[digest]
     return np.array(first, dtype=np.int64), which

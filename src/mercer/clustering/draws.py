@@ -1,4 +1,4 @@
-"""How many rows clusterings learn from where rows are elsewhere; all rows get their cluster by `predict`."""
+"""The number of rows that clusterings learn from if the rows are in files or in Dask; `predict` accepts all rows."""
 
-# Clusters are seen in so many rows, if at all, and their graph fits into memory.
+# This many rows show the clusters if there are any, and their graph fits into memory.
 MOST_ROWS_BROUGHT = 20_000

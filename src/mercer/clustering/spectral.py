@@ -1,4 +1,4 @@
-"""The spectral step: eigenvectors of the normalized affinity, the eigengap, and the assignment to clusters."""
+"""Spectral clustering of a graph: eigenvectors of the normalized affinity, the eigengap, and the assignment."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from mercer.clustering.affinity import Matrix
 from mercer.exceptions import ignored
 from mercer.linalg import lanczos_eigenpairs, one_thread, top_eigenpairs
 
-# Up to this many points of a component all is decomposed densely; past it, and if the affinity is sparse, by Lanczos.
+# Components of at most this many points are decomposed densely; larger ones with a sparse affinity by Lanczos steps.
 FEW_POINTS = 500
 ASSIGNMENTS = ("kmeans", "plain_kmeans", "cluster_qr")
 
@@ -28,9 +28,9 @@ class Spectrum(NamedTuple):
     eigenvalues : ndarray of shape (r,)
     vectors : ndarray of shape (n, r)
     n_parts : int
-        Connected components with more than one point.
+        The number of connected components with more than one point.
     degrees : ndarray of shape (n,) or None
-        The sums of the affinity's rows; None where all are 1.
+        The row sums of the affinity; None if all are 1.
     """
 
     eigenvalues: np.ndarray
@@ -42,21 +42,22 @@ class Spectrum(NamedTuple):
 def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
     """Return the smallest eigenpairs of the normalized Laplacian of an affinity.
 
-    Component by component: each connected component adds an eigenvalue of zero, and Lanczos steps from one vector
-    would find one of equal eigenvalues only. A point without affinity is in no component; its entries are zero.
+    Each connected component is decomposed by itself, since each adds an eigenvalue of zero, and Lanczos steps from one
+    vector would find only one of several equal eigenvalues. Points without affinity are skipped, and their entries in
+    the eigenvectors are zero.
 
     Parameters
     ----------
     W : ndarray or sparse matrix of shape (n, n)
-        Symmetric, nowhere negative.
+        Symmetric affinities without negative entries.
     n_values : int
-        How many; fewer come back if there are fewer points.
+        The number of eigenpairs; fewer are returned if there are fewer points.
     random : RandomState
         Draws the first vectors of the Lanczos steps.
 
     Notes
     -----
-    O(n^3) at most for a dense affinity; some tens of products with a sparse one.
+    The cost is at most O(n^3) for a dense affinity, and some tens of matrix products for a sparse one.
     """
     n = W.shape[0]
     degrees = np.asarray(W.sum(axis=1)).ravel()
@@ -81,13 +82,14 @@ def laplacian_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) 
 
 
 def joined_spectrum(W: Matrix, n_values: int, random: np.random.RandomState) -> Spectrum:
-    """Return the smallest eigenpairs of the normalized Laplacian of W + t / n: all points are joined a little.
+    """Return the smallest eigenpairs of the normalized Laplacian of W + t / n, a graph with weak links between all.
 
-    In a graph of few neighbors a point, some pairs and triples hang by a thread: little affinity leads out of them,
-    and few points make much of it. The normalized cut takes them for the best clusters there are, and the more points,
-    the more of them: then none of the leading eigenvectors is left for the true clusters. With t, the mean degree,
-    spread over all points a speck of s points has t s more leading out of it, which for a cluster of n / k points is
-    no more than the factor that all clusters have (Amini et al. 2013; Zhang and Rohe 2018, who call it CoreCut).
+    If points have few neighbors, some pairs and triples have almost no affinity to the rest of the graph. The
+    normalized cut prefers such tiny groups to real clusters. Their number grows with the number of points, until none
+    of the leading eigenvectors is left for the real clusters. Here t is the mean degree. Spread over all points, it
+    adds an affinity of about t s between a group of s points and the rest. For a tiny group that is much. For real
+    clusters, of about n / k points, it changes all of them by the same factor (Amini et al. 2013; Zhang and Rohe 2018,
+    who call it CoreCut).
 
     Parameters
     ----------
@@ -127,7 +129,7 @@ def _leading(
 def _merged(
     n: int, values: list[np.ndarray], vectors: list[tuple[np.ndarray, np.ndarray]], n_values: int, n_parts: int
 ) -> Spectrum:
-    """Return the smallest eigenvalues of all components, their eigenvectors with zeros outside of their component."""
+    """Return the smallest eigenvalues of all components; eigenvectors are zero outside their own component."""
     everything = np.concatenate(values)
     owners = np.repeat(np.arange(len(values)), [len(part) for part in values])
     columns = np.concatenate([np.arange(len(part)) for part in values])
@@ -140,7 +142,13 @@ def _merged(
 
 
 def eigengap(eigenvalues: np.ndarray) -> int:
-    """Return the number of clusters, two at least, after which the next eigenvalue of the Laplacian is farthest."""
+    """Return the number of clusters, at least two, after which the eigenvalues of the Laplacian have the largest gap.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (r,)
+        The smallest eigenvalues, ascending.
+    """
     if len(eigenvalues) < 3:
         return len(eigenvalues)
     return int(np.argmax(np.diff(eigenvalues)[1:])) + 2
@@ -154,23 +162,25 @@ def assign(
     n_init: int = 10,
     random: np.random.RandomState | None = None,
 ) -> np.ndarray:
-    """Return the cluster of each point, from the leading eigenvectors.
+    """Return the cluster of each point, from the leading eigenvectors of its graph.
 
     Parameters
     ----------
     spectrum : Spectrum
     n_clusters : int
     method : {"kmeans", "plain_kmeans", "cluster_qr"}, default="kmeans"
-        "kmeans" scales rows of the eigenvectors to length 1 (Ng, Jordan and Weiss 2001). "plain_kmeans" divides them by
-        the root of the point's degree and leaves lengths alone, as scikit-learn's SpectralClustering does: eigenvectors
-        of the random walk (Shi and Malik 2000). "cluster_qr" takes the points that a pivoted QR of the eigenvectors
-        picks as the clusters' corners, without any random choice (Damle, Minden and Ying 2019).
+        "kmeans" is k-means after each point's row of the eigenvectors is scaled to length 1 (Ng, Jordan and Weiss
+        2001). "plain_kmeans" divides the row by the square root of the point's degree instead, as scikit-learn's
+        SpectralClustering does, which gives the eigenvectors of the random walk (Shi and Malik 2000). "cluster_qr"
+        makes no random choices: a pivoted QR decomposition selects one point for each cluster (Damle, Minden and Ying
+        2019).
     n_init : int, default=10
-        Runs of k-means, of which the best is kept. Clusters without points are left without.
+        The number of runs of k-means, of which the best is kept. Some clusters may remain empty.
     random : RandomState, optional
+        Draws the initial centers of k-means.
     """
     check_choice("method", method, ASSIGNMENTS)
-    # With more components than clusters all of them have the eigenvalue zero: none is left out.
+    # Each component has an eigenvalue of zero. If there are more components than clusters, all of them are used.
     E = spectrum.vectors[:, : max(n_clusters, min(spectrum.n_parts, spectrum.vectors.shape[1]))]
     if method == "plain_kmeans":
         norms = np.ones(len(E)) if spectrum.degrees is None else np.sqrt(spectrum.degrees)
@@ -179,16 +189,22 @@ def assign(
     E = np.divide(E, norms[:, None], out=np.zeros_like(E), where=norms[:, None] > 0)
     if method == "cluster_qr" and E.shape[1] == n_clusters:
         return cluster_qr(E)
-    # scikit-learn limits the BLAS and puts back what it found, which threads that overlap confuse: here all find one.
+    # scikit-learn limits the threads of the BLAS and restores their earlier number afterwards, which goes wrong when
+    # fits in several threads overlap. Here the earlier number is always one.
     with ignored(DistinctPointsWarning), one_thread():
         return KMeans(n_clusters, n_init=n_init, random_state=random).fit(E).labels_
 
 
 def cluster_qr(E: np.ndarray) -> np.ndarray:
-    """Return clusters by a pivoted QR decomposition.
+    """Return clusters by a pivoted QR decomposition of the eigenvectors.
 
-    The pivots are k rows that point in different directions. They are made orthogonal by their polar factor, and each
-    row goes to the direction that it is most along.
+    The pivots are k rows that point in different directions. Their polar factor makes these directions orthogonal, and
+    each row is assigned to the direction with which it has the largest absolute inner product.
+
+    Parameters
+    ----------
+    E : ndarray of shape (n, k)
+        The leading eigenvectors, with rows of length 1.
     """
     k = E.shape[1]
     _, _, pivots = scipy.linalg.qr(E.T, pivoting=True)

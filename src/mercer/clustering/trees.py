@@ -1,4 +1,4 @@
-"""Clusters of clusters, and parts of them: a tree that can be cut at any number of clusters."""
+"""A tree of nested clusters: given clusters, their parts and their unions, for any number of clusters."""
 
 from typing import NamedTuple
 
@@ -8,28 +8,28 @@ from mercer.checks import check_count
 from mercer.clustering.affinity import indicator
 from mercer.clustering.spectral import assign, laplacian_spectrum
 
-# Into how many parts a cluster falls at the finest cut, at most; a part has so many points at least.
+# The largest number of parts of a cluster at the finest cut, and the mean number of points that a part needs.
 PARTS, LEAST_POINTS = 4, 5
 
 
 class ClusterTree(NamedTuple):
-    """The finest parts of clusters, and the order in which they join.
+    """The finest parts of clusters, and the order in which they are merged.
 
     Attributes
     ----------
     parts : ndarray of shape (n,)
         The part of each point, from 0 to l - 1.
     merges : ndarray of shape (l - 1, 2)
-        Row i has the two that join in step i to l + i; numbers below l are parts.
+        Row i has the two nodes that step i merges into node l + i. Nodes 0 to l - 1 are the parts.
     """
 
     parts: np.ndarray
     merges: np.ndarray
 
     def cut(self, n_clusters: int) -> np.ndarray:
-        """Return the cluster of each part where there are `n_clusters`, numbered by their first part.
+        """Return the cluster of each part in the cut with `n_clusters`; clusters are numbered by their first part.
 
-        Cuts are nested: each cluster of a finer one lies in one of a coarser one.
+        Cuts are nested: each cluster of a finer cut lies in one cluster of a coarser cut.
         """
         n_parts = len(self.merges) + 1
         n_clusters = check_count("n_clusters", n_clusters, at_most=n_parts, why="the parts of the tree")
@@ -41,22 +41,22 @@ class ClusterTree(NamedTuple):
 
 
 def cluster_tree(W: np.ndarray, labels: np.ndarray, seed: int) -> ClusterTree:
-    """Build a tree whose cut at the number of clusters is the clusters themselves.
+    """Build a tree over given clusters; its cut at their number returns these clusters.
 
-    Below, each cluster is cut into parts by the eigenvectors of its own block of the affinity. Of two that may join,
-    those with the largest mean affinity between their points do so first: parts of one cluster before clusters.
+    Each cluster is split into parts by the eigenvectors of its own block of the affinity. The two nodes with the
+    largest mean affinity between their points are merged first. Parts of one cluster are merged before clusters are.
 
     Parameters
     ----------
     W : ndarray of shape (n, n)
-        Symmetric, nowhere negative.
+        Symmetric affinities without negative entries.
     labels : ndarray of shape (n,)
         Clusters, numbered from 0.
     seed : int
 
     Notes
     -----
-    O(n^2) and O(n_c^3) for each cluster of n_c points; O(l^3) for l parts.
+    O(n^2) time, O(n_c^3) for each cluster of n_c points, and O(l^3) for l parts.
     """
     parts, homes = np.empty(len(labels), dtype=np.int64), list[int]()
     for cluster in np.unique(labels):
@@ -78,7 +78,17 @@ def _parts_of(W: np.ndarray, seed: int) -> np.ndarray:
 
 
 def _merges(sums: np.ndarray, sizes: np.ndarray, homes: np.ndarray) -> np.ndarray:
-    """Return who joins whom, by the largest mean affinity; those of one home before others."""
+    """Return the merges in order of the largest mean affinity; parts of one cluster are merged before clusters are.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (l, l)
+        The sum of the affinities between the points of two parts.
+    sizes : ndarray of shape (l,)
+        The number of points of each part.
+    homes : ndarray of shape (l,)
+        The cluster of each part.
+    """
     sums, sizes, homes = sums.copy(), sizes.copy(), homes.copy()
     n_parts, names, merges = len(sizes), np.arange(len(sizes)), []
     for step in range(n_parts - 1):
@@ -88,7 +98,7 @@ def _merges(sums: np.ndarray, sizes: np.ndarray, homes: np.ndarray) -> np.ndarra
         allowed = same if same.any() else ~np.eye(len(sizes), dtype=bool)
         a, b = np.unravel_index(np.argmax(np.where(allowed, means, -np.inf)), means.shape)
         merges.append((names[a], names[b]))
-        # The second goes up in the first.
+        # The first node takes over the second one.
         sums[a] += sums[b]
         sums[:, a] += sums[:, b]
         sizes[a] += sizes[b]

@@ -11,16 +11,16 @@ from mercer.datasets.uci import UCI_NAMES, FixedSplits, uci_regression
 
 __all__ = ["NAMES", "UCI_NAMES", "Dataset", "FixedSplits", "load", "uci_regression"]
 
-# Which come first at its home.
+# The first images at OpenML are the training images.
 MNIST_TRAINING_IMAGES = 60_000
-# The experiments use 16 % of Forest CoverType, drawn with the shares of the classes kept.
+# The experiments use 16 % of Forest CoverType, drawn such that the shares of the classes do not change.
 COVTYPE_ROWS = 92_962
-# And of CIFAR-10 the first images of each class, so many to learn from and so many to test.
+# Of CIFAR-10 the experiments use the first images of each class: these numbers for training and for testing.
 CIFAR10_TRAINING_IMAGES, CIFAR10_IMAGES_A_CLASS = 50_000, (1000, 200)
 
 
 class Dataset(NamedTuple):
-    """Rows or images with targets. The test part is None if the set has no split of its own."""
+    """Rows or images with their targets. The test part is None if the data set has no split of its own."""
 
     X: np.ndarray
     y: np.ndarray
@@ -33,12 +33,13 @@ class Dataset(NamedTuple):
 def load(name: str) -> Dataset:
     """Return a data set by its name: "mnist", "adult", "covtype", "cifar10", "yaleb" or "coil20".
 
-    "covtype" is 16 % of the original set, with the same shares of the classes. "cifar10" is a fifth, the first 1000
-    training and 200 test images of each class. Pixels are float32 in [0, 1]: those of "mnist" as rows of 784, those of
-    "cifar10" as images of shape (32, 32, 3).
+    "covtype" is 16 % of the original set, with the same shares of the classes. "cifar10" is a fifth: the first 1000
+    training and 200 test images of each class. Pixels are float32 numbers in [0, 1]. "mnist" has rows of 784 pixels,
+    and "cifar10" has images of shape (32, 32, 3).
 
     The set is read from the folder that the environment variable MERCER_DATA names or, if that is not set, from
-    Mercer's cache. If it is not there, it is downloaded with scikit-learn and kept there.
+    Mercer's cache. If it is not there, it is downloaded with scikit-learn and kept there. "yaleb" and "coil20" cannot
+    be downloaded.
     """
     check_choice("name", name, NAMES)
     return read_or_fetch(SOURCES[name])
@@ -78,11 +79,11 @@ def _adult_from_home() -> Arrays:
     columns = []
     for name, is_coded in zip(frame.data.columns, categorical, strict=True):
         column = frame.data[name]
-        # A missing category is a level of its own, after the others, as '?' is in the original files.
+        # A missing value is a category of its own, after the others, like '?' in the original files.
         codes = column.cat.codes.replace(-1, len(column.cat.categories)) if is_coded else column
         columns.append(np.asarray(codes, dtype=np.float64))
     X, y = np.column_stack(columns), frame.target.astype(str).str.startswith(">50K").to_numpy().astype(np.int64)
-    # OpenML has the 16 281 rows of the original test file first.
+    # At OpenML, the 16 281 rows of the original test file come first.
     named = {"categorical": categorical, "feature_names": np.array(list(frame.data.columns), dtype=str)}
     return {"X": X[16281:], "y": y[16281:], "X_test": X[:16281], "y_test": y[:16281], **named}
 
@@ -113,7 +114,7 @@ def _cifar10_from_home() -> Arrays:
     X, y = fetch_openml("CIFAR_10", version=1, return_X_y=True, as_frame=False, parser="liac-arff")
     y = y.astype(np.int64)
     arrays = {}
-    # As in the original files: the training images first, and each image plane by plane, red, green and blue.
+    # As in the original files, the training images come first, and each image has a red, a green and a blue plane.
     parts = slice(None, CIFAR10_TRAINING_IMAGES), slice(CIFAR10_TRAINING_IMAGES, None)
     for suffix, part, count in zip(("", "_test"), parts, CIFAR10_IMAGES_A_CLASS, strict=True):
         kept = _first_of_each_class(y[part], count)
@@ -123,7 +124,7 @@ def _cifar10_from_home() -> Arrays:
 
 
 def _first_of_each_class(y: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the first `count` rows of each class, in rising order."""
+    """Return the indices of the first `count` rows of each class, in ascending order."""
     return np.sort(np.concatenate([np.flatnonzero(y == label)[:count] for label in np.unique(y)]))
 
 
@@ -136,7 +137,7 @@ def _images_from_file(arrays: Arrays) -> Dataset:
 def _no_home(name: str, file: str) -> Callable[[], Arrays]:
     def fetch() -> Arrays:
         raise FileNotFoundError(
-            f"{name} has no public home that can be fetched from: put {file} into a folder, with "
+            f"{name} cannot be downloaded: put {file} into a folder, with "
             "images X and classes y, and set MERCER_DATA to it."
         )
 

@@ -1,4 +1,4 @@
-"""The data sets by name: what each is, where it is, and how it is downloaded and verified."""
+"""A catalog of the data sets: a description of each, where its file is, and how it is downloaded and verified."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ ALL_SOURCES: dict[str, Source] = {**SOURCES, **UCI_SOURCES}
 
 
 class About(NamedTuple):
-    """The number of rows (including test rows) and of columns, and a description of the set."""
+    """The number of rows (including test rows) and of columns, and a description of the data set."""
 
     rows: str
     inputs: str
@@ -46,7 +46,7 @@ ABOUT = {
     "wine_red": About("1,599", "11", "UCI: quality of red wines"),
     "yacht": About("308", "6", "UCI: resistance of hulls"),
 }
-# Of the arrays (`sources.digest`) of the files that published results were measured on.
+# The digests (`sources.digest`) of the arrays on which the published results were measured.
 MEASURED_ON = {
     "adult.npz": "50891378560fc096ed08c511189cdd5c984c385bdae323b1157590c4ac0807c6",
     "cifar10_subset.npz": "b207d9a1e1f752465033986f78c5bc4d469c9524b0c7c52ec1b4ad1a5f406284",
@@ -60,7 +60,7 @@ PLACES = {"given": "MERCER_DATA", "cache": "cache", "home": "to be fetched", "no
 
 
 class Entry(NamedTuple):
-    """A set, and where it is: its file, or None; `place` is one of PLACES."""
+    """A data set and its file, which is None if there is none. `place` is one of PLACES."""
 
     name: str
     about: About
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
 
 
 class Got(NamedTuple):
-    """A set's file, whether it was fetched just now, and what is known of it (one of the texts of `verified`)."""
+    """The file of a data set, whether it was downloaded just now, and a text of `verified` about it."""
 
     name: str
     path: Path
@@ -78,29 +78,29 @@ class Got(NamedTuple):
 
 
 def entries() -> list[Entry]:
-    """Return all sets with where they are; no data are read."""
+    """Return all data sets and where they are, without reading any data."""
     found = {name: find(source) for name, source in ALL_SOURCES.items()}
     return [Entry(name, ABOUT[name], place(source, found[name]), found[name]) for name, source in ALL_SOURCES.items()]
 
 
 def place(source: Source, path: Path | None) -> str:
-    """Return where a set is, of PLACES, given its file."""
+    """Return where a data set is, as a key of PLACES, given its file or None."""
     if path is None:
         return "home" if source.has_home else "none"
     return "given" if os.environ.get("MERCER_DATA") else "cache"
 
 
 def get(name: str, *, out: str | os.PathLike[str] | None = None, fresh: bool = False) -> Got:
-    """Return the file of a set: an existing file is read and verified, and a missing one is downloaded.
+    """Return the file of a data set: an existing file is read and verified, and a missing one is downloaded.
 
     Parameters
     ----------
     name : str
         One of `ALL_SOURCES`.
     out : str, path or None, default=None
-        The folder to put it into, in place of the data folder; it is created if it does not exist.
+        The folder for the file, instead of the data folder. It is created if it does not exist.
     fresh : bool, default=False
-        Whether to download it again and replace the existing file.
+        Whether to download the file again and replace an existing one.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def get(name: str, *, out: str | os.PathLike[str] | None = None, fresh: bool = F
 
 
 def verified(path: Path) -> str:
-    """Return what is known of a whole file: by the checksum beside it, or by the arrays that results were had with."""
+    """Return a text on how a readable file was verified: by its checksum, or by the arrays of published results."""
     if checksum_file(path).is_file():
         return "its checksum is right"
     known = MEASURED_ON.get(path.name)

@@ -1,4 +1,4 @@
-"""Where data come from: a file in the user's folder or in Mercer's cache, or a public repository."""
+"""Reading data sets from files in the user's folder or in Mercer's cache, and downloading and keeping them."""
 
 import hashlib
 import http.client
@@ -17,18 +17,28 @@ from mercer.exceptions import DataFileError, DataWarning, warn_user
 from mercer.storage.atomic import write_atomically
 
 Arrays = dict[str, np.ndarray]
-# Bytes that the arrays of a set may take; those of CIFAR-10 take 184 million.
+# The largest size of the arrays of a data set, in bytes. Those of CIFAR-10 have 184 million.
 MOST_UNPACKED = 2**31
-# How the headers of arrays are read, by the version of their format.
+# The functions that read the header of an array, by the version of its format.
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-# What comes of a file that is not whole, or is something else.
+# The errors raised by files that are incomplete, damaged or of another kind.
 DAMAGES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, NotImplementedError)
 
 
 class Source(NamedTuple):
-    """A set's name, the files that may hold it, its own one first, and its home, if it has one to be fetched from.
+    """A data set: its name, its files, and how it is read and downloaded.
 
-    `from_file` makes the data of the file's arrays, and `fetch` gets such arrays from the home.
+    Attributes
+    ----------
+    name : str
+    files : tuple of str
+        The names of files that may hold the set. The first one is its own, under which it is kept.
+    from_file : callable
+        Makes the data set from the arrays of its file.
+    fetch : callable
+        Downloads these arrays.
+    has_home : bool
+        Whether the set can be downloaded.
     """
 
     name: str
@@ -39,7 +49,7 @@ class Source(NamedTuple):
 
 
 def data_folder() -> Path:
-    """Return the folder of data files: MERCER_DATA if that is set, else `mercer` in the user's cache."""
+    """Return the folder of data files: MERCER_DATA if that is set, otherwise `mercer` in the user's cache."""
     named = os.environ.get("MERCER_DATA")
     if named:
         return Path(named)
@@ -48,12 +58,12 @@ def data_folder() -> Path:
 
 
 def find(source: Source) -> Path | None:
-    """Return the file of a set, or None if there is none yet."""
+    """Return the file of a data set, or None if there is none."""
     return next((path for file in source.files if (path := data_folder() / file).is_file()), None)
 
 
 def read_or_fetch(source: Source) -> Any:
-    """Return a set from its file. If there is none, download the set and keep it."""
+    """Return a data set from its file. If there is no file, download the set and keep it."""
     path = find(source)
     if path is not None:
         return read(source, path)
@@ -62,7 +72,7 @@ def read_or_fetch(source: Source) -> Any:
         keep(source, arrays, data_folder())
     except OSError as error:
         warn_user(
-            f"the data set {source.name!r} will be fetched again next time: it cannot be kept in "
+            f"the data set {source.name!r} will be downloaded again next time: it cannot be kept in "
             f"{str(data_folder())!r} ({error}); MERCER_DATA may name another folder.",
             DataWarning,
         )
@@ -70,18 +80,18 @@ def read_or_fetch(source: Source) -> Any:
 
 
 def fetch(source: Source) -> Arrays:
-    """Download a set's arrays; if that is not possible, say what the user can do."""
+    """Return the arrays of a data set, downloaded; if that fails, the error says where Mercer has looked for files."""
     try:
         return source.fetch()
     except (OSError, http.client.HTTPException) as error:
         folder = os.environ.get("MERCER_DATA")
         where = f"MERCER_DATA={folder!r} has no {' or '.join(source.files)}" if folder else "MERCER_DATA is not set"
-        message = f"the data set {source.name!r} cannot be had: {where}, and fetching it failed: {error}"
+        message = f"the data set {source.name!r} is not available: {where}, and downloading it failed: {error}"
         raise ConnectionError(message) from error
 
 
 def read(source: Source, path: Path) -> Any:
-    """Return the set that a file holds, if the file is whole."""
+    """Return the data set in a file; a damaged file raises an error that says how to replace it."""
     try:
         return source.from_file(read_arrays(path))
     except DAMAGES as error:
@@ -91,25 +101,25 @@ def read(source: Source, path: Path) -> Any:
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Return the arrays of an .npz file, if it is the one that the checksum beside it, if any, was taken of."""
+    """Return the arrays of an .npz file, after comparing it with the checksum file beside it, if there is one."""
     content = path.read_bytes()
     beside = checksum_file(path)
     if beside.is_file() and beside.read_text(encoding="utf-8").split()[:1] != [hashlib.sha256(content).hexdigest()]:
-        raise ValueError(f"it has another SHA-256 than {beside.name} says")
+        raise ValueError(f"its SHA-256 is not the one in {beside.name}")
     check_unpacked(content)
     with np.load(io.BytesIO(content)) as arrays:
         return {key: arrays[key] for key in arrays.files}
 
 
 def check_unpacked(content: bytes) -> None:
-    """Raise if arrays of an .npz file are larger than any set is, or than the file has numbers for.
+    """Raise if the arrays of an .npz file are too large, or if their headers promise another size than the file has.
 
-    NumPy allocates what an array says of its shape before it reads a number of it.
+    NumPy allocates an array by the shape in its header before it reads any number.
     """
     with zipfile.ZipFile(io.BytesIO(content)) as parts:
         size = sum(part.file_size for part in parts.infolist())
         if size > MOST_UNPACKED:
-            raise ValueError(f"its arrays take {size} bytes, and those of a set {MOST_UNPACKED} at most")
+            raise ValueError(f"its arrays take {size} bytes, and at most {MOST_UNPACKED} are allowed")
         for part in parts.infolist():
             with parts.open(part) as file:
                 shape, _, kind = HEADERS[np.lib.format.read_magic(file)](file)
@@ -119,14 +129,14 @@ def check_unpacked(content: bytes) -> None:
 
 
 def keep(source: Source, arrays: Mapping[str, np.ndarray], folder: Path) -> Path:
-    """Write a set's arrays and their checksum into a folder, which is created if necessary, and return the file."""
+    """Write the arrays of a data set and a checksum into a folder, creating it if necessary, and return the file."""
     packed = io.BytesIO()
     np.savez_compressed(packed, **arrays)  # type: ignore[arg-type]
     return write_file(folder / source.files[0], packed.getvalue())
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file and its checksum, each whole or not at all, such that no kill leaves a pair that does not match."""
+    """Write a file and its checksum file; a process that is killed leaves no incomplete file and no wrong checksum."""
     path.parent.mkdir(parents=True, exist_ok=True)
     checksum_file(path).unlink(missing_ok=True)
     write_atomically(path, [content])
@@ -135,12 +145,12 @@ def write_file(path: Path, content: bytes) -> Path:
 
 
 def checksum_file(path: Path) -> Path:
-    """Return the file beside another that holds its checksum, in the form that `sha256sum --check` reads."""
+    """Return the path of a file's checksum, which lies beside it and has the format of `sha256sum --check`."""
     return path.with_name(f"{path.name}.sha256")
 
 
 def digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the SHA-256 of arrays by name, type, shape and entries, whatever file holds them, in whatever order."""
+    """Return a SHA-256 of the names, types, shapes and entries of arrays; it does not depend on their order or file."""
     total = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

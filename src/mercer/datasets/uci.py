@@ -1,4 +1,4 @@
-"""Seven small regression sets of the UCI archive, with the 20 fixed splits that papers on uncertainty share."""
+"""Seven small regression sets of the UCI archive, with the 20 fixed splits that papers on uncertainty use."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 from mercer.checks import check_choice
 from mercer.datasets.sources import Arrays, Source, read_or_fetch
 
-# Name here -> folder at home, where each set lies with the splits of Hernandez-Lobato and Adams (2015).
+# Our names -> the folders of the repository, which has each set with the splits of Hernandez-Lobato and Adams (2015).
 FOLDERS = {
     "boston": "bostonHousing",
     "concrete": "concrete",
@@ -23,7 +23,7 @@ N_SPLITS = 20
 
 
 class FixedSplits(NamedTuple):
-    """Rows, targets and, one row a split, the indices of the test rows; all others are for training."""
+    """Rows, targets, and for each split the indices of its test rows; all other rows are for training."""
 
     X: np.ndarray
     y: np.ndarray

@@ -1,4 +1,4 @@
-"""Features of images that are computed rather than learned here: scattering, and a pretrained network."""
+"""Features of images that need no training: wavelet scattering, and a pretrained network."""
 
 from mercer.image_features.backbone import EfficientNetLite0
 from mercer.image_features.pretrained import pretrained_features

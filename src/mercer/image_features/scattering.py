@@ -1,4 +1,4 @@
-"""Wavelet scattering of gray images: features that hardly change when an image is shifted or bent, and no training."""
+"""Wavelet scattering of gray images: features without training that hardly change if an image is shifted or bent."""
 
 import math
 from typing import Any, NamedTuple
@@ -10,54 +10,56 @@ from mercer.blocks import WORKING_MEMORY, as_tensor, like_input, walk
 from mercer.checks import check_count, check_number
 
 # Bruna and Mallat's Morlet wavelets, in pixels at the finest scale: the width of the envelope, the frequency, and the
-# width of the envelope along the wave over that across it, times the number of angles.
+# number of angles times the ratio of the width of the envelope along the wave to that across it.
 WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4.0
-# Gaussians are followed as many widths out: to 1e-14.
+# Gaussians are cut off at this many widths, where they are 1e-14.
 REACH = 8.0
 
 
 def scattering(images: Any, *, n_scales: int = 3, n_angles: int = 8, working_memory: float = WORKING_MEMORY) -> Any:
-    """Describe each image by how strongly it waves, at every scale and angle, around each place.
+    """Return the scattering coefficients of images: the local strength of their waves at each scale and angle.
 
-    Pixels of a shifted or bent image differ a lot; how strong its waves are, averaged over 2^J pixels, does not, and
-    what the average loses comes back as the waves of that strength (Bruna and Mallat, 2013). For an image x, wavelets
-    psi of scale j < J = `n_scales` and angle l < L = `n_angles`, and a Gaussian phi about 2^J pixels wide:
+    The pixels of an image change a lot if it is shifted or bent. The strengths of its waves, averaged over 2^J pixels,
+    change little. The information lost by averaging is recovered from the waves of these strengths (Bruna and Mallat,
+    2013). Let x be an image, psi wavelets of scale j < J = `n_scales` and angle l < L = `n_angles`, and phi a Gaussian
+    about 2^J pixels wide:
 
-        S_0 = x * phi,    S_1 = |x * psi_1| * phi,    S_2 = ||x * psi_1| * psi_2| * phi  where j_2 > j_1,
+        S_0 = x * phi,    S_1 = |x * psi_1| * phi,    S_2 = ||x * psi_1| * psi_2| * phi  where j_2 > j_1.
 
-    each read once in every cell of 2^J by 2^J pixels, at its center. psi is a Morlet wavelet of mean 0 and frequency
-    3 pi / 4 / 2^j; the waves of angle l run at pi l / L, left to right for l = 0 and turning towards top to bottom. A
-    common factor makes |phi^|^2 plus the sum of |psi^|^2 at most 1 at every frequency, so that no step takes two images
-    further apart.
+    Each is evaluated at the center of every cell of 2^J by 2^J pixels. psi is a Morlet wavelet of mean 0 and frequency
+    3 pi / 4 / 2^j. The waves of angle l run at pi l / L, from left to right for l = 0, and turn towards top to bottom
+    as l grows. A common factor makes |phi^|^2 plus the sum of |psi^|^2 at most 1 at every frequency, so that no step
+    increases the distance of two images.
 
     Parameters
     ----------
     images : array-like of shape (n, height, width)
-        Gray images of any size. They are mirrored at their edges to whole cells, by as much on both sides (one pixel
-        more below and at the right where the number is odd), and by one cell more, whose coefficients are dropped.
+        Gray images of any size. They are mirrored at their edges to whole cells, equally on both sides (one pixel more
+        at the bottom and at the right if the number is odd), and by one further cell whose coefficients are dropped.
     n_scales : int, default=3
-        J, the number of octaves: at most so many that one cell holds the whole image.
+        J, the number of octaves. With the largest allowed J, one cell covers the whole image.
     n_angles : int, default=8
-        L. If it is even, turning a square image by 90 degrees turns the maps and moves all angles by L / 2; exactly so
-        where the side is even.
+        L. If L is even, turning a square image by 90 degrees turns the maps and shifts all angles by L / 2. This is
+        exact if the side of the image is even.
     working_memory : float, default=64.0
-        MiB for the temporaries of one block of images.
+        Memory for the temporary arrays of one block of images, in MiB.
 
     Returns
     -------
     coefficients of shape (n, C, h, w), in the precision of the images
-        h and w are height and width over 2^J, rounded up. The C = 1 + J L + L^2 J (J - 1) / 2 channels are in the order
-        of `scattering_paths`. `coefficients.reshape(n, -1)` are rows for a clustering.
+        h and w are height and width divided by 2^J, rounded up. The C = 1 + J L + L^2 J (J - 1) / 2 channels are in the
+        order of `scattering_paths`. For a clustering, use `coefficients.reshape(n, -1)` as rows.
 
     Notes
     -----
-    O(n L^2 J N log N) time for N pixels of a mirrored image, all convolutions by FFT: 2 to 3 ms for 28 x 28 pixels on
-    one core. As is usual, waves of scale j are read at the centers of cells of 2^j by 2^j pixels only. On MNIST that
-    changes the coefficients by 0.6 %.
+    O(n L^2 J N log N) time for N pixels of a mirrored image, since all convolutions use the FFT: 2 to 3 ms for 28 x 28
+    pixels on one core. As is usual, waves of scale j are evaluated only at the centers of cells of 2^j by 2^j pixels.
+    On MNIST this changes the coefficients by 0.6 %.
 
-    Some channels are much smaller than others and tell as much, so that distances want all of one size: on MNIST (2000
-    images, 3 draws) the accuracy of k-means rises from .42 to .57 if each is divided by its root mean square over
-    images and places, that of spectral clustering with 10 neighbors from .65 to .68.
+    Some channels are much smaller than others but equally informative. Distances therefore improve if all channels have
+    the same size. On MNIST (2000 images, 3 draws), dividing each channel by its root mean square over images and
+    positions raises the accuracy of k-means from .42 to .57, and that of spectral clustering with 10 neighbors from .65
+    to .68.
 
     Examples
     --------
@@ -79,7 +81,8 @@ def scattering(images: Any, *, n_scales: int = 3, n_angles: int = 8, working_mem
     filters = _filters(len(rows), len(columns), J, L, like)
     cells = (len(phi) for phi in filters.phi[0])
     result = like.new_empty((len(pixels), len(scattering_paths(J, L)), *cells))
-    # Of one image: the waves of waves of one pair of scales, on a grid of a quarter, and of one scale; with spectra.
+    # For one image: the second-order waves of one pair of scales, on a grid with a quarter of the points, and the
+    # first-order waves of one scale, both with their spectra.
     bytes_per_row = (L**2 + 4 * L) * len(rows) * len(columns) * 2 * like.element_size()
     for block, (x,) in walk([pixels], bytes_per_row=bytes_per_row, working_memory=working_memory, dtype=like.dtype):
         if not x.isfinite().all():
@@ -89,10 +92,10 @@ def scattering(images: Any, *, n_scales: int = 3, n_angles: int = 8, working_mem
 
 
 def scattering_paths(n_scales: int = 3, n_angles: int = 8) -> list[tuple[tuple[int, int], ...]]:
-    """Return what each channel of `scattering` went through: the (scale, angle) of each of its wavelets, in turn.
+    """Return for each channel of `scattering` the (scale, angle) of each of its wavelets, in the order of application.
 
-    The average comes first, then the waves by scale and angle, then the waves of waves by both scales, and by both
-    angles for each pair of scales.
+    The first channel is the average S_0. The channels of S_1 follow, by scale and angle, and then those of S_2, by
+    pair of scales and, for each of these, by both angles.
 
     Parameters
     ----------
@@ -112,14 +115,14 @@ def scattering_paths(n_scales: int = 3, n_angles: int = 8) -> list[tuple[tuple[i
 
 
 class _Filters(NamedTuple):
-    """What an image is convolved with. Grid i has the centers of cells of 2^i by 2^i pixels of the mirrored image.
+    """The filters of a scattering. Grid i has the centers of the cells of 2^i by 2^i pixels of the mirrored image.
 
     Attributes
     ----------
     psi : dict of (i, j) to a tensor of shape (L, h, w)
-        Spectra of the wavelets of scale j that take grid i to grid j: those of scale 0 stay where they are.
+        The spectra of the wavelets of scale j that map values on grid i to values on grid j.
     phi : list of pairs of tensors, of shapes (cells, h) and (cells, w)
-        phi[i] averages what is on grid i around the centers of the cells that are kept, down columns and along rows.
+        phi[i] averages values on grid i around the centers of the cells that are kept, down columns and along rows.
     """
 
     psi: dict[tuple[int, int], Tensor]
@@ -142,8 +145,8 @@ def _scatter(x: Tensor, filters: _Filters) -> Tensor:
 
 
 def _waves(spectrum: Tensor, psi: Tensor, step: int) -> Tensor:
-    """Return |x * psi| at every `step`-th place down and along, an angle of psi after another, from the spectra."""
-    # Frequencies that these places do not tell apart are added up, and the FFT is that of a small image.
+    """Return |x * psi| at every `step`-th position in both directions, for each angle of psi, from the spectra."""
+    # Frequencies that coincide on these positions are summed, so the FFT is that of a smaller image.
     aliases = [part.unflatten(-1, (step, -1)).unflatten(-3, (step, -1)) for part in (spectrum, psi)]
     return torch.fft.ifft2(torch.einsum("...ahbw,kahbw->...khw", *aliases) / step**2).abs()
 
@@ -153,14 +156,14 @@ def _average(u: Tensor, phi: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def _mirrored(size: int, cell: int) -> Tensor:
-    """Return which pixel is at each place of a side that is mirrored to whole cells, and one cell more at both ends."""
+    """Return the pixel at each position of a side that is mirrored to whole cells plus one cell at both ends."""
     total = (math.ceil(size / cell) + 2) * cell
     place = (torch.arange(total) - (total - size) // 2) % (2 * size)
     return torch.minimum(place, 2 * size - 1 - place)
 
 
 def _filters(height: int, width: int, J: int, L: int, like: Tensor) -> _Filters:
-    """Return all filters for mirrored images of a size, of the type and on the device of `like`."""
+    """Return all filters for mirrored images of the given size, with the type and device of `like`."""
     phi = [(_averages(height >> i, J - i), _averages(width >> i, J - i)) for i in range(J)]
     pairs = [(i, j) for i in range(J) for j in range(J) if i == 0 or j > i]
     psi = {(i, j): torch.fft.fft2(_wavelets(height >> i, width >> i, j - i, L)) for i, j in pairs}
@@ -172,11 +175,11 @@ def _filters(height: int, width: int, J: int, L: int, like: Tensor) -> _Filters:
 
 
 def _wavelets(height: int, width: int, scale: int, L: int) -> Tensor:
-    """Return Morlet wavelets of a scale and all L angles, of sum 0 and shape (L, height, width), on a torus.
+    """Return Morlet wavelets of one scale and all L angles on a torus, of shape (L, height, width), with sum 0.
 
-    psi(t) = g(t) (exp(i xi . t) - b), with a Gaussian g of sum 1 and b such that psi has sum 0. A convolution that is
-    read at the first of every 2^scale places shall give the value at their center: place r has psi at t = r plus
-    what lies between.
+    psi(t) = g(t) (exp(i xi . t) - b), with a Gaussian g of sum 1 and b such that psi has sum 0. Convolutions are read
+    at the first of every 2^scale positions, but must give the value at their center. Position r therefore has the value
+    psi(r + the distance from the first position to the center).
     """
     sigma, xi, slant = WIDTH * 2**scale, FREQUENCY / 2**scale, SLANT / L
     reach = REACH * sigma * max(1.0, 1.0 / slant)
@@ -194,9 +197,9 @@ def _wavelets(height: int, width: int, scale: int, L: int) -> Tensor:
 
 
 def _averages(size: int, depth: int) -> Tensor:
-    """Return the weights of averages around the centers of cells of 2^depth places, on a circle.
+    """Return Gaussian weights around the centers of cells of 2^depth positions on a circle, of shape (cells, size).
 
-    They are Gaussian, of shape (cells, size) without the first and the last cell, and sum to 1 in each row.
+    The first and the last cell are left out, and each row sums to 1.
     """
     sigma = WIDTH * 2 ** (depth - 1)
     centers = (torch.arange(1, size // 2**depth - 1, dtype=torch.float64) + 0.5) * 2**depth - 0.5
@@ -206,19 +209,19 @@ def _averages(size: int, depth: int) -> Tensor:
 
 
 def _unrolled(size: int, reach: float) -> Tensor:
-    """Return the places of a line that is wound up on a circle of a size, from 0 as far as `reach` both ways."""
+    """Return the positions of a line from -reach to reach, extended to whole turns around a circle of `size`."""
     turns = math.ceil(reach / size)
     return torch.arange(-turns * size, (turns + 1) * size, dtype=torch.float64)
 
 
 def _largest_factor(psi: list[Tensor], phi: tuple[Tensor, Tensor]) -> float:
-    """Return the largest c with |phi^|^2 + c^2 sum |psi^|^2 at most 1 at every frequency.
+    """Return the largest c such that |phi^|^2 + c^2 sum |psi^|^2 is at most 1 at every frequency.
 
-    A real image has the same strength at frequencies w and -w, so that the mean of the two counts.
+    A real image has the same strength at frequencies w and -w, so the mean of |psi^|^2 over both is used.
     """
     energy = torch.stack([spectra.abs().square().sum(dim=0) for spectra in psi]).sum(dim=0)
     energy = (energy + energy.flip(0, 1).roll((1, 1), (0, 1))) / 2
     down, along = (torch.fft.fft(weights[0]).abs().square() for weights in phi)
     left = 1.0 - down[:, None] * along
-    # Nothing is left at frequency 0, and nothing is asked for there.
+    # Frequency 0 is left out, since both are zero there.
     return math.sqrt((left / energy).flatten()[1:].min())

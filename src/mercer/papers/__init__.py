@@ -1,7 +1,8 @@
-"""The papers' methods as their authors printed them: Mercer's own estimators with their settings, one file a paper.
+"""The methods of the papers as printed: Mercer's estimators with the settings of the authors, one file per paper.
 
-The estimators' defaults differ from the papers where the data said so. Start here to reproduce a table, or to see what
-the defaults add to the method as printed. The docstring of each function maps the paper's lines to our parameters.
+The defaults of the estimators differ from the papers where measurements showed that other settings are better. These
+functions reproduce the tables of the papers, and show what the defaults add to the printed methods. The docstring of
+each function maps the lines of the paper to our parameters.
 """
 
 from mercer.papers.discriminant_note import kernel_discriminant

@@ -1,4 +1,4 @@
-"""The note on discriminant analysis in a kernel's space (kernel-discriminant): as printed."""
+"""The note on discriminant analysis in the space of a kernel (kernel-discriminant), as printed."""
 
 from typing import Any
 
@@ -17,35 +17,39 @@ def kernel_discriminant(
     bandwidth: Any = "median",
     **changed: Any,
 ) -> KernelDiscriminant:
-    """Return the discriminants of the note for one λ, with nothing searched.
+    """Return the discriminants of the note for one given λ; no parameter is searched.
 
     ================================================================  ==================================================
     line of the note                                                  our parameter
     ================================================================  ==================================================
     (11): coordinates are functions of all rows                       `n_landmarks=None`
     (12): total over within-class variance, components uncorrelated   `lambda_=0`
-    (13): λ, a nonnegative tuning parameter, as it stands             `lambda_`, which is `ridge`
+    (13): λ, a nonnegative tuning parameter, not scaled               `lambda_`, which is `ridge`
     (13): R = I_n, or R = K                                           `regularizer="identity"`, or "rkhs"
     (13) for i = 2, ..., k: a constrained quotient each               `n_components`; all from one eigenproblem
     "Data Centering": K C_n in the place of K, and (14)               `center=True`; False is (11) itself
     ================================================================  ==================================================
 
-    What the note leaves open, and what is taken: the kernel and its bandwidth (Gaussian at the median distance), λ
-    (1e-3; it has the unit of a sum over rows, so that twice the rows want twice the λ), k (classes - 1). With centering
-    R = K becomes C K C, the kernel of the centered features. The note scales nothing: components have unit regularized
-    within-class variance. What our estimator adds and the note has not: a classifier in the coordinates. Our default
-    differs by kernel, bandwidth and λ chosen by rows left out, and by landmarks beyond 10 000 rows; at equal settings
-    the two are equal.
+    The note leaves some settings open. The kernel is Gaussian here, and its bandwidth the median distance. λ is 1e-3;
+    it is added to a sum over rows, so twice as many rows need twice the λ. k is the number of classes minus 1. With
+    centering, R = K becomes C K C, the kernel of the centered features. The note does not scale the components; here
+    their regularized within-class variance is 1.
+
+    Our estimator also classifies in the coordinates, which the note does not. By default, it chooses kernel, bandwidth
+    and λ by left-out rows, and uses landmarks for more than 10 000 rows. With equal settings, both are equal.
 
     Parameters
     ----------
     lambda_ : float, default=0.001
+        λ.
     regularizer : {"identity", "rkhs"}, default="rkhs"
+        R of (13).
     center : bool, default=True
+        Whether features are centered in the space of the kernel.
     kernel : str, Kernel or callable, default="gaussian"
     bandwidth : float, "median" or None, default="median"
     **changed
-        Parameters of `KernelDiscriminant`.
+        Parameters of `KernelDiscriminant`, which replace those above.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Kernel representation learning with landmarks as printed (krepes)."""
+"""The paper on kernel representation learning with landmarks (krepes), as printed."""
 
 from dataclasses import replace
 from functools import partial
@@ -48,18 +48,21 @@ def krepes(
     loss : {"simclr", "vicreg", "barlow_twins", "byol", "spectral_contrastive", "simple_contrastive", "kernel_pca", \
 "kernel_autoencoder"}
     landmarks : {"kmeans++", "leverage_hutchinson", "leverage", "uniform"}, default="kmeans++"
+        How landmarks are chosen.
     learning_rate : float, default=1e-3
-        The paper searches it.
+        The rate of Adam. The paper searches it.
     **changes
-        Any other parameter of `KernelEmbedding`, in place of the one above.
+        Parameters of `KernelEmbedding`, which replace those above.
 
     Notes
     -----
-    Not printed, and ours: the kernel (Gaussian at the median distance; the paper has tangent kernels,
-    `kernel=mercer.kernels...`), λ, what a new row is compared with under tuples of views (the mean over the views), the
-    kernel autoencoder's decoder and how it is trained (`Alternate`), -2 in the cross term of kernel PCA where the
-    paper prints -1. Our defaults differ by exact optima, white coordinates, centered embeddings and the choice of
-    bandwidth and ridge; and they keep the start where steps do not help.
+    The paper does not print some settings, which are our choice: the kernel (Gaussian at the median distance; the paper
+    has tangent kernels, `kernel=mercer.kernels...`), λ, how a new row is compared with tuples of views (by the mean
+    over the views), and the decoder of the kernel autoencoder and its training (`Alternate`). The cross term of kernel
+    PCA has the factor -2, where the paper prints -1.
+
+    The defaults of `KernelEmbedding` differ from the paper. They use exact optima, white coordinates and centered
+    embeddings, choose bandwidth and ridge, and keep the start if steps do not improve it.
 
     Examples
     --------
@@ -97,20 +100,21 @@ def krepes(
 
 
 def annealed(learning_rate: float) -> Cosine:
-    """Return the schedule of B.3: a warm-up, then a cosine down to 1e-5."""
+    """Return the learning rate schedule of B.3: a warm-up, then a cosine down to 1e-5."""
     return Cosine(warmup_epochs=1.0, final=min(1.0, 1e-5 / learning_rate))
 
 
 class DrawnSteps:
-    """Solvers whose rate and decay are drawn: `rvs` gives the steps of `krepes` with another `Adam`.
+    """A distribution of solvers for a random search, which draws the learning rate and the decay of Adam.
 
     Parameters
     ----------
     steps : Steps
+        The solver of `krepes`, whose other settings are kept.
     """
 
     learning_rate = loguniform(1e-4, 1e-1)
-    # The paper searches the decay too, and prints no range for it.
+    # The paper also searches the decay, but prints no range for it.
     weight_decay = loguniform(1e-6, 1e-2)
 
     def __init__(self, steps: Steps) -> None:
@@ -131,7 +135,7 @@ def krepes_search(
     random_state: Any = None,
     **changes: Any,
 ) -> RandomizedSearchCV:
-    """Return `krepes` with the tuning of appendix B.3 around it: fitted on rows and labels, it maps rows.
+    """Return `krepes` inside the random search of appendix B.3; it is fitted to rows and labels.
 
     ================================================================  ==================================================
     line of the paper                                                 our parameter
@@ -145,19 +149,21 @@ def krepes_search(
     B.3: λ from [1e-5, 100]; τ of SimCLR from [1e-3, 100]             `mercer.embedding.linear_probe.SPACES`
     ================================================================  ==================================================
 
-    Half of the labeled rows train the classifier and the other half judge it: the paper does not say on which rows the
-    accuracy is. The range of the decay is ours, [1e-6, 1e-2]. BYOL has no coefficient, the simple contrastive loss a
-    constraint in the place of λ, and the kernel autoencoder a solver without a rate.
+    Half of the labeled rows train the classifier, and its accuracy is measured on the other half; the paper does not
+    say on which rows it measures. The range of the decay, [1e-6, 1e-2], is our choice. BYOL has no coefficient to
+    search, the simple contrastive loss has a constraint instead of λ, and the solver of the kernel autoencoder has no
+    learning rate.
 
     Parameters
     ----------
     loss : str, default="barlow_twins"
         As in `krepes`.
     images : bool
-        Whether rows are images: 2 % of them are labeled then, and 10 % of the rows of a table.
+        Whether rows are images, of which 2 % are labeled. Otherwise 10 % of the rows are.
     n_draws : int, default=4
+        The number of settings that are drawn.
     random_state : int, RandomState instance or None, default=None
-        Splits the rows, draws the settings, and is that of the embedding.
+        Determines the split of the rows, the settings that are drawn, and the embedding.
     **changes
         As in `krepes`.
 

@@ -1,4 +1,4 @@
-"""Ding, Tong, Chan, Dai, Ma, Haeffele: Unsupervised Manifold Linearizing and Clustering. MLC, and NMCE beside it."""
+"""Ding, Tong, Chan, Dai, Ma, Haeffele: Unsupervised Manifold Linearizing and Clustering (MLC, and NMCE), as printed."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ AUGMENTATION = Chain(
         Blur(probability=0.1),
     ]
 )
-# Appendix D.2: line 1, and lines 3 to 9. No schedule is printed: rates stay as they are.
+# The trainings of line 1 and of lines 3 to 9 (appendix D.2). No schedule is printed, so learning rates are constant.
 START = Recipe(
     n_epochs=1000,
     batch_size=1024,
@@ -51,7 +51,7 @@ SHARED: dict[str, Any] = {
 
 
 def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
-    """Return `ManifoldClustering` with the settings of the paper, but for those that are changed.
+    """Return `ManifoldClustering` with the settings of the paper.
 
     | line of the paper | our parameter |
     |---|---|
@@ -67,23 +67,24 @@ def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
     | line 10: spectral clustering of Π at the same η, no sample moved afterwards | `assign_labels="spectral"`, `eta` |
     | the output is that of the last step | `result="final"`, `keep="last"` of the recipes |
 
-    What the paper leaves open, and what is taken:
+    The paper leaves some settings open:
 
-    - λ of (5): the largest value of R, d log(1 + 1/ε²), which is 229 for d = 128; the code of NMCE, where (5) is from,
-      has 200 in these units. In three dimensions 200 makes all features collapse.
-    - how many epochs lines 3 to 9 last: 50, as many as Figure 3 seems to show.
-    - the heads, "a few affine layers with non-linearity": an affine map to 4096, a ReLU and an affine map.
-    - schedules and the decay of the start: constant rates, and none.
-    - line 10 for more samples than a matrix of Π can hold: `max_rows=10000`, the size that C.3 times; the others join
-      the cluster that they belong to most.
+    - λ of (5) is the largest value of R here, d log(1 + 1/ε²), which is 229 for d = 128. The code of NMCE, from which
+      (5) is taken, has 200 in these units. In three dimensions, 200 makes all features collapse.
+    - Lines 3 to 9 last 50 epochs, which Figure 3 seems to show.
+    - The heads are "a few affine layers with non-linearity": an affine map to 4096, a ReLU and an affine map.
+    - Learning rates are constant, and the start has no weight decay.
+    - Line 10 uses at most 10 000 samples (`max_rows`), since Π is a matrix of all pairs. This is the size whose time
+      C.3 gives. Each of the other samples joins the cluster in which its membership is largest.
 
     Parameters
     ----------
     n_clusters : int
+        The number of clusters.
     **changed
-        Parameters of `ManifoldClustering`. For rows that are features already: `backbone=None`, `augment="auto"` or
-        `fit_views`. For Table 6: `epsilon=0.2**0.5, recipe=TABLE_6`. For the manifolds of D.1: `backbone=None,
-        n_components=3, hidden=100, augment="noise"`.
+        Parameters of `ManifoldClustering`, which replace those above. For rows that are already features, use
+        `backbone=None` with `augment="auto"` or `fit_views`. For Table 6, use `epsilon=0.2**0.5, recipe=TABLE_6`. For
+        the manifolds of D.1, use `backbone=None, n_components=3, hidden=100, augment="noise"`.
 
     Examples
     --------
@@ -108,24 +109,25 @@ def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
 
 
 def nmce(n_clusters: int, **changed: Any) -> NMCE:
-    """Return `NMCE` as the paper on MLC runs it for Table 6, but for the settings that are changed.
+    """Return `NMCE` with the settings of Table 6 in the paper on MLC.
 
     | line of the paper | our parameter |
     |---|---|
     | the start of MLC (E: "this very same initialization of features") | as in `mlc` |
-    | memberships of points to clusters, from a random beginning (2.2, E) | `n_init=1` |
+    | memberships of points to clusters, initialized at random (2.2, E) | `n_init=1` |
     | ε² = 0.2 (E) | `epsilon` |
     | 100 epochs, LARS for the features at 0.3, falling to 0 by a cosine (E) | `recipe=TABLE_6` |
 
-    What the paper leaves open: the membership is a softmax of a linear map of the features, learned alone for 200 steps
-    before both are trained together; its optimizer is then that of the features. λ is that of `mlc`. The NMCE of
-    Table 2 fine-tunes the backbone as well: `freeze=False`.
+    The paper leaves some settings open. The membership is a softmax of a linear map of the features here. It is trained
+    alone for 200 steps, and then together with the features by the same optimizer. λ is that of `mlc`. The NMCE of
+    Table 2 also trains the backbone: use `freeze=False`.
 
     Parameters
     ----------
     n_clusters : int
+        The number of clusters.
     **changed
-        Parameters of `NMCE`.
+        Parameters of `NMCE`, which replace those above.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Zou and Cloninger, Precision Matrix based Feature Learning Mechanism for Subspace Clustering Task: as printed."""
+"""Zou and Cloninger: Precision Matrix based Feature Learning Mechanism for Subspace Clustering Task, as printed."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from mercer.clustering.subspace import Precision
 from mercer.clustering.subspace.subspace_clustering import SubspaceClustering
 from mercer.kernels import Gaussian
 
-# The paper gives no value. Of .05 to .5 this one comes nearest to its Table 1, which was seen with labels in sight.
+# The paper gives no value. Between .05 and .5 this one comes nearest to its Table 1. It was thus chosen with labels.
 LAMBDA = 0.2
 ITERATIONS = 10
 
@@ -28,24 +28,25 @@ def precision_clustering(
         line 14: W = |C|^T + |C|                               affinity="plain"
         line 15: spectral clustering, k-means                  assign_labels="plain_kmeans"
 
-    What the paper leaves open is settled thus. lambda is one letter in lines 3 and 6, and one number here. The
-    bandwidth is the median distance between the rows at the start (of 1000 of them, where there are more), and stays.
-    To normalize is to divide each image by its length, before the first iteration too. Line 15 is scikit-learn's
-    SpectralClustering, with its ten starts of k-means. The paper cites Ng et al. (2001), who scale the rows of the
-    eigenvectors to length 1; `.set_params(assign_labels="kmeans")` does so. On ten faces Algorithm 1 then has an NMI of
-    .633 and KTRR .419, where the paper prints .619 and .366, and scikit-learn's step gives .568 and .389.
+    The paper leaves some settings open. Lines 3 and 6 use the same letter lambda, so here it is the same number. The
+    bandwidth is the median distance between the original rows (between 1000 of them if there are more), in all
+    iterations. To normalize the data means to divide each image by its length, also before the first iteration. Line
+    15 is that of scikit-learn's SpectralClustering, with ten runs of k-means. The paper cites Ng et al. (2001), who
+    scale the rows of the eigenvectors to length 1; `.set_params(assign_labels="kmeans")` does the same. On ten faces,
+    Algorithm 1 then has an NMI of .633 and KTRR of .419. The paper prints .619 and .366, and scikit-learn's step gives
+    .568 and .389.
 
     Parameters
     ----------
     n_clusters : int
         k.
     lambda_ : float, default=0.2
-        The ridge of line 3 and the lambda of line 6, both absolute. Not given in the paper, and it matters: see the
-        experiment `precision_subspace_clustering` for .05 to .5.
+        The ridge of line 3 and the lambda of line 6, both as absolute numbers. The paper does not give the value, which
+        matters: see the experiment `precision_subspace_clustering` for .05 to .5.
     n_iter : int, default=10
-        L.
+        L, the number of iterations.
     random_state : int, RandomState instance or None, default=None
-        Starts k-means.
+        Draws the initial centers of k-means.
 
     Examples
     --------
@@ -66,14 +67,14 @@ def precision_clustering(
 
 
 def ktrr(n_clusters: int, lambda_: float = LAMBDA, *, random_state: Any = None) -> SubspaceClustering:
-    """Return the method that the paper compares with, kernel regression representation, as the paper runs it.
+    """Return KTRR, the method with which the paper compares its own, with the settings of that comparison.
 
         the paper                                              here
         the Gaussian kernel of the images themselves (5.2)     feature_learning="none"
         the same affinity and the same spectral clustering     as precision_clustering, lines 13 to 15
 
-    KTRR (Zhen et al. 2020) is named after the truncation of coefficients, which this paper's comparison leaves out. So
-    does this; `.set_params(truncate=6)` puts it back, and more than doubles the NMI on faces.
+    KTRR (Zhen et al. 2020) is named after the truncation of coefficients. The comparison in the paper omits this step,
+    and so does this function. `.set_params(truncate=6)` restores it, and more than doubles the NMI on faces.
 
     Parameters
     ----------
@@ -84,7 +85,7 @@ def ktrr(n_clusters: int, lambda_: float = LAMBDA, *, random_state: Any = None) 
 
 
 def _as_printed(n_clusters: int, lambda_: float, random_state: Any, **settings: Any) -> SubspaceClustering:
-    """Return what both methods share: kernel, ridge, affinity and spectral step."""
+    """Return an estimator with the settings that both methods share: kernel, ridge, affinity and spectral step."""
     return SubspaceClustering(
         n_clusters,
         self_expression=RidgeExpression(lambda_, relative=False),

@@ -1,4 +1,4 @@
-"""Gedon, Abedsoltan, Schön, Belkin: On Feature Learning of Recursive Feature Machines and ARD. As printed."""
+"""Gedon, Abedsoltan, Schön, Belkin: On Feature Learning of Recursive Feature Machines and ARD, as printed."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from mercer.tabular_models.rfm import RFMRegressor
 
 ITERATIONS = 5
 RIDGE = 1e-8
-# The grid of the protocol. The paper says that there is one, and not which: this one was written down before any of
-# its settings was run on the UCI sets, and was not changed after.
+# The grid of the protocol. The paper mentions a grid without giving it. This one was fixed before any of its settings
+# was run on the UCI sets, and has not been changed since.
 GRID_ITERATIONS, GRID_RIDGES = (1, 3, 5), (1e-8, 1e-2)
 
 
@@ -34,21 +34,26 @@ def rfm(
     2.3: f_M(x) = k_M(x, X) alpha, after the last step                one machine: `average=False`, `warp="none"`
     ================================================================  ==================================================
 
-    What the paper leaves open, and what is taken: how often M is renewed (5 times); l, the median distance of the rows,
-    which stays; columns, and targets for the size of M, are standardized on the training rows. What the paper forces:
-    alpha has a ridge of 1e-8 in place of none, since rows that come twice make K singular; ours are collapsed to one
-    with the mean of their targets and their count as a weight, which is the same fit. Our default differs by a metric
-    of trace d, every step compared with the others, and kernel, warp, bandwidth and ridge by rows left out.
+    The paper leaves some settings open. M is updated 5 times here. l is the median distance of the rows, and does not
+    change. Columns are standardized on the training rows, and so are targets, because of the size of M. alpha needs a
+    ridge of 1e-8, where the paper has none, since equal rows make K singular. Our estimator merges equal rows into one,
+    with the mean of their targets and their number as a weight, which gives the same fit.
+
+    The defaults of `RFMRegressor` differ from the paper: the metric has the trace d, the metrics of all steps are
+    compared, and kernel, warp, bandwidth and ridge are chosen by left-out rows.
 
     Parameters
     ----------
     kind : {"full", "diagonal"}, default="full"
+        The form of M.
     n_iter : int, default=5
+        The number of updates of M.
     ridge : float, default=1e-08
+        The ridge of alpha.
     bandwidth : float or "median", default="median"
         l.
     **changed
-        Parameters of `RFMRegressor`.
+        Parameters of `RFMRegressor`, which replace those above.
 
     Examples
     --------
@@ -74,19 +79,21 @@ def gp(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) -> G
     2.2: V[f] = k(x, x) - k^T (K + sigma^2 I)^-1 k                    `latent_std`; `calibrate=False`, `average=False`
     ================================================================  ==================================================
 
-    What the paper leaves open, and what is taken: the optimizer (L-BFGS-B with the gradient in closed form, at most 50
-    steps) and its start (the median distance; a noise of a tenth). With m = 0 and k(x, x) = 1, targets must have been
-    standardized: columns and targets are, on the training rows. What our estimator adds: copies of a row with one
-    target are one measurement of that weight in the likelihood, and a target 20 times as far out as all others is left
-    out with a warning. Our default has a scale, four more kernels, warps, and choices by rows left out.
+    The paper leaves some settings open. The optimizer is L-BFGS-B here, with the gradient in closed form and at most 50
+    steps. It starts from the median distance and a noise of one tenth. Since m = 0 and k(x, x) = 1, targets must be
+    standardized; both columns and targets are, on the training rows.
+
+    Our estimator adds two rules. Copies of a row with the same target count in the likelihood as one measurement with
+    their number as its weight. A target 20 times as far out as all others is left out with a warning. The defaults of
+    `GPRegressor` also have an output scale, four more kernels, warps, and choices by left-out rows.
 
     Parameters
     ----------
     kernel : {"laplace", "gaussian"}, default="laplace"
     rows : int or None, default=None
-        As in `MaximumLikelihood`: the likelihood of so many rows. The paper has all.
+        The number of rows in the likelihood, as in `MaximumLikelihood`. The paper uses all rows.
     **changed
-        Parameters of `GPRegressor`.
+        Parameters of `GPRegressor`, which replace those above.
 
     Examples
     --------
@@ -108,15 +115,16 @@ def gp_ard(kernel: str = "laplace", *, rows: int | None = None, **changed: Any) 
     all else                                                          as in `gp`
     ================================================================  ==================================================
 
-    The paper's RBF with ARD has exp(-|x - z|_M^2) where the one without has a half in it; the lengths take that up.
+    The RBF kernel of the paper with ARD is exp(-|x - z|_M^2), without the factor 1/2 of the one without ARD. The length
+    scales compensate for the factor.
 
     Parameters
     ----------
     kernel : {"laplace", "gaussian"}, default="laplace"
     rows : int or None, default=None
-        As in `MaximumLikelihood`: the likelihood of so many rows. The paper has all.
+        The number of rows in the likelihood, as in `MaximumLikelihood`. The paper uses all rows.
     **changed
-        Parameters of `GPRegressor`.
+        Parameters of `GPRegressor`, which replace those above.
 
     Examples
     --------
@@ -135,7 +143,7 @@ def gp_rfm(
     rows: int | None = None,
     **changed: Any,
 ) -> GPRegressor:
-    """Return GP-RFM-Laplace: M by the recursion of `rfm` first, then sigma and l once by maximum likelihood under it.
+    """Return GP-RFM-Laplace: M is learned by the recursion of `rfm`, and then sigma and l by maximum likelihood.
 
     ================================================================  ==================================================
     line of the paper                                                 our parameter
@@ -152,10 +160,11 @@ def gp_rfm(
     kind : {"full", "diagonal"}, default="full"
     n_iter : int, default=5
     ridge : float, default=1e-08
+        These three as in `rfm`.
     rows : int or None, default=None
         As in `gp`.
     **changed
-        Parameters of `GPRegressor`.
+        Parameters of `GPRegressor`, which replace those above.
 
     Examples
     --------
@@ -167,19 +176,19 @@ def gp_rfm(
 
 
 def seventy_thirty(model: Any, random_state: Any = None) -> Any:
-    """Return a model that chooses by the paper's protocol (section 3), ready to be fitted on the training rows.
+    """Return a model that chooses its setting by the protocol of the paper (section 3) when it is fitted.
 
-    70 % of the rows are fitted with every combination of the grid, the NLL of the other 30 % chooses, and the chosen
-    one is fitted on all. A process without a recursion has all of its parameters by maximum likelihood: there is
-    nothing to choose, and it comes back as it is. A recursive feature machine has no density; it is chosen by its
-    squared error, which orders settings as a Gaussian with the variance of their errors does.
+    Every setting of the grid is fitted to 70 % of the rows and scored by the NLL of the other 30 %. The best setting is
+    then fitted to all rows. A Gaussian process without the recursion learns all its parameters by maximum likelihood.
+    It has nothing to choose, and is returned unchanged. A recursive feature machine has no density and is scored by its
+    squared error. This orders settings in the same way as a Gaussian whose variance is that of their errors.
 
     Parameters
     ----------
     model : RFMRegressor or GPRegressor
-        One of `rfm`, `gp`, `gp_ard` and `gp_rfm`.
+        The result of `rfm`, `gp`, `gp_ard` or `gp_rfm`.
     random_state : int, RandomState instance or None, default=None
-        Draws the rows.
+        Draws the 70 %.
 
     Returns
     -------
@@ -211,6 +220,6 @@ def _fit_to_left_out_rows(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def _process(kernel: str, metric: MaximumLikelihood, changed: dict[str, Any]) -> GPRegressor:
-    """Return what the processes share: no search, no average, no calibration."""
+    """Return a Gaussian process with the settings that all of them share: no search, no average, no calibration."""
     printed = {"warp": "none", "average": False, "calibrate": False, "bandwidth": None, "n_landmarks": None}
     return GPRegressor(check_kernel(kernel), metric, **{**printed, **changed})

@@ -1,4 +1,4 @@
-"""Displays: one a figure, each with `from_...`, `plot` and the drawn `figure_` and `ax_`, as in scikit-learn."""
+"""Figures as display classes with `from_...`, `plot`, and the attributes `figure_` and `ax_`, as in scikit-learn."""
 
 from mercer.plots.affinity import AffinityDisplay
 from mercer.plots.agreement import AgreementDisplay

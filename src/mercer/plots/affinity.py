@@ -1,4 +1,4 @@
-"""Do points of one label hang together? A matrix between points, sorted by label, as an image."""
+"""A matrix between points as an image, sorted by label, which shows whether points of one label are linked."""
 
 from typing import Any, NamedTuple
 
@@ -11,18 +11,18 @@ from mercer.metrics import block_mass, check_labels, check_square
 from mercer.plots.labels import settle_layout, shorten
 from mercer.plots.style import DIVERGING, SEQUENTIAL, axes_or_new
 
-# With more blocks than this, lines between them would hide what is in them.
+# With more blocks than this, the lines between them would cover the blocks.
 MOST_LINES = 100
-# Of the cells inside the blocks, those beyond this percentile share one color: a few strong pairs of points would
-# leave the rest dark.
+# The colors end at this percentile of the cells inside the blocks. Otherwise a few pairs with large entries would make
+# all others dark.
 BRIGHTEST = 95
 NAME_SIZES = (9, 8, 7, 6)
 
 
 class Blocks(NamedTuple):
-    """The order that sorts points by label, and where in it the block of each label begins and ends.
+    """The order that sorts points by label, and the positions in it at which the block of each label begins and ends.
 
-    Block k, of label names[k], has the points order[edges[k] : edges[k + 1]].
+    Block k belongs to the label names[k] and has the points order[edges[k] : edges[k + 1]].
     """
 
     names: np.ndarray
@@ -31,12 +31,12 @@ class Blocks(NamedTuple):
 
 
 class AffinityDisplay:
-    """An image of a matrix between n points, sorted by label: good affinities are bright in the blocks alone.
+    """An image of a matrix between n points, sorted by label. Good affinities are bright only inside the blocks.
 
-    The title has the share of the mass inside the blocks, `mercer.metrics.block_mass`. Colors begin at zero, or are
-    diverging about it where there are negative entries, and end at the 95th percentile inside the blocks. Beyond
-    `most_points` points neighbors in the order share a cell, which shows the mean of the sizes of its entries with
-    the sign of their mean. The cost is that of reading the entries: a sparse matrix is never made dense.
+    The title gives the share of the mass inside the blocks (`mercer.metrics.block_mass`). Colors begin at zero, or
+    diverge around zero if there are negative entries, and end at the 95th percentile inside the blocks. If there are
+    more than `most_points` points, neighbors in the order share a cell. It shows the mean of the absolute entries, with
+    the sign of their mean. The time is that of reading the entries, and a sparse matrix is never made dense.
 
     Parameters
     ----------
@@ -45,16 +45,16 @@ class AffinityDisplay:
     labels : array-like of shape (n,)
         The classes, or the clusters.
     most_points : int, default=500
-        The most cells a side; the default is about as many as a figure on a page has pixels.
+        The largest number of cells on a side. The default is about the number of pixels of a figure on a page.
     by : str, default="label"
-        What to call a label on the axis, such as "class" or "cluster".
+        The word for a label on the axis, such as "class" or "cluster".
 
     Attributes
     ----------
     blocks : Blocks
         The order of the points, and the blocks in it.
     image : ndarray of shape (min(n, most_points), min(n, most_points))
-        What is drawn.
+        The image that is drawn.
     share : float
         The share of the absolute mass that is inside the blocks.
     ax_ : matplotlib Axes
@@ -72,7 +72,7 @@ class AffinityDisplay:
     def from_estimator(
         cls, model: Any, labels: Any = None, *, most_points: int = 500, ax: Any = None
     ) -> "AffinityDisplay":
-        """Draw `affinity_matrix_` of a fitted clustering, by its own clusters or by the `labels` given."""
+        """Draw `affinity_matrix_` of a fitted clustering, sorted by its own clusters or by the given `labels`."""
         if getattr(model, "affinity_matrix_", None) is None or not hasattr(model, "labels_"):
             raise invalid_parameter(
                 "model",
@@ -90,7 +90,7 @@ class AffinityDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None, *, title: str = "affinity") -> "AffinityDisplay":
-        """Draw onto `ax`, or onto a new figure; blocks that there is no room for have no name."""
+        """Draw onto `ax`, or onto a new figure. Blocks without enough room have no name."""
         names = _short_names(self.blocks)
         self.ax_ = ax = axes_or_new(ax, figsize=(5.2 + 0.07 * max(map(len, names)), 4.7))
         self.figure_ = ax.figure
@@ -104,7 +104,7 @@ class AffinityDisplay:
 
 
 def check_pairs(name: str, values: Any) -> Any:
-    """Return a matrix between points as `check_square` does, if it is not zero throughout."""
+    """Return a matrix between points as `check_square` does; raise if all of its entries are zero."""
     matrix = check_square(name, values)
     if not _entries(matrix).any():
         raise invalid_parameter(name, 0.0, "different from zero somewhere")
@@ -112,20 +112,21 @@ def check_pairs(name: str, values: Any) -> Any:
 
 
 def sort_by_label(labels: Any, n: int | None = None) -> Blocks:
-    """Return points, n if given, sorted by label, those of one label in the order given."""
+    """Return the blocks of points sorted by label; points of one label keep their order. n checks their number."""
     check_labels("labels", labels, n)
     names, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     return Blocks(names, np.argsort(codes, kind="stable"), np.append(0, np.cumsum(counts)))
 
 
 def block_image(matrix: Any, blocks: Blocks, most_points: int) -> np.ndarray:
-    """Return the sorted matrix on a grid of at most `most_points` cells a side: mean sizes, with the signs of means.
+    """Return the sorted matrix on a grid with at most `most_points` cells on a side.
 
-    Inside a subspace cosines are as often negative as positive: of their plain means no block would be left.
+    A cell has the mean of the absolute entries, with the sign of their mean. Inside a subspace, cosines are negative as
+    often as positive, so plain means would show no block.
     """
     n = len(blocks.order)
     cell = np.arange(n) * min(n, most_points) // n
-    # Row c of P has ones at the points of cell c, so that P W P^T sums over pairs of cells, sparse or not.
+    # Row c of P has ones at the points of cell c, so P W P^T sums over pairs of cells, for sparse W too.
     P = csr_array((np.ones(n), (cell, blocks.order)))
     sums = _dense(P @ matrix @ P.T)
     if most_points < n and _entries(matrix).min() < 0:
@@ -135,9 +136,9 @@ def block_image(matrix: Any, blocks: Blocks, most_points: int) -> np.ndarray:
 
 
 def draw_blocks(ax: Any, image: np.ndarray, blocks: Blocks) -> Any:
-    """Draw what `block_image` returned with lines between the blocks, in coordinates of points; return the image."""
+    """Draw the result of `block_image` with lines between the blocks, in coordinates of points; return the image."""
     n, limit = len(blocks.order), _color_limit(image, blocks)
-    # Less than a color below zero is rounding.
+    # Negative entries smaller than one step of the colors are rounding.
     signed = image.min() < -limit / 256
     drawn = ax.imshow(
         image, cmap=DIVERGING if signed else SEQUENTIAL, vmin=-limit if signed else 0.0, vmax=limit, extent=(0, n, n, 0)
@@ -160,7 +161,7 @@ def draw_blocks(ax: Any, image: np.ndarray, blocks: Blocks) -> Any:
 
 
 def _entries(matrix: Any) -> np.ndarray:
-    """Return the entries of a matrix, of a sparse one those that it has."""
+    """Return the entries of a matrix; of a sparse one, those that it stores."""
     return np.asarray(matrix.data if issparse(matrix) else matrix)
 
 
@@ -169,9 +170,9 @@ def _dense(matrix: Any) -> np.ndarray:
 
 
 def _color_limit(image: np.ndarray, blocks: Blocks) -> float:
-    """Return where colors end: by the pairs inside the blocks, which may be few among all.
+    """Return the value at which the colors end, from the pairs inside the blocks, which may be a small part of all.
 
-    A point with itself says nothing of its block, and in kernel matrices stands out from all else.
+    The diagonal is left out. It says nothing about the blocks, and has the largest entries of a kernel matrix.
     """
     n = len(blocks.order)
     middles = (np.arange(len(image)) + 0.5) * n / len(image)
@@ -186,7 +187,7 @@ def _color_limit(image: np.ndarray, blocks: Blocks) -> float:
 
 
 def _beyond(drawn: Any) -> str:
-    """Return at which ends of the colors there are entries beyond, as a color bar wants to know it."""
+    """Return the ends of the colors beyond which there are entries, as the option `extend` of a color bar."""
     image, (low, high) = drawn.get_array(), drawn.get_clim()
     below, above = image.min() < low, image.max() > high
     return "both" if below and above else "min" if below else "max" if above else "neither"
@@ -197,16 +198,16 @@ def _short_names(blocks: Blocks) -> list[str]:
 
 
 def _name_blocks(ax: Any, names: list[str], blocks: Blocks) -> None:
-    """Write the names of the blocks on the left, in the largest size that leaves room for all, or else some of them."""
+    """Write the names of the blocks on the left, in the largest size with room for all; otherwise only some of them."""
     n = len(blocks.order)
     middles = (blocks.edges[:-1] + blocks.edges[1:]) / 2
     widest = max(range(len(names)), key=lambda k: len(names[k]))
-    # How many names fit depends on the height, and that on the room that names take: first the widest, since a layout
-    # of square axes that is settled once hardly makes room for more.
+    # The number of names that fit depends on the height, which depends on the room that names need. The widest name is
+    # set first, since a layout of square axes hardly changes after it has been computed once.
     ax.set_yticks(middles[[widest]], [names[widest]], fontsize=NAME_SIZES[0])
     ax.tick_params(axis="y", length=0)
     settle_layout(ax)
-    # In units of type, 1/72 inch.
+    # The height is in points, as font sizes are.
     height = ax.get_window_extent().height * 72 / ax.figure.dpi
     for size in NAME_SIZES:
         kept = _apart(middles, 1.25 * size * n / height)
@@ -216,7 +217,7 @@ def _name_blocks(ax: Any, names: list[str], blocks: Blocks) -> None:
 
 
 def _apart(places: np.ndarray, least: float) -> list[int]:
-    """Return which of the ascending places to keep so that they are at least so far apart, from the first on."""
+    """Return the positions of the ascending places to keep, from the first on, so that gaps are at least `least`."""
     kept: list[int] = []
     for i, place in enumerate(places):
         if not kept or place - places[kept[-1]] >= least:

@@ -1,4 +1,4 @@
-"""Importances of two or three models against each other: do they look at the same inputs? (rfm-and-ard, 3.2)."""
+"""The importances of two or three models against each other, which shows whether they agree (rfm-and-ard, 3.2)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -15,19 +15,19 @@ from mercer.plots.style import CATEGORIES, percent, pyplot, tidy
 
 
 class Correlation(NamedTuple):
-    """How two vectors of importances agree; NaN where one of them is constant up to rounding."""
+    """The correlations of two vectors of importances; NaN if one of them is constant up to rounding."""
 
     pearson: float
     spearman: float
 
 
 def correlate(a: np.ndarray, b: np.ndarray) -> Correlation:
-    """Return the correlations of two vectors, neither of them zero throughout, and of their ranks.
+    """Return the correlation of two vectors, neither of which is zero, and the correlation of their ranks.
 
-    Both, because one large weight decides the first: it says whether the models share their favorite, the second
-    whether they agree on all else.
+    One large weight determines the first, which says whether the models agree on the most important input. The second
+    says whether they agree on all others.
     """
-    # Not to zero: what rounding left of an identity has an order too, and it means nothing.
+    # The range is not compared with zero, since the rounding errors of a constant have an order without meaning.
     if min(np.ptp(a) / np.abs(a).max(), np.ptp(b) / np.abs(b).max()) < 1e-12:
         return Correlation(float("nan"), float("nan"))
     ranks = rankdata(a), rankdata(b)
@@ -35,24 +35,25 @@ def correlate(a: np.ndarray, b: np.ndarray) -> Correlation:
 
 
 class AgreementDisplay:
-    """A scatter plot a pair of models: a point an input, with both correlations in the title.
+    """A scatter plot for each pair of models, with a point for each input, and both correlations in the title.
 
-    The axes are of the square root, under which small shares can be told apart beside a large one, and zero has
-    its place.
+    The axes have a square root scale, on which small shares beside a large one can be distinguished, and which has a
+    zero.
 
     Parameters
     ----------
     importances : dict from str to array-like of shape (d,)
-        Two or three models by name. Not negative, of any scale: shares are drawn, which sum to 1.
+        The importances of two or three models, by name. They are not negative and have any scale; their shares, which
+        sum to 1, are drawn.
     feature_names : sequence of str, optional
-        x0, x1, ... where not given.
+        x0, x1, ... by default.
 
     Attributes
     ----------
     correlations : dict from pair of names to Correlation
         With the fields `pearson` and `spearman`.
     axes_ : ndarray of matplotlib Axes
-        One a pair.
+        One for each pair.
     ax_ : matplotlib Axes
         The first of them.
     figure_ : matplotlib Figure
@@ -85,9 +86,9 @@ class AgreementDisplay:
         return cls({name: importances_of(model) for name, model in models.items()}, feature_names).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, max_names: int = 12) -> "AgreementDisplay":
-        """Draw onto `ax`, one Axes or a sequence with one a pair, or onto a new figure.
+        """Draw onto `ax`, which is an Axes or a sequence with one for each pair, or onto a new figure.
 
-        Named are the `max_names` inputs that count most to either model, as far as there is room.
+        The `max_names` inputs with the largest share in either model are named, if there is room.
         """
         check_count("max_names", max_names, at_least=0)
         n_pairs = len(self.correlations)
@@ -101,7 +102,7 @@ class AgreementDisplay:
         panels = list(zip(self.axes_, self.correlations, strict=True))
         for panel, (a, b) in panels:
             self._draw_pair(panel, a, b)
-        # After all panels are there, as each takes room from the others.
+        # Names are placed after all panels are drawn, since each panel takes room from the others.
         settle_layout(self.ax_)
         for panel, (a, b) in panels:
             points = np.stack([self.importances[a], self.importances[b]], axis=1)
@@ -120,7 +121,7 @@ class AgreementDisplay:
         for axis, name in ((ax.xaxis, a), (ax.yaxis, b)):
             axis.set_ticks(ticks, [percent(tick) for tick in ticks])
             axis.set_label_text(f"share in {shorten(name, 36)}")
-        # A little below zero, so that points there are whole.
+        # The axes begin a little below zero, so that points at zero are not cut.
         ax.set_xlim(-0.001 * limit, limit)
         ax.set_ylim(-0.001 * limit, limit)
         pearson, spearman = (f"{value:.2f}" if np.isfinite(value) else "undefined" for value in self.correlations[a, b])
@@ -138,7 +139,7 @@ def _signed_square(values: np.ndarray) -> np.ndarray:
 
 
 def _ticks(largest: float) -> list[float]:
-    """Return zero and round shares, as many as stand well apart under the square root."""
+    """Return zero and round shares that are well apart on the square root scale."""
     ticks: list[float] = []
     for exponent in range(0, -12, -1):
         for step in (1, 0.5, 0.2):

@@ -1,4 +1,4 @@
-"""What figures of clusters share: features and labels of a fitted model, a color a cluster, and their names below."""
+"""Helpers for figures of clusters: features and labels of a fitted model, colors of clusters, and a legend."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from mercer.plots.style import CATEGORIES
 
 
 def features_and_labels(model: Any, X: Any, labels: Any = None) -> tuple[np.ndarray, Any]:
-    """Return the features of samples X by a fitted model, and their labels: those given, or else its own clusters."""
+    """Return the features of samples X from a fitted model, and the given labels or, without them, its clusters."""
     if not hasattr(model, "transform") or (labels is None and not hasattr(model, "labels_")):
         raise invalid_parameter("model", model, "a fitted clustering with transform and labels_")
     features = check_matrix("features", model.transform(X))
@@ -32,18 +32,18 @@ def cluster_color(k: int) -> str:
 
 
 def legend_columns(names: Sequence[str], width: float) -> int:
-    """Return how many names a legend has room for on one line of so many inches."""
-    # Some 12 characters of a legend go on an inch, and a patch with its margins takes half of one.
+    """Return how many names of a legend fit on one line of `width` inches."""
+    # About 12 characters of a legend fit on one inch, and a patch with its margins takes half an inch.
     return max(1, int(width / (0.5 + max(map(len, names)) / 12)))
 
 
 def legend_lines(names: Sequence[str], width: float) -> int:
-    """Return how many lines a legend of these names takes; none where colors would repeat, as it would say nothing."""
+    """Return the number of lines of a legend; 0, for no legend, if there are more names than colors."""
     return math.ceil(len(names) / legend_columns(names, width)) if len(names) <= len(CATEGORIES) else 0
 
 
 def add_cluster_legend(figure: Any, names: Sequence[str]) -> None:
-    """Write which color is which cluster at the bottom of a figure, if colors are enough."""
+    """Write a legend with the color of each cluster at the bottom of a figure, if there are enough colors."""
     from matplotlib.patches import Patch
 
     width = figure.get_figwidth()

@@ -1,4 +1,4 @@
-"""What an answer is made of, as a waterfall: from the intercept over the rows that push most to the answer."""
+"""The sum behind a prediction as a waterfall chart: the intercept, and the contributions of training rows."""
 
 from typing import Any
 
@@ -14,17 +14,18 @@ UP, DOWN = CATEGORIES[0], CATEGORIES[5]
 
 
 class ContributionsDisplay:
-    """A bar for each of the training rows that push an answer most, each beginning where the one above it ends.
+    """A bar for each of the training rows with the largest contributions; it begins where the bar above it ends.
 
     Parameters
     ----------
     contributions : array-like of shape (m,)
-        What each training row or landmark adds.
+        The number that each training row or landmark adds to the prediction.
     intercept : float
+        The number at which the sum begins.
     rows : array-like of shape (m,), optional
         Names or numbers of the rows; 0, 1, ... by default.
     name : str, optional
-        What the answer is, for the axis.
+        The name of the predicted number, for the axis.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class ContributionsDisplay:
     def from_expansion(
         cls, found: Expansion, row: int = 0, output: int = 0, *, ax: Any = None, n_rows: int = 10
     ) -> "ContributionsDisplay":
-        """Draw one row and one output of what `mercer.explain.expansion` returns."""
+        """Draw one row and one output of a result of `mercer.explain.expansion`."""
         if not isinstance(found, Expansion):
             raise invalid_parameter("found", found, "what mercer.explain.expansion returns")
         check_count("row", row, at_least=0, at_most=len(found.contributions) - 1, why="the number of rows - 1")
@@ -61,11 +62,11 @@ class ContributionsDisplay:
     def from_estimator(
         cls, model: Any, X: Any, row: int = 0, output: int = 0, *, ax: Any = None, n_rows: int = 10
     ) -> "ContributionsDisplay":
-        """Draw the answer of a model about one of the rows X."""
+        """Draw the prediction of a model for one of the rows X."""
         return cls.from_expansion(expansion(model, X), row, output, ax=ax, n_rows=n_rows)
 
     def plot(self, ax: Any = None, *, n_rows: int = 10) -> "ContributionsDisplay":
-        """Draw onto `ax`, or onto a new figure; rows beyond the first `n_rows` are one bar together."""
+        """Draw onto `ax`, or onto a new figure. All rows but the first `n_rows` share one bar."""
         order = np.argsort(-np.abs(self.contributions), kind="stable")
         drawn, rest = np.split(order, [check_count("n_rows", n_rows)])
         steps = [*self.contributions[drawn], *([self.contributions[rest].sum()] if len(rest) else [])]
@@ -87,7 +88,7 @@ class ContributionsDisplay:
         ax.set_ylim(len(names) - 0.4, -0.6)
         ax.locator_params(axis="x", nbins=4)
         ax.set_xlabel(shorten(self.name, 36))
-        ax.set_title(f"{self.intercept:.4g} at first, {ends[-1]:.4g} in the end", fontsize=10)
+        ax.set_title(f"begins at {self.intercept:.4g}, ends at {ends[-1]:.4g}", fontsize=10)
         ax.tick_params(axis="y", length=0)
         tidy(ax)
         return self

@@ -1,4 +1,4 @@
-"""How far pairs of methods agree on the importances, data set by data set, as box plots (Figure 2 of rfm-and-ard)."""
+"""Box plots of how well pairs of methods agree on importances, for each data set (Figure 2 of rfm-and-ard)."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -16,16 +16,17 @@ from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, tidy
 
 
 class CorrelationDisplay:
-    """A row a data set, and in it a box a pair of methods, over the correlations of the splits.
+    """A line for each data set, with a box for each pair of methods, over the correlations of the splits.
 
-    Boxes span the quartiles with a line at the median, whiskers 1.5 times as far at most; every split is a point.
+    A box spans the quartiles, with a line at the median. Whiskers are at most 1.5 times as long as the box. Every split
+    is a point.
 
     Parameters
     ----------
     correlations : dict from data set to dict from pair to sequence of float
-        A pair is two names or one text. NaN, the correlation with a constant, is left out with a warning.
+        A pair is two names or one text. NaN, which is the correlation with a constant, is left out with a warning.
     label : str, default="correlation"
-        What to call it on the axis, such as "Spearman correlation".
+        The name of the correlation on the axis, such as "Spearman correlation".
 
     Attributes
     ----------
@@ -42,7 +43,7 @@ class CorrelationDisplay:
         for data_set, of_pairs in correlations.items():
             self.correlations[data_set] = _check_pairs(data_set, of_pairs)
         if not any(len(values) for of_pairs in self.correlations.values() for values in of_pairs.values()):
-            raise invalid_parameter("correlations", correlations, "defined (not NaN) in one place at least")
+            raise invalid_parameter("correlations", correlations, "a number (not NaN) in at least one place")
         self.label = label
 
     @classmethod
@@ -51,7 +52,7 @@ class CorrelationDisplay:
     ) -> "CorrelationDisplay":
         """Draw all pairs of methods from `importances[data set][method]`, of shape (n_splits, d).
 
-        Row i of each method is of the same split; `kind` is "spearman" or "pearson".
+        Row i belongs to the same split for all methods. `kind` is "spearman" or "pearson".
         """
         check_choice("kind", kind, Correlation._fields)
         if not isinstance(importances, Mapping):
@@ -76,7 +77,7 @@ class CorrelationDisplay:
         return cls(correlations, f"{kind.capitalize()} correlation").plot(ax=ax)
 
     def plot(self, ax: Any = None) -> "CorrelationDisplay":
-        """Draw onto `ax`, or onto a new figure; data sets and pairs are in the order given, from the top."""
+        """Draw onto `ax`, or onto a new figure. Data sets and pairs keep their order, from the top down."""
         tables = list(self.correlations.values())
         pairs = list(dict.fromkeys(pair for of_pairs in tables for pair in of_pairs if len(of_pairs[pair])))
         height = len(self.correlations) * (0.15 + 0.16 * len(pairs))
@@ -143,7 +144,7 @@ def _check_pairs(data_set: str, of_pairs: Any) -> dict[Any, np.ndarray]:
             raise invalid_parameter(f"a pair of {where}", pair, "two names or one text")
         array = np.atleast_1d(as_numbers(f"{where}[{pair!r}]", values))
         defined = array[~np.isnan(array)]
-        # Rounding may put a correlation a hair beyond 1.
+        # Rounding may make a correlation slightly larger than 1.
         if array.ndim != 1 or not array.size or np.any(np.abs(defined) > 1 + 1e-9):
             raise invalid_parameter(f"{where}[{pair!r}]", values, "a sequence of numbers from -1 to 1")
         if len(defined) < len(array):

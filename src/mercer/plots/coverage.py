@@ -1,4 +1,4 @@
-"""How soon the landmarks that count most show every class."""
+"""The number of most important landmarks that are needed to show every class."""
 
 from typing import Any
 
@@ -10,12 +10,14 @@ from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, tidy
 
 
 class CoverageDisplay:
-    """Classes among the first k landmarks: by the norm of their coefficients, in a random order, and at best.
+    """The number of classes among the first k landmarks, in three orders.
+
+    The orders are by the norm of the coefficients, random (the mean over orders), and the best possible one.
 
     Parameters
     ----------
     coverage : Coverage
-        What `mercer.explain.coverage` returns.
+        The result of `mercer.explain.coverage`.
     name : str, optional
         The name of the embedding, for the title.
 
@@ -33,7 +35,7 @@ class CoverageDisplay:
 
     @classmethod
     def from_estimator(cls, embedding: Any, y: Any, *, name: str | None = None, ax: Any = None) -> "CoverageDisplay":
-        """Draw a fitted embedding, y the classes of the rows of its fit."""
+        """Draw the coverage of a fitted embedding; y has the classes of the rows to which it was fitted."""
         indices = getattr(embedding, "landmark_indices_", None)
         if indices is None:
             raise invalid_parameter("embedding", embedding, "a fitted embedding whose landmarks are rows of the fit")
@@ -41,7 +43,7 @@ class CoverageDisplay:
         return cls(found, type(embedding).__name__ if name is None else name).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> "CoverageDisplay":
-        """Draw onto `ax`, or onto a new figure; the axis ends a little after all classes are seen."""
+        """Draw onto `ax`, or onto a new figure. The axis ends soon after all classes have been reached."""
         found = self.coverage
         self.ax_ = ax = axes_or_new(ax, figsize=(5.2, 3.6))
         self.figure_ = ax.figure

@@ -1,4 +1,4 @@
-"""A discriminant map: the first components with the regions of the classes, and the variance ratios as bars."""
+"""A map of a kernel discriminant: rows in the first components with class regions, and the variance ratios."""
 
 from itertools import combinations
 from typing import Any
@@ -10,25 +10,27 @@ from mercer.discriminant.gaussian_classes import log_joint, squared_class_distan
 from mercer.discriminant.kernel_discriminant import KernelDiscriminant
 from mercer.plots.style import CATEGORIES, pyplot, tidy
 
-# Points on a side of the grid that regions are drawn from.
+# The number of points on a side of the grid by which regions are drawn.
 GRID = 200
 
 
 class DiscriminantDisplay:
-    """Two or three components of a kernel discriminant, pair by pair, with class regions, beside the ratios.
+    """Pairs of the first two or three components of a kernel discriminant with class regions, and variance ratios.
 
-    A region is where its class is the most probable one by the two components shown.
+    In the region of a class, this class is the most probable one, given only the two components of the panel.
 
     Parameters
     ----------
     values : ndarray of shape (n, n_components)
+        The components of the rows.
     labels : ndarray of shape (n,) or None
+        The classes of the rows, for their colors.
     model : KernelDiscriminant
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One a pair of components, and the last one with the bars.
+        One for each pair of components, and the last one for the ratios.
     figure_ : matplotlib Figure
     """
 
@@ -112,7 +114,7 @@ class DiscriminantDisplay:
         tidy(ax)
 
     def _draw_line(self, ax: Any) -> None:
-        """One component alone: a histogram a class."""
+        """Draw the only component as a histogram for each class."""
         for c, color in enumerate(self._colors()):
             if self.labels is None:
                 ax.hist(self.values[:, 0], bins=30, color="0.5")

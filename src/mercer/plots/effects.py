@@ -1,4 +1,4 @@
-"""How predictions move with columns: effect curves with their bands."""
+"""Effect curves with their bands, which show how predictions change with the values of a column."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,17 +11,17 @@ from mercer.explain import EffectCurve, effect_curves
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, percent, pyplot, tidy
 
-# Labels of levels are cut here, so that a dozen of them fit under a small axis.
+# The length to which names of categories are shortened, so that a dozen of them fit below a small axis.
 LEVEL_LENGTH = 12
 
 
 class EffectDisplay:
-    """Effect curves side by side, the one that moves predictions most first, on one scale.
+    """Effect curves of several columns side by side on one scale, with the largest effect first.
 
     Parameters
     ----------
     curves : sequence of EffectCurve
-        What `mercer.explain.effect_curves` returns.
+        The result of `mercer.explain.effect_curves`.
     name : str, optional
         The name of the model, for the title.
 
@@ -48,12 +48,15 @@ class EffectDisplay:
         max_columns: int = 9,
         **options: Any,
     ) -> "EffectDisplay":
-        """Draw how a fitted model's predictions move with columns of X; `options` are those of `effect_curve`."""
+        """Draw how the predictions of a fitted model change with columns of X.
+
+        `options` are those of `mercer.explain.effect_curve`.
+        """
         curves = effect_curves(model, X, columns, **options)
         return cls(curves, type(model).__name__ if name is None else name).plot(max_columns=max_columns)
 
     def plot(self, *, max_columns: int = 9) -> "EffectDisplay":
-        """Draw a new figure; curves beyond the `max_columns` strongest are counted, not drawn."""
+        """Draw onto a new figure. Only the `max_columns` curves with the largest effects are drawn."""
         strength = [float(np.ptp(curve.effect)) for curve in self.curves]
         order = np.argsort(-np.array(strength), kind="stable")[: check_count("max_columns", max_columns)]
         drawn = [self.curves[k] for k in order]
@@ -102,7 +105,7 @@ def _draw(ax: Any, curve: EffectCurve) -> None:
             ax.tick_params(axis="x", labelsize=8)
         ax.fill_between(x, curve.lower, curve.upper, color=CATEGORIES[0], alpha=0.2, linewidth=0)
         ax.plot(x, curve.effect, color=CATEGORIES[0], linewidth=1.7)
-        # Where the rows are: the values of a curve have about as many rows between each two.
+        # Marks show where the rows are: there are about as many rows between any two neighboring values of a curve.
         ax.plot(x, np.zeros(len(x)), "|", color="0.45", markersize=5, transform=ax.get_xaxis_transform(), clip_on=False)
     ax.set_title(shorten(curve.name, 26), fontsize=9)
     tidy(ax)

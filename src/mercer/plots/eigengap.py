@@ -1,4 +1,4 @@
-"""How many clusters does an affinity have? The smallest eigenvalues of its Laplacian, and the gap among them."""
+"""The smallest eigenvalues of a Laplacian and their largest gap, which suggests the number of clusters."""
 
 from typing import Any
 
@@ -15,26 +15,27 @@ INSIDE, BEYOND, GAP = CATEGORIES[0], CATEGORIES[9], CATEGORIES[1]
 class EigengapDisplay:
     """The smallest eigenvalues of the normalized Laplacian I - D^-1/2 W D^-1/2, with the gap after the k-th marked.
 
-    An affinity W of k separate blocks has k eigenvalues of zero, one of k blocks that hardly touch has k near zero and
-    then a gap (von Luxburg, A tutorial on spectral clustering, 2007, section 8.3). The title says so where the largest
-    gap is after another number of clusters.
+    If the affinity W consists of k separate blocks, k eigenvalues are zero. If k blocks have weak links between them, k
+    eigenvalues are near zero, and then there is a gap (von Luxburg, A tutorial on spectral clustering, 2007, section
+    8.3). If the largest gap is after another number of clusters, the title says so.
 
     Parameters
     ----------
     eigenvalues : array-like of shape (m,)
-        The smallest ones, two at least, in any order.
+        At least two of the smallest eigenvalues, in any order.
     n_clusters : int, optional
-        k, below m; where the largest gap is, if not given.
+        k, less than m. By default, it is the number of clusters with the largest gap.
 
     Attributes
     ----------
     eigenvalues : ndarray of shape (m,)
         In ascending order.
     n_clusters : int
+        k.
     best : int
-        The number of clusters that the largest gap is after; of equal gaps the first.
+        The number of clusters with the largest gap; the first one if gaps are equal.
     gap : float
-        The eigenvalue after the k-th less the k-th.
+        The difference between the next eigenvalue and the k-th.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     """
@@ -42,7 +43,7 @@ class EigengapDisplay:
     def __init__(self, eigenvalues: Any, n_clusters: int | None = None) -> None:
         values = as_numbers("eigenvalues", eigenvalues)
         if values.ndim != 1 or len(values) < 2:
-            raise invalid_parameter("eigenvalues", values.shape, "a vector of shape (m,), of two numbers at least")
+            raise invalid_parameter("eigenvalues", values.shape, "a vector of shape (m,), of at least two numbers")
         if not np.all(np.isfinite(values)):
             raise invalid_parameter("eigenvalues", float(values[~np.isfinite(values)][0]), "finite throughout")
         self.eigenvalues = np.sort(values)
@@ -76,7 +77,7 @@ class EigengapDisplay:
         for part, color in ((slice(k), INSIDE), (slice(k, None), BEYOND)):
             ax.plot(place[part], values[part], "o", color=color, markersize=size, clip_on=False)
         ax.set_xlim(0.5, m + 0.5)
-        # From zero on, so that a small gap looks small.
+        # The axis begins at zero, so that a small gap looks small.
         low, high = min(0.0, values[0]), max(values[-1], 0.0)
         room = 0.05 * (high - low) or 1.0
         ax.set_ylim(low - room, high + room)

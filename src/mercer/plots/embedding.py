@@ -1,4 +1,4 @@
-"""An embedding in two dimensions, colored by class where there is one."""
+"""Two components of an embedding as a scatter plot, colored by class if classes are given."""
 
 from typing import Any
 
@@ -14,9 +14,11 @@ class EmbeddingDisplay:
     Parameters
     ----------
     points : ndarray of shape (n, 2)
+        The two components.
     labels : ndarray of shape (n,), optional
         The class of each point.
     names : tuple of two str, default=("component 1", "component 2")
+        The labels of the axes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How data, kernel and affinity change over the iterates of a clustering (Figures 1 and 2 of precision-subspace)."""
+"""Data, kernel matrix and affinity in each iterate of a clustering (Figures 1 and 2 of precision-subspace)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,39 +13,39 @@ from mercer.plots.clusters import add_cluster_legend, cluster_color, legend_line
 from mercer.plots.labels import shorten
 from mercer.plots.style import pyplot
 
-# Inches a side of a panel, and more cells than it has pixels.
+# The side of a panel in inches, and a number of cells that is larger than its number of pixels.
 PANEL, MOST_POINTS = 1.55, 400
 
 
 class EvolutionDisplay:
-    """A grid with a column an iterate: the data on top, then the kernel matrix, then the affinity, by label.
+    """A grid with a column for each iterate: data at the top, then the kernel matrix, then the affinity, by label.
 
-    Both axes of a panel of data have one scale, so that angles are right. Each matrix has colors of its own, as those
-    of `AffinityDisplay`, and below it the share of its mass inside the blocks, `mercer.metrics.block_mass`.
+    Both axes of a panel with data have the same scale, so that angles are correct. Each matrix has its own color scale,
+    as in `AffinityDisplay`. Below it is the share of its mass inside the blocks (`mercer.metrics.block_mass`).
 
     Parameters
     ----------
     points : sequence of array-like of shape (n, d), or None
-        The data of each iterate. A row that is None is left out.
+        The data of each iterate. Points, kernel matrices or affinities that are None are not drawn.
     kernel_matrices : sequence of array-like or scipy sparse matrix of shape (n, n), or None
     affinities : sequence of array-like or scipy sparse matrix of shape (n, n), or None
     labels : array-like of shape (n,)
         The true classes, or clusters.
     titles : sequence of str, optional
-        One an iterate; "iterate 0", "iterate 1", ... where not given.
+        One for each iterate; "iterate 0", "iterate 1", ... by default.
     columns : tuple of two int, default=(0, 1)
-        Which coordinates of the points to draw.
+        The coordinates of the points that are drawn.
 
     Attributes
     ----------
     blocks : Blocks
         The order of the points, and the blocks in it.
     images : dict from str to list of ndarray
-        The matrices of "kernel matrix" and "affinity" as drawn.
+        The images of the "kernel matrix" and the "affinity" of each iterate.
     shares : dict from str to list of float
-        Of each of those the share of its absolute mass inside the blocks.
+        The share of the absolute mass of each of these that is inside the blocks.
     axes_ : ndarray of matplotlib Axes
-        Of shape (rows, iterates).
+        The shape is (rows, iterates).
     figure_ : matplotlib Figure
     """
 
@@ -111,7 +111,7 @@ class EvolutionDisplay:
 
 
 def _draw_points(ax: Any, points: np.ndarray, blocks: Blocks) -> None:
-    """Draw a panel of data on one scale for both axes."""
+    """Draw a panel of data with the same scale on both axes."""
     size = float(np.clip(1500 / len(points), 1.0, 10.0))
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
         ax.scatter(*points[blocks.order[start:stop]].T, color=cluster_color(k), s=size, alpha=0.75, linewidths=0)
@@ -125,7 +125,7 @@ def _draw_points(ax: Any, points: np.ndarray, blocks: Blocks) -> None:
 
 
 def _draw_colors(ax: Any, blocks: Blocks) -> None:
-    """Draw the color of each block on the left of it."""
+    """Draw a line in the color of each block on its left."""
     for k, (start, stop) in enumerate(pairwise(blocks.edges)):
         ax.plot(
             [-0.04, -0.04],
@@ -139,23 +139,23 @@ def _draw_colors(ax: Any, blocks: Blocks) -> None:
 
 
 def _check_lengths(given: dict[str, Any]) -> int:
-    """Return the number of iterates, the same in everything that was given."""
+    """Return the number of iterates; raise if it is not the same in all arguments that were given."""
     lengths = {}
     for name, rows in given.items():
         if isinstance(rows, str) or not hasattr(rows, "__len__") or not len(rows):
-            raise invalid_parameter(name, rows, "a sequence of one an iterate, not empty")
+            raise invalid_parameter(name, rows, "a sequence with one entry per iterate, not empty")
         lengths[name] = len(rows)
     if not set(lengths) - {"titles"}:
         raise invalid_parameter("points", None, "given, or kernel_matrices, or affinities")
     first = next(iter(lengths))
     for name, length in lengths.items():
         if length != lengths[first]:
-            raise invalid_parameter(name, length, f"one an iterate, as many as {first}, which has {lengths[first]}")
+            raise invalid_parameter(name, length, f"one per iterate, as many as {first}, which has {lengths[first]}")
     return lengths[first]
 
 
 def _check_points(name: str, values: Any, n: int, columns: tuple[int, int]) -> np.ndarray:
-    """Return the two columns of n points that are drawn."""
+    """Return the two columns of the points that are drawn; raise if there are not n points."""
     points = check_matrix(name, values)
     if len(points) != n:
         raise invalid_parameter(name, points.shape, f"of shape ({n}, d), as there are {n} labels")

@@ -1,4 +1,4 @@
-"""How much each input counts to one model, as sorted bars with the inputs by name."""
+"""The importance of each input to one model, as sorted bars."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from mercer.plots.style import CATEGORIES, axes_or_new, percent_axes, tidy
 
 
 def check_importances(name: str, values: Any) -> np.ndarray:
-    """Return importances as shares that sum to 1, whatever their scale: diag(M), or those of trees in percent."""
+    """Return importances of any scale, such as diag(M) or the percentages of trees, as shares that sum to 1."""
     shares = as_numbers(name, values)
     if shares.ndim != 1 or not np.all(np.isfinite(shares)) or shares.min(initial=0.0) < 0 or shares.sum() <= 0:
         raise invalid_parameter(name, values, "a vector of finite numbers, none negative and not all zero")
@@ -22,7 +22,7 @@ def check_importances(name: str, values: Any) -> np.ndarray:
 
 
 def check_names(feature_names: Any, n_features: int) -> list[str]:
-    """Return one name an input: those given, or x0, x1, ..."""
+    """Return a name for each input: the given names, or x0, x1, ..."""
     if feature_names is None:
         return [f"x{i}" for i in range(n_features)]
     names = [str(name) for name in feature_names]
@@ -32,7 +32,7 @@ def check_names(feature_names: Any, n_features: int) -> list[str]:
 
 
 def importances_of(model: Any) -> np.ndarray:
-    """Return `feature_importances_` of a fitted model, or what the metric of its `kernel_` says."""
+    """Return `feature_importances_` of a fitted model, or the importances by the metric of its `kernel_`."""
     if hasattr(model, "feature_importances_"):
         return np.asarray(model.feature_importances_)
     if hasattr(model, "kernel_"):
@@ -41,14 +41,14 @@ def importances_of(model: Any) -> np.ndarray:
 
 
 class ImportancesDisplay:
-    """Horizontal bars of the shares of importance, the largest at the top.
+    """Horizontal bars of the shares of importance, with the largest at the top.
 
     Parameters
     ----------
     importances : array-like of shape (d,)
-        Not negative, of any scale: shares are drawn, which sum to 1.
+        They are not negative and have any scale; their shares, which sum to 1, are drawn.
     feature_names : sequence of str, optional
-        x0, x1, ... where not given.
+        x0, x1, ... by default.
     name : str, optional
         The name of the model, for the title.
 
@@ -67,7 +67,7 @@ class ImportancesDisplay:
     def from_estimator(
         cls, model: Any, *, feature_names: Sequence[str] | None = None, name: str | None = None, ax: Any = None
     ) -> "ImportancesDisplay":
-        """Draw what a fitted model looks at: the metric of its `kernel_`, or its `feature_importances_`."""
+        """Draw `feature_importances_` of a fitted model, or the importances by the metric of its `kernel_`."""
         names = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
         return cls(importances_of(model), names, type(model).__name__ if name is None else name).plot(ax=ax)
 
@@ -87,7 +87,7 @@ class ImportancesDisplay:
         return cls(metric.importances(n_features), feature_names, name).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, max_features: int = 20) -> "ImportancesDisplay":
-        """Draw onto `ax`, or onto a new figure; inputs beyond the first `max_features` are one bar together."""
+        """Draw onto `ax`, or onto a new figure. All inputs but the first `max_features` share one bar."""
         check_count("max_features", max_features)
         order = np.argsort(-self.importances, kind="stable")
         shares = self.importances[order[:max_features]]
@@ -103,7 +103,7 @@ class ImportancesDisplay:
         ax.bar_label(bars, [f"{share:.1%}" for share in shares], padding=3, fontsize=8)
         ax.set_yticks(range(len(shares)), names, fontsize=9)
         ax.set_ylim(len(shares) - 0.4, -0.6)
-        # Room for the number beside the longest bar.
+        # The axis leaves room for the number beside the longest bar.
         ax.set_xlim(0, 1.15 * shares.max())
         ax.locator_params(axis="x", nbins=6)
         percent_axes(ax.xaxis)

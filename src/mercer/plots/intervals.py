@@ -1,4 +1,4 @@
-"""Predictions with their intervals: along one input, or against what was observed where there are many."""
+"""Predictions with their intervals, as a curve along one input, or against the targets if there are several inputs."""
 
 from typing import Any, NamedTuple
 
@@ -12,13 +12,13 @@ from mercer.plots.labels import shorten
 from mercer.plots.reliability import predict_mean_and_std
 from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, percent, tidy
 
-# Points at which the curve along one input is drawn.
+# The number of points of the curve along one input.
 GRID = 400
 INSIDE, OUTSIDE = CATEGORIES[0], CATEGORIES[5]
 
 
 class Curve(NamedTuple):
-    """Predictions along one input, x ascending; all of shape (n_points,)."""
+    """Predictions along one input, with x ascending; all arrays have the shape (n_points,)."""
 
     x: np.ndarray
     mean: np.ndarray
@@ -26,26 +26,28 @@ class Curve(NamedTuple):
 
 
 class IntervalDisplay:
-    """Gaussian predictions with their central intervals, and the targets that fall outside in another color.
+    """Gaussian predictions with their central intervals; targets outside of their interval have another color.
 
-    With one input: the mean as a curve, bands of 50 % and `level` about it, and the targets as points. With many: the
-    prediction of a row against its target, with a vertical bar for the interval, which crosses the diagonal if it
-    holds the target.
+    For one input, the figure has the mean as a curve, bands of 50 % and of `level` around it, and the targets as
+    points. For several inputs, it has the prediction of each row against its target, with a vertical bar for the
+    interval. The bar crosses the diagonal if the interval contains the target.
 
     Parameters
     ----------
     y_true, mean, std : array-like of shape (n,)
-        Targets and their predictions, the standard deviation with the noise.
+        The targets, and the means and standard deviations of their predictions. The standard deviation includes the
+        noise.
     x : array-like of shape (n,), optional
-        The one input.
+        The values of the only input.
     curve : Curve, optional
-        Predictions at more places than the rows; where not given, the rows make the curve.
+        Predictions for further values of the input. By default, the predictions of the rows make the curve.
     name : str, optional
         The name of the model, for the title.
     x_name : str, default="x"
+        The name of the input.
     interval : array-like of shape (n, 2), optional
-        The ends of the intervals where they are not those of a Gaussian, such as those of `predict_interval`; not along
-        an input. The `level` of a plot then says what theirs is.
+        The ends of intervals that are not Gaussian, such as those of `predict_interval`. They cannot be drawn along an
+        input. The `level` of a plot must then be theirs.
 
     Attributes
     ----------
@@ -87,7 +89,7 @@ class IntervalDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, level: float = 0.9, name: str | None = None, ax: Any = None
     ) -> "IntervalDisplay":
-        """Draw a fitted model on the rows X, from `model.predict(X, return_std=True)`; along the input if it is one."""
+        """Draw `model.predict(X, return_std=True)` of a fitted model, as a curve if X has a single column."""
         name = type(model).__name__ if name is None else name
         mean, std = predict_mean_and_std(model, X)
         if np.ndim(X) != 2 or np.shape(X)[1] != 1:
@@ -95,7 +97,7 @@ class IntervalDisplay:
         x = np.asarray(X, dtype=np.float64)[:, 0]
         margin = 0.05 * np.ptp(x)
         grid = np.linspace(x.min() - margin, x.max() + margin, GRID)
-        # A model fitted on a data frame wants its column by name.
+        # A model fitted to a data frame needs the name of its column.
         x_name = str(X.columns[0]) if hasattr(X, "columns") else "x"
         column = type(X)({X.columns[0]: grid}) if hasattr(X, "columns") else grid[:, None]
         curve = Curve(grid, *predict_mean_and_std(model, column))
@@ -115,7 +117,7 @@ class IntervalDisplay:
         interval: Any = None,
         ax: Any = None,
     ) -> "IntervalDisplay":
-        """Draw predictions, along the input x if it is given."""
+        """Draw predictions, as a curve along the input x if it is given."""
         return cls(y_true, mean, std, x, name=name, x_name=x_name, interval=interval).plot(ax=ax, level=level)
 
     def ends(self, level: float = 0.9) -> np.ndarray:
@@ -126,7 +128,7 @@ class IntervalDisplay:
         return np.column_stack([self.mean - half, self.mean + half])
 
     def outside(self, level: float = 0.9) -> np.ndarray:
-        """Return which rows have their target outside the interval, a boolean array of shape (n,)."""
+        """Return for each row whether its target is outside the interval, as a boolean array of shape (n,)."""
         lower, upper = self.ends(level).T
         return (self.y_true < lower) | (self.y_true > upper)
 
@@ -135,7 +137,8 @@ class IntervalDisplay:
     ) -> "IntervalDisplay":
         """Draw onto `ax`, or onto a new figure.
 
-        Against the targets at most `max_rows` rows are drawn, taken at random; those outside are counted among all.
+        Against the targets, at most `max_rows` rows are drawn, which are chosen at random. The title counts the rows
+        outside the interval among all rows.
         """
         check_level(level)
         check_count("max_rows", max_rows)
@@ -155,7 +158,7 @@ class IntervalDisplay:
             drawn = f"\n{len(rows)} of {n} rows drawn" if len(rows) < n else ""
         title = "" if self.name is None else f"{shorten(self.name, 50)}\n"
         ax.set_title(f"{title}{counted}{drawn}", fontsize=10)
-        ax.locator_params(axis="x", nbins=5)  # numbers with many digits side by side
+        ax.locator_params(axis="x", nbins=5)  # so that numbers with many digits do not overlap
         legend_below(ax)
         tidy(ax)
         return self
@@ -190,7 +193,7 @@ class IntervalDisplay:
 
     def _draw_rows(self, ax: Any, rows: np.ndarray, outside: np.ndarray, level: float) -> None:
         lower, upper = self.ends(level).T
-        # The mean of a skewed distribution may lie outside.
+        # The mean of a skewed distribution may lie outside its interval.
         reach = np.maximum([self.mean - lower, upper - self.mean], 0.0)
         for marked, color, marker, label in ((False, INSIDE, "o", "holds"), (True, OUTSIDE, "D", "misses")):
             kept = rows[outside[rows] == marked]

@@ -1,11 +1,11 @@
-"""Names in figures: short enough to fit, beside the points that they belong to, and never over one another."""
+"""Names in figures: shortening them, and placing them beside their points without overlaps."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-# Where a name may stand beside its point: the offset in points (1/72 inch), and the corner of the name that is there.
+# The possible places of a name beside its point: the offset in points (1/72 inch), and the alignment of the name.
 SIDES = (
     (5, 0, "left", "center"),
     (-5, 0, "right", "center"),
@@ -19,7 +19,7 @@ SIDES = (
 
 
 def shorten(name: Any, most: int = 28) -> str:
-    """Return `name` in at most `most` characters, its middle left out: names often differ at their ends."""
+    """Return `name` in at most `most` characters, without its middle, since names often differ at their ends."""
     text = str(name)
     if len(text) <= most:
         return text
@@ -28,16 +28,16 @@ def shorten(name: Any, most: int = 28) -> str:
 
 
 def settle_layout(ax: Any) -> None:
-    """Lay out the figure of `ax`, or the one that its subfigure is of: only then sizes in pixels mean anything."""
+    """Lay out the figure of `ax`, or the figure that contains its subfigure, so that sizes in pixels are valid."""
     ax.figure.figure.draw_without_rendering()
 
 
 def label_points(ax: Any, points: np.ndarray, names: Sequence[str], *, order: Sequence[int]) -> list[Any]:
-    """Write the names of the points in `order` beside them, and return what was written.
+    """Write the names of the points in `order` beside them, and return the texts.
 
-    A name that finds no free place, over no point, no other name and no border, is left out: the first ones in
-    `order` choose first. Places are for the size of the figure as it is now, so its layout must be settled
-    (`settle_layout`).
+    A name must not cover a point, another name or a border. Names for which there is no such place are left out; those
+    that come first in `order` are placed first. Places are computed for the current size of the figure, so call
+    `settle_layout` before.
     """
     pixels = ax.transData.transform(points)
     frame = ax.get_window_extent()
@@ -48,7 +48,7 @@ def label_points(ax: Any, points: np.ndarray, names: Sequence[str], *, order: Se
             text = ax.annotate(
                 names[i], points[i], xytext=(dx, dy), textcoords="offset points", ha=across, va=along, fontsize=8
             )
-            # Names stay inside the frame, so the layout need not ask them.
+            # Names stay inside the frame, so the layout does not depend on them.
             text.set_in_layout(False)
             box = text.get_window_extent()
             inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1

@@ -1,4 +1,4 @@
-"""The learned metric as a heat map, with the inputs by name (Figure 3 of rfm-and-ard)."""
+"""The learned metric as a heat map (Figure 3 of rfm-and-ard)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,14 @@ MOST_NAMES = 40
 
 
 class MetricDisplay:
-    """A heat map of the feature matrix M, scaled so that its largest entry is 1.
+    """A heat map of the metric M, scaled so that its largest absolute entry is 1.
 
     Parameters
     ----------
     matrix : ndarray of shape (d, d)
+        M.
     feature_names : sequence of str, optional
+        The names of the inputs, for the axes. They are not shown for more than 40 inputs.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""A row beside those that a model has nearest to it."""
+"""A row beside its nearest neighbors in the metric of a model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,19 +14,19 @@ from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 
 
 class NeighborsDisplay:
-    """Values of a row and of its neighbors, column by column, in standard deviations of each column.
+    """The values of a row and of its neighbors in each column, in standard deviations of the column.
 
-    Columns stand in the order of how much the model makes of them. In the first, neighbors under a learned metric keep
-    close to the row; in the last, which do not matter, they are anywhere.
+    Columns are in the order of their importance to the model. Under a learned metric, neighbors are close to the row in
+    the first columns, and may be far from it in the last columns, which do not matter.
 
     Parameters
     ----------
     values : array-like of shape (1 + k, d)
-        The row, then its neighbors, standardized.
+        The standardized values of the row, followed by those of its neighbors.
     names : sequence of str
-        Of the d columns, in the order in which they are drawn.
+        The names of the d columns, in the order in which they are drawn.
     labels : sequence of str
-        Of the row and its neighbors.
+        The names of the row and of its neighbors.
     name : str, optional
         The name of the model, for the title.
 
@@ -48,7 +48,7 @@ class NeighborsDisplay:
     def from_estimator(
         cls, model: Any, X: Any, row: int, *, n_rows: int = 5, name: str | None = None, ax: Any = None
     ) -> "NeighborsDisplay":
-        """Draw a row of a table of numbers, by its position, beside those that the model has nearest to it."""
+        """Draw the row of a table of numbers at position `row`, beside its nearest neighbors by the model."""
         found = neighbors(model, X, row, n_rows)
         rows, names = check_rows(model, X, None)
         numbers = np.asarray(rows, dtype=np.float64)
@@ -62,7 +62,7 @@ class NeighborsDisplay:
         return cls(values, [names[k] for k in order], [f"row {row}", *near], title).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, max_columns: int = 12) -> "NeighborsDisplay":
-        """Draw onto `ax`, or onto a new figure; columns beyond the first `max_columns` are counted, not drawn."""
+        """Draw onto `ax`, or onto a new figure. Only the first `max_columns` columns are drawn."""
         d = min(check_count("max_columns", max_columns), len(self.names))
         self.ax_ = ax = axes_or_new(ax, figsize=(1.6 + 0.55 * max(d, 5), 4.0))
         self.figure_ = ax.figure

@@ -1,4 +1,4 @@
-"""How much worse new rows are predicted without each input, with the interval of each."""
+"""Permutation importances: how much the loss on new rows grows without each input, with an interval for each."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from mercer.plots.style import CATEGORIES, axes_or_new, percent, tidy
 
 
 class PermutationImportancesDisplay:
-    """A point and an interval for each input, the largest at the top, and a line at 0, where an input is not needed.
+    """A point and an interval for each input, with the largest at the top. An input at the line 0 is not needed.
 
     Parameters
     ----------
     importances : PermutationImportances
-        What `mercer.explain.permutation_importances` returns.
+        The result of `mercer.explain.permutation_importances`.
     name : str, optional
         The name of the model, for the title.
 
@@ -37,7 +37,7 @@ class PermutationImportancesDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None, **options: Any
     ) -> "PermutationImportancesDisplay":
-        """Permute the columns of rows that a model has not seen, and draw what comes of it.
+        """Draw the permutation importances of a model on rows X that it has not seen.
 
         `options` are those of `mercer.explain.permutation_importances`.
         """
@@ -45,7 +45,7 @@ class PermutationImportancesDisplay:
         return cls(found, type(model).__name__ if name is None else name).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, max_features: int = 20) -> "PermutationImportancesDisplay":
-        """Draw onto `ax`, or onto a new figure; inputs beyond the first `max_features` are counted, not drawn."""
+        """Draw onto `ax`, or onto a new figure. Only the first `max_features` inputs are drawn."""
         found = self.importances
         order = np.argsort(-found.mean, kind="stable")
         drawn = order[: check_count("max_features", max_features)]

@@ -1,4 +1,4 @@
-"""What the directions inside each cluster stand for, by the samples nearest to them (Figure 5, MLC)."""
+"""The samples nearest to each principal direction of each cluster, which show what it means (Figure 5, MLC)."""
 
 import math
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from mercer.plots.style import CATEGORIES, DIVERGING, pyplot
 from mercer.plots.top_landmarks import check_image_shape
 
 OTHER_SIDE = CATEGORIES[5]
-# Inches: of an image, of a row of a table, and of a panel for all that is around these.
+# Sizes in inches: of an image, of a row of a table, and of the margins of a panel.
 IMAGE, ROW, AROUND = 0.3, 0.12, 0.55
-# Inches that panels may take side by side.
+# The largest width of panels side by side, in inches.
 WIDEST = 12.0
-# Standard deviations at which the colors of tables end.
+# The number of standard deviations at which the colors of tables end.
 FARTHEST = 3.0
 
 
 class PrincipalSamplesDisplay:
-    """A panel a cluster, in it a row a principal direction, with the samples whose features are nearest to it.
+    """A panel for each cluster, with a row for each principal direction and the samples nearest to it.
 
-    As images, if samples are images; else as a heat map with a line a sample, in standard deviations of each input
-    from its mean. Numbers on the left are the direction and its share of the cluster's squared lengths. The sign of a
-    direction is arbitrary: samples on its other side than the nearest one have an orange mark. See
-    `mercer.clustering.manifold.principal_samples` for what the directions are.
+    Samples are shown as images if they are images. Otherwise they are lines of a heat map, in standard deviations of
+    each input from its mean. The numbers on the left are the direction and its share of the cluster's squared lengths.
+    The sign of a direction is arbitrary. Samples on the side opposite to that of the nearest one have an orange mark.
+    `mercer.clustering.manifold.principal_samples` defines the directions.
 
     Parameters
     ----------
@@ -41,22 +41,22 @@ class PrincipalSamplesDisplay:
     labels : array-like of shape (n,)
         The clusters.
     n_directions : int, default=8
-        The most directions of a cluster.
+        The largest number of directions of a cluster.
     n_samples : int, optional
-        The most samples a direction; 8 images or 3 lines of a table where not given.
+        The largest number of samples for a direction; by default 8 images or 3 lines of a table.
     image_shape : tuple of int, optional
-        (height, width), or (height, width, 3) for colors, of images that come as flat rows.
+        (height, width), or (height, width, 3) for colors, of images that are given as flat rows.
     feature_names : sequence of str, optional
-        Of tables; x0, x1, ... where not given.
+        The names of the columns of a table; x0, x1, ... by default.
 
     Attributes
     ----------
     found : dict from label to PrincipalSamples
-        What `principal_samples` returned.
+        The result of `principal_samples`.
     sizes : dict from label to int
-        The samples of each cluster.
+        The number of samples of each cluster.
     axes_ : ndarray of matplotlib Axes
-        Of shape (rows, columns); where the last row is not full, empty axes stand for the rest.
+        The shape is (rows, columns). If there are fewer clusters than axes, the last axes are empty.
     figure_ : matplotlib Figure
     """
 
@@ -93,7 +93,7 @@ class PrincipalSamplesDisplay:
         image_shape: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> "PrincipalSamplesDisplay":
-        """Draw samples X by the features of a fitted clustering, and by its own clusters or the `labels` given."""
+        """Draw samples X by the features of a fitted clustering, with its own clusters or the given `labels`."""
         features, labels = features_and_labels(model, X, labels)
         if feature_names is None:
             feature_names = getattr(model, "feature_names_in_", None)
@@ -109,9 +109,9 @@ class PrincipalSamplesDisplay:
         return display.plot()
 
     def plot(self, *, max_clusters: int = 12, max_features: int = 12) -> "PrincipalSamplesDisplay":
-        """Draw onto a new figure: of more than `max_clusters` clusters the largest, of more inputs some.
+        """Draw onto a new figure, with at most the `max_clusters` largest clusters.
 
-        Those are the `max_features` inputs in which the samples drawn are farthest from the mean.
+        Of a table, at most `max_features` inputs are drawn: those in which the samples are farthest from the mean.
         """
         check_count("max_features", max_features)
         shown = self._largest(check_count("max_clusters", max_clusters))
@@ -122,7 +122,7 @@ class PrincipalSamplesDisplay:
         return self
 
     def _largest(self, most: int) -> list[Any]:
-        """Return the labels of the largest clusters, of equal ones the first, in their order."""
+        """Return the labels of the largest clusters in their order; of clusters of equal size, the first ones."""
         kept = set(sorted(self.found, key=lambda name: -self.sizes[name])[:most])
         return [name for name in self.found if name in kept]
 
@@ -130,9 +130,9 @@ class PrincipalSamplesDisplay:
         height = min(2.0, max(0.5, shape[0] / shape[1]))
         across = max(self.found[name].rows.shape[1] for name in shown)
         down = max(1, *(len(self.found[name].rows) for name in shown))
-        # Images keep their proportions, and "compressed" brings their panels together.
+        # Images keep their proportions; the "compressed" layout moves their panels together.
         self._new_figure(shown, IMAGE * across, IMAGE * height * down, "compressed")
-        # One scale for all, so that like images look alike.
+        # All images have the same scale, so that similar images look similar.
         low = self.samples.min()
         images = ((self.samples - low) / (self.samples.max() - low or 1.0)).reshape(len(self.samples), *shape)
         for ax, name in zip(self.axes_.flat, shown, strict=False):
@@ -140,7 +140,7 @@ class PrincipalSamplesDisplay:
             r, s = found.rows.shape
             if r:
                 ax.imshow(mosaic(images[found.rows]), extent=(0, s, r, 0), aspect=height, interpolation="nearest")
-            # Below an image, nearer to it than to the next.
+            # Marks are below an image, closer to it than to the next one.
             i, j = np.nonzero(found.cosines < 0)
             below, beside = gaps(*shape[:2])
             ax.hlines(
@@ -156,14 +156,14 @@ class PrincipalSamplesDisplay:
 
     def _plot_tables(self, shown: list[Any], max_features: int) -> None:
         center, spread = self.samples.mean(axis=0), self.samples.std(axis=0)
-        # What rounding leaves of a constant is no spread.
+        # The rounding errors of a constant are not a spread.
         z = (self.samples - center) / np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         drawn = np.concatenate([self.found[name].rows.ravel() for name in shown])
         far = np.abs(z[drawn]).mean(axis=0) if len(drawn) else spread
         inputs = np.sort(np.argsort(-far, kind="stable")[:max_features])
         lines = max(1, *(self.found[name].rows.size for name in shown))
         names = [shorten(self.feature_names[j], 16) for j in inputs]
-        # Some 15 characters go on an inch.
+        # About 15 characters fit on one inch.
         below = max(map(len, names)) / 15
         self._new_figure(shown, max(1.3, 0.2 * len(inputs)), ROW * lines, "constrained", below)
         for place, (ax, name) in enumerate(zip(self.axes_.flat, shown, strict=False)):
@@ -184,7 +184,7 @@ class PrincipalSamplesDisplay:
             ax.vlines(np.full(len(other), len(inputs)), other, other + 1, color=OTHER_SIDE, linewidth=4, clip_on=False)
             ax.set(xlim=(0, len(inputs)), ylim=(lines, 0))
             self._name_directions(ax, name, s)
-            # The lowest panel of each column has the names of the inputs.
+            # The names of the inputs are below the lowest panel of each column.
             if place + self.axes_.shape[1] >= len(shown):
                 ax.set_xticks(np.arange(len(inputs)) + 0.5, names, fontsize=7, rotation=90)
                 ax.tick_params(axis="x", length=0)
@@ -196,11 +196,11 @@ class PrincipalSamplesDisplay:
         self._explain(shown, f"; colors: standard deviations from the mean{chosen}")
 
     def _new_figure(self, shown: list[Any], width: float, height: float, layout: str, below: float = 0.0) -> None:
-        """Make axes for the clusters, each of so many inches, and some for what is around it and `below` the lowest."""
+        """Make axes for the clusters, each `width` by `height` inches plus margins, with `below` inches for names."""
         width, height = max(width, 0.9) + AROUND, height + AROUND
         down = math.ceil(len(shown) / max(1, int(WIDEST / width)))
         across = math.ceil(len(shown) / down)
-        # Where the last row is not full, the lowest panels of the columns are in two rows.
+        # If the last row is not full, the lowest panels of the columns are in two rows.
         lowest = 1 if across * down == len(shown) else 2
         size = (max(3.2, width * across + 0.3), height * down + 0.5 + lowest * below)
         self.figure_, self.axes_ = pyplot().subplots(down, across, figsize=size, layout=layout, squeeze=False)
@@ -210,7 +210,7 @@ class PrincipalSamplesDisplay:
             ax.spines[:].set_visible(False)
 
     def _name_directions(self, ax: Any, name: Any, lines: int) -> None:
-        """Write the number and the share of each direction on the left of its lines, and the cluster above."""
+        """Write the number and the share of each direction on the left of its lines, and the name of the cluster."""
         shares = self.found[name].shares
         names = [f"{i}: {'<1%' if share < 0.005 else f'{share:.0%}'}" for i, share in enumerate(shares, start=1)]
         ax.set_yticks(lines * (np.arange(len(shares)) + 0.5), names, fontsize=7)
@@ -222,20 +222,20 @@ class PrincipalSamplesDisplay:
         ax.set_title(f"{title}\n{size:,} {'sample' if size == 1 else 'samples'}", fontsize=8)
 
     def _explain(self, shown: list[Any], more: str) -> None:
-        text = f"a direction a row, with its share, and the samples nearest to it; orange: on its other side{more}"
+        text = f"each row: a direction, its share, and the samples nearest to it; orange: on its opposite side{more}"
         if len(shown) < len(self.found):
             text += f"; the {len(shown)} largest of {len(self.found)} clusters"
-        # Some 15 characters of this size go on an inch.
+        # About 15 characters of this size fit on one inch.
         self.figure_.supxlabel(fill(text, int(15 * self.figure_.get_figwidth())), fontsize=8)
 
 
 def gaps(height: int, width: int) -> tuple[int, int]:
-    """Return how many pixels are left below and beside each image of a mosaic."""
+    """Return the number of white pixels below and beside each image of a mosaic."""
     return max(1, round(0.12 * height)), max(1, round(0.06 * width))
 
 
 def mosaic(images: np.ndarray) -> np.ndarray:
-    """Return a grid of images of shape (r, s, height, width[, 3]), from 0 to 1, as one in colors, white in between."""
+    """Return images of shape (r, s, height, width[, 3]), from 0 to 1, as one colored image, with white gaps."""
     if images.ndim == 4:
         images = np.repeat(images[..., None], 3, axis=-1)
     r, s, height, width, _ = images.shape
@@ -246,7 +246,7 @@ def mosaic(images: np.ndarray) -> np.ndarray:
 
 
 def _check_samples(samples: Any, image_shape: Any) -> tuple[np.ndarray, tuple[int, ...] | None]:
-    """Return samples as flat rows, and the shape of their images if they are images."""
+    """Return samples as flat rows, and the shape of one of them if they are images."""
     values = as_numbers("samples", samples)
     if values.ndim in (3, 4) and image_shape is None:
         image_shape = values.shape[1:]

@@ -1,4 +1,4 @@
-"""Do features stay diverse while clusters become flat? Coding rates and ranks over epochs (Figure 3, MLC)."""
+"""Coding rates and ranks over epochs, which show whether clusters become subspaces (Figure 3, MLC)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +11,9 @@ from mercer.metrics import as_numbers
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, pyplot, series_style, tidy
 
-# With more clusters than this their lines cannot be told apart, and their spread is drawn instead.
+# With more clusters than this, lines cannot be distinguished, and the spread of the ranks is drawn instead.
 MOST_CLUSTERS = 10
-# With more epochs than this marks run into one another.
+# With more epochs than this, marks would overlap.
 MOST_MARKS = 40
 ALL, SPREAD = CATEGORIES[7], CATEGORIES[0]
 
@@ -21,34 +21,34 @@ ALL, SPREAD = CATEGORIES[7], CATEGORIES[0]
 class RatesDisplay:
     """The coding rates R, R_c and R - R_c over the epochs, and below them the numerical rank of each cluster.
 
-    R that stays high says that features fill their space, R_c and ranks that fall say that each cluster lies in a
-    subspace of few dimensions. A dashed line is where the second stage begins. With more than ten clusters their ranks
-    are drawn as a median, the middle half and the range.
+    If R stays large, features fill their space. If R_c and the ranks fall, each cluster comes to lie in a subspace of
+    few dimensions. A dashed line marks the beginning of the second stage. For more than ten clusters, the median, the
+    middle half and the range of the ranks are drawn.
 
     Parameters
     ----------
     rates : array-like of shape (t,)
-        R of all features; NaN where it was not computed, as in all that follows.
+        R of all features. NaN means here and below that a number was not computed in an epoch.
     cluster_rates : array-like of shape (t,)
         R_c of the features by cluster.
     ranks : sequence of t sequences of numbers, optional
-        The rank of each cluster, at least in one epoch; None, or fewer, for those without.
+        The rank of each cluster in each epoch. An epoch may have None or fewer ranks, but not all epochs.
     epochs : array-like of shape (t,), optional
-        Not descending; 0, 1, 2, ... where not given.
+        The numbers of the epochs, not descending; 0, 1, 2, ... by default.
     second_stage : int, optional
-        The place in the arrays where the second stage begins, from 1 to t - 1.
+        The position in the arrays at which the second stage begins, from 1 to t - 1.
     all_ranks : array-like of shape (t,), optional
         The numerical rank of all features together.
     names : sequence of str, optional
-        Of the clusters; 0, 1, 2, ... where not given.
+        The names of the clusters; 0, 1, 2, ... by default.
 
     Attributes
     ----------
     rates, cluster_rates, reductions, epochs : ndarray of shape (t,)
-        reductions is R - R_c.
+        `reductions` is R - R_c.
     ranks : ndarray of shape (t, k) or None
     axes_ : ndarray of matplotlib Axes
-        That of the rates, and that of the ranks if there are any.
+        The axes of the rates and, if there are ranks, those of the ranks.
     figure_ : matplotlib Figure
     """
 
@@ -80,13 +80,14 @@ class RatesDisplay:
         k = 0 if self.ranks is None else self.ranks.shape[1]
         self.names = [str(j) for j in range(k)] if names is None else list(names)
         if len(self.names) != k:
-            raise invalid_parameter("names", len(self.names), f"one a cluster, of which ranks have {k}")
+            raise invalid_parameter("names", len(self.names), f"one per cluster, of which ranks have {k}")
 
     @classmethod
     def from_estimator(cls, model: Any, *, names: Sequence[str] | None = None) -> "RatesDisplay":
-        """Draw `history_` of a fitted clustering: what each epoch has of "rate", "cluster_rate", "ranks" and "rank".
+        """Draw `history_` of a fitted clustering, whose epochs may have "rate", "cluster_rate", "ranks" and "rank".
 
-        A second stage, of epochs whose "stage" is "final", goes on where the first ended if it counts from its own.
+        Epochs whose "stage" is "final" belong to the second stage. They are drawn after those of the first stage, also
+        if their numbers begin at 0 again.
         """
         history = getattr(model, "history_", None)
         if not history:
@@ -141,7 +142,7 @@ class RatesDisplay:
             last, largest = (f"{number:.3g}" for number in (self.reductions[known][-1], self.reductions[known].max()))
             best = self.epochs[np.nanargmax(self.reductions)]
             more = "" if largest == last else f"; the largest is {largest}, at epoch {best:g}"
-            ax.set_title(rf"$\Delta R$ is {last} in the end{more}", fontsize=10)
+            ax.set_title(rf"$\Delta R$ ends at {last}{more}", fontsize=10)
 
     def _draw_ranks(self, ax: Any) -> None:
         if self.ranks is not None and self.ranks.shape[1] > MOST_CLUSTERS:
@@ -150,7 +151,7 @@ class RatesDisplay:
             for j, curve in enumerate(self.ranks.T):
                 self._draw(ax, curve, label=shorten(self.names[j], 16), linewidth=1.1, **series_style(j))
         if self.all_ranks is not None:
-            # A cluster may be black as well, but not as thick.
+            # The line of a cluster may be black too, but it is thinner.
             self._draw(ax, self.all_ranks, label="all together", color=ALL, linewidth=2.5, marker="o")
         ax.set_ylim(bottom=0)
         ax.yaxis.get_major_locator().set_params(integer=True)
@@ -199,26 +200,26 @@ def _or_nan(value: Any) -> Any:
 
 
 def _check_curve(name: str, values: Any, t: int | None = None) -> np.ndarray:
-    """Return one number an epoch, t if given; NaN stands for those that are not known."""
+    """Return a curve with a number for each epoch, NaN where it is not known; raise if there are not t epochs."""
     curve = as_numbers(name, values)
     if curve.ndim != 1 or not curve.size or (t is not None and len(curve) != t):
-        raise invalid_parameter(name, curve.shape, f"one number an epoch, of shape ({'t' if t is None else t},)")
+        raise invalid_parameter(name, curve.shape, f"one number per epoch, of shape ({'t' if t is None else t},)")
     if np.any(np.isinf(curve)):
         raise invalid_parameter(name, float(curve[np.isinf(curve)][0]), "finite, or NaN where it was not computed")
     return curve
 
 
 def _check_ranks(ranks: Any, t: int) -> np.ndarray:
-    """Return the ranks of t epochs as a matrix, with NaN where they are not known."""
+    """Return the ranks of t epochs as a matrix with a row for each epoch, NaN where they are not known."""
     if isinstance(ranks, str) or not hasattr(ranks, "__len__") or len(ranks) != t:
         raise invalid_parameter("ranks", ranks, f"a sequence of {t}, the ranks of the clusters in each epoch")
     rows = [np.empty(0) if row is None else as_numbers(f"ranks[{i}]", row) for i, row in enumerate(ranks)]
     for i, row in enumerate(rows):
         if row.ndim != 1 or np.any(np.isinf(row)) or np.any(row < 0):
-            raise invalid_parameter(f"ranks[{i}]", ranks[i], "a rank a cluster, at least 0, or None")
+            raise invalid_parameter(f"ranks[{i}]", ranks[i], "a rank per cluster, at least 0, or None")
     table = np.full((t, max(map(len, rows))), np.nan)
     if not table.size:
-        raise invalid_parameter("ranks", ranks, "known in one epoch at least")
+        raise invalid_parameter("ranks", ranks, "known in at least one epoch")
     for i, row in enumerate(rows):
         table[i, : len(row)] = row
     return table

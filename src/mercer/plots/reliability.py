@@ -1,4 +1,4 @@
-"""The reliability of predicted intervals: how many targets they hold, against how many they should."""
+"""The reliability of predicted intervals: the share of targets that they contain, against their nominal level."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from scipy.stats import binom
 from mercer.exceptions import invalid_parameter
 from mercer.metrics import check_gaussian, check_level, coverage
 from mercer.plots.labels import shorten
-from mercer.plots.style import axes_or_new, percent_axes, series_style, tidy
+from mercer.plots.style import axes_or_new, percent, percent_axes, series_style, tidy
 
-# The levels at which intervals are judged.
+# The nominal levels of the intervals whose coverage is drawn.
 LEVELS = np.linspace(0.05, 0.95, 19)
-# The chance with which the coverage of a model that is right falls into the band, level by level.
+# The probability, at each level, that the coverage of a model with correct intervals is inside the band.
 BAND = 0.95
-# How the legend calls what is no model.
-RIGHT, BAND_LABEL = "as it should be", "chance, "
+# The legend entries of the diagonal and of the band; the number of rows follows the latter.
+RIGHT, BAND_LABEL = "as it should be", f"{percent(BAND)} range for "
 
 
 def predict_mean_and_std(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `model.predict(X, return_std=True)` gives, or say that it does not."""
+    """Return `model.predict(X, return_std=True)`; raise if the model cannot predict standard deviations."""
     allowed = "a fitted regressor whose predict(X, return_std=True) gives mean and std"
     if not hasattr(model, "predict"):
         raise invalid_parameter("model", model, allowed)
@@ -35,20 +35,23 @@ def predict_mean_and_std(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
 class ReliabilityDisplay:
     """The observed coverage of central intervals against their nominal level.
 
-    A model whose intervals are right lies on the diagonal, and with 95 % probability at each level inside the grey
-    band: the binomial spread of the share of n independent rows. Below are intervals that are too narrow, above those
-    that are too wide. Draw several models onto one `ax`, each with its name.
+    A model with correct intervals lies near the diagonal: at each level it is inside the gray band with a probability
+    of 95 %. The band is the binomial spread of the share of n independent rows. A curve below it means that intervals
+    are too narrow, and one above it that they are too wide. Several models can be drawn onto one `ax`, with their
+    names.
 
     Parameters
     ----------
     levels : ndarray of shape (n_levels,)
+        The nominal levels.
     observed : ndarray of shape (n_levels,)
         The share of rows inside the interval of each level.
     n_rows : int
-        How many rows the shares are of.
+        The number of rows from which the shares were computed.
     coverage_90 : float
         The share of rows inside the 90 % interval, for the legend.
     name : str, optional
+        The name of the model, for the legend.
 
     Attributes
     ----------
@@ -70,7 +73,7 @@ class ReliabilityDisplay:
     def from_estimator(
         cls, model: Any, X: Any, y: Any, *, name: str | None = None, ax: Any = None
     ) -> "ReliabilityDisplay":
-        """Draw a fitted model on rows that it has not seen, from `model.predict(X, return_std=True)`."""
+        """Draw the reliability of `model.predict(X, return_std=True)` on rows X that the model has not seen."""
         mean, std = predict_mean_and_std(model, X)
         return cls.from_predictions(y, mean, std, name=type(model).__name__ if name is None else name, ax=ax)
 
@@ -78,20 +81,20 @@ class ReliabilityDisplay:
     def from_predictions(
         cls, y_true: Any, mean: Any, std: Any, *, levels: Any = LEVELS, name: str | None = None, ax: Any = None
     ) -> "ReliabilityDisplay":
-        """Draw targets beside their Gaussian predictions, the standard deviations with the noise."""
+        """Draw the reliability of Gaussian predictions, whose standard deviations include the noise."""
         y, mean, std = check_gaussian(y_true, mean, std, "y_true")
         levels = np.sort([check_level(level) for level in np.atleast_1d(levels)])
         observed = np.array([coverage(y, mean, std, level) for level in levels])
         return cls(levels, observed, y.size, coverage(y, mean, std, 0.9), name).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> "ReliabilityDisplay":
-        """Draw onto `ax`, beside the models that are there already, or onto a new figure."""
+        """Draw onto `ax`, in addition to models that are already there, or onto a new figure."""
         self.ax_ = ax = axes_or_new(ax, figsize=(6.6, 4.2))
         self.figure_ = ax.figure
         drawn = ax.get_legend_handles_labels()[1]
         if RIGHT not in drawn:
             ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle="--", label=RIGHT, zorder=1)
-        # Once for models on the same rows.
+        # Models on the same number of rows share one band.
         band = f"{BAND_LABEL}{self.n_rows} rows"
         if band not in drawn:
             grid = np.linspace(0.005, 0.995, 199)
@@ -115,7 +118,7 @@ class ReliabilityDisplay:
         ax.set_xlabel("nominal level of the interval")
         ax.set_ylabel("rows inside the interval")
         tidy(ax)
-        # Beside the curves, as too narrow and too wide intervals fill both corners; the models first.
+        # The legend is beside the axes, since curves may fill both corners. The models come first in it.
         entries = sorted(
             zip(*ax.get_legend_handles_labels(), strict=True),
             key=lambda entry: entry[1].startswith((RIGHT, BAND_LABEL)),

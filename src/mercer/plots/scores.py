@@ -1,4 +1,4 @@
-"""Scores of methods over data sets and seeds, on one scale, as violins with boxes (Figure 1 of rfm-and-ard)."""
+"""The scores of methods over data sets and seeds on one scale, as violins with boxes (Figure 1 of rfm-and-ard)."""
 
 from collections.abc import Mapping
 from textwrap import fill
@@ -13,16 +13,16 @@ from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 
 
 def normalized_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, np.ndarray]]:
-    """Make scores of data sets with different scales comparable: map each data set's onto [0, 1].
+    """Return scores mapped to [0, 1] for each data set, so that data sets with different scales are comparable.
 
-    The smallest score on a data set, over all methods and seeds, becomes 0 and the largest 1, as in Section 3.1 of
-    rfm-and-ard. One very bad run thus moves all others on its data set towards the good end. Where all scores are
-    equal they become 0.
+    The smallest score on a data set, over all methods and seeds, becomes 0, and the largest 1, as in section 3.1 of
+    rfm-and-ard. One very bad run therefore moves all others on its data set towards the good end. If all scores are
+    equal, they become 0.
 
     Parameters
     ----------
     scores : dict from method to dict from data set to array-like of shape (n_seeds,)
-        All methods on the same data sets; the number of seeds may differ.
+        All methods have the same data sets; the number of seeds may differ.
     """
     data_sets = common_data_sets(scores)
     arrays = {
@@ -40,23 +40,24 @@ def normalized_scores(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, dict
 def _check_scores(method: str, data_set: str, values: Any) -> np.ndarray:
     array = np.atleast_1d(as_numbers(f"scores[{method!r}][{data_set!r}]", values))
     if array.ndim != 1 or not array.size or not np.all(np.isfinite(array)):
-        raise invalid_parameter(f"scores[{method!r}][{data_set!r}]", values, "one finite number a seed, at least one")
+        raise invalid_parameter(f"scores[{method!r}][{data_set!r}]", values, "one finite number per seed, not empty")
     return array
 
 
 class ScoresDisplay:
-    """A violin a method over its normalized scores on all data sets and seeds, with a box inside, the best at the top.
+    """A violin with a box for each method, over its normalized scores on all data sets and seeds.
 
-    A box spans the quartiles with a line at the median, by which methods are sorted; whiskers reach 1.5 times as far
-    at most.
+    Methods are sorted by their median, with the best at the top. A box spans the quartiles, with a line at the median.
+    Whiskers are at most 1.5 times as long as the box.
 
     Parameters
     ----------
     scores : dict from method to dict from data set to array-like of shape (n_seeds,)
-        All methods on the same data sets, as they came: they are normalized here.
+        The scores of all methods on the same data sets, before normalization.
     score_name : str, default="score"
-        What the scores are, such as "RMSE".
+        The name of the score, such as "RMSE".
     lower_is_better : bool, default=True
+        Whether a smaller score is better.
 
     Attributes
     ----------
@@ -122,7 +123,7 @@ class ScoresDisplay:
         sizes = sorted({len(of_method) for of_method in values})
         count = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         plurals = "s" * (data_sets > 1), "s" * (sizes[-1] > 1)
-        ax.set_title(f"{data_sets} data set{plurals[0]}, {count} run{plurals[1]} a method", fontsize=10)
+        ax.set_title(f"{data_sets} data set{plurals[0]}, {count} run{plurals[1]} per method", fontsize=10)
         ax.tick_params(axis="y", length=0)
         tidy(ax)
         return self

@@ -1,4 +1,4 @@
-"""Are features of different clusters orthogonal? Their cosines, sorted by cluster (Figure 4 of the paper on MLC)."""
+"""Cosines of features, sorted by cluster, which show whether clusters are orthogonal (Figure 4 of the paper on MLC)."""
 
 import math
 from typing import Any
@@ -15,31 +15,32 @@ from mercer.plots.clusters import features_and_labels
 
 
 class SimilarityDisplay:
-    """An image of |cosine| between the features of n points, sorted by cluster, drawn as `AffinityDisplay` does.
+    """An image of |cosine| between the features of n points, sorted by cluster, as in `AffinityDisplay`.
 
-    Clusters in orthogonal subspaces have bright blocks and nothing beside them; the title has the share of the mass
-    inside the blocks. Of more than `most_points` points every k-th of each cluster is taken, so that blocks keep their
-    proportions and no cluster is lost, and the title says so. O(m^2 d) for the m points taken.
+    Clusters in orthogonal subspaces have bright blocks, and all other entries are dark. The title gives the share of
+    the mass inside the blocks. If there are more than `most_points` points, every k-th point of each cluster is taken,
+    so that blocks keep their proportions and no cluster is lost, and the title says so. The time is O(m^2 d) for m
+    points.
 
     Parameters
     ----------
     features : array-like of shape (n, d)
-        Of any lengths; a row of zeros has cosines of zero.
+        Their lengths do not matter. A row of zeros has cosines of zero.
     labels : array-like of shape (n,)
         The clusters, or the classes.
     most_points : int, default=2000
-        About the most points to compare; there can be one a cluster more.
+        The largest number of points that are compared. It may be exceeded by one point per cluster.
     by : str, default="cluster"
-        What to call a label on the axis, such as "class".
+        The word for a label on the axis, such as "class".
 
     Attributes
     ----------
     rows : ndarray of shape (m,)
-        The points taken.
+        The row numbers of the points that are compared.
     blocks : Blocks
-        The order of these, and the blocks in it.
+        The order of these points, and the blocks in it.
     image : ndarray
-        What is drawn; neighbors share a cell where there are more than 500.
+        The image that is drawn. For more than 500 points, neighbors share a cell.
     share : float
         The share of the mass that is inside the blocks.
     ax_ : matplotlib Axes
@@ -62,12 +63,12 @@ class SimilarityDisplay:
     def from_estimator(
         cls, model: Any, X: Any, labels: Any = None, *, most_points: int = 2000, ax: Any = None
     ) -> "SimilarityDisplay":
-        """Draw the features that a fitted clustering has for samples X, by its own clusters or the `labels` given."""
+        """Draw the features of samples X from a fitted clustering, sorted by its own clusters or the given `labels`."""
         by = "cluster" if labels is None else "label"
         return cls(*features_and_labels(model, X, labels), most_points=most_points, by=by).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, title: str = "|cosine|") -> "SimilarityDisplay":
-        """Draw onto `ax`, or onto a new figure; blocks that there is no room for have no name."""
+        """Draw onto `ax`, or onto a new figure. Blocks without enough room have no name."""
         note = f"every {ordinal(self.step)} of {self.n_points:,} points\n" if self.step > 1 else ""
         drawn = self._affinity.plot(ax, title=f"{note}{title}")
         self.ax_, self.figure_ = drawn.ax_, drawn.figure_
@@ -75,13 +76,13 @@ class SimilarityDisplay:
 
 
 def every_kth(codes: np.ndarray, k: int) -> np.ndarray:
-    """Return the places of every k-th point of each code, from its first on, in their order."""
+    """Return the row numbers of every k-th point of each code, beginning with its first, in ascending order."""
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], codes[order])
     return np.sort(order[(np.arange(len(codes)) - starts) % k == 0])
 
 
 def ordinal(k: int) -> str:
-    """Return a whole number as one says it in an order: 2nd, 3rd, 4th, 11th, 21st."""
+    """Return a whole number as an ordinal: 2nd, 3rd, 4th, 11th, 21st."""
     ending = "th" if k % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(k % 10, "th")
     return f"{k:,}{ending}"

@@ -1,4 +1,4 @@
-"""How many directions embeddings use: the eigenvalues of A^T A of one or several (Figure 1 of krepes)."""
+"""The eigenvalues of A^T A of embeddings, which show how many directions they use (Figure 1 of krepes)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,15 +10,16 @@ from mercer.metrics import check_matrix, effective_rank, numerical_rank
 from mercer.plots.labels import shorten
 from mercer.plots.style import axes_or_new, legend_below, series_style, tidy
 
-# With more eigenvalues than this their marks run into one another.
+# With more eigenvalues than this, marks would overlap.
 MOST_MARKS = 40
 
 
 class SpectrumDisplay:
-    """A line an embedding: the eigenvalues of A^T A over the largest, in descending order, on a log scale.
+    """A line for each embedding with the eigenvalues of A^T A, relative to the largest, on a log scale.
 
-    A flat line uses many directions, a steep one few. Lines end at the numerical rank, below which there is rounding
-    only. The legend has that rank beside the number h of components, and the effective rank.
+    A flat line means that an embedding uses many directions, and a steep line that it uses few. Lines end at the
+    numerical rank, after which there are only rounding errors. The legend gives this rank, the number h of components,
+    and the effective rank.
 
     Parameters
     ----------
@@ -28,10 +29,11 @@ class SpectrumDisplay:
     Attributes
     ----------
     eigenvalues : dict from str to ndarray of shape (h,)
-        Over the largest, which is 1.
+        In descending order, divided by the largest.
     numerical_ranks : dict from str to int
+        See `mercer.metrics.numerical_rank`.
     effective_ranks : dict from str to float
-        As `mercer.metrics.numerical_rank` and `effective_rank` of A.
+        See `mercer.metrics.effective_rank`.
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     """
@@ -44,7 +46,7 @@ class SpectrumDisplay:
         self.effective_ranks: dict[str, float] = {}
         for name, values in coefficients.items():
             A = check_matrix(f"coefficients[{name!r}]", values)
-            # By the singular values of A: the smaller half of the digits of A^T A would be rounding.
+            # Singular values of A are more accurate: half of the digits of small eigenvalues of A^T A are rounding.
             singular = np.linalg.svd(A, compute_uv=False)
             if singular[0] == 0:
                 raise invalid_parameter(f"coefficients[{name!r}]", 0.0, "different from zero somewhere")
@@ -76,7 +78,7 @@ class SpectrumDisplay:
             label = f"{shorten(name, 24)}: rank {rank} of {len(values)}, effective {self.effective_ranks[name]:.1f}"
             ax.plot(np.arange(1, rank + 1), values[:rank], label=label, linewidth=1.5, markersize=3.5, **style)
         ax.set_yscale("log")
-        # A decade at least, so that what is flat looks flat.
+        # The axis spans at least a factor of ten, so that a flat line looks flat.
         lowest = min(values[self.numerical_ranks[name] - 1] for name, values in self.eigenvalues.items())
         ax.set_ylim(min(0.08, 0.6 * lowest), 1.5)
         ax.set_xlim(1 - 0.02 * widest, widest * 1.02)

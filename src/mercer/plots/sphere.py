@@ -1,4 +1,4 @@
-"""Features on a sphere, one panel a stage of the training: curves that become great circles (Figure 1, MLC)."""
+"""Features on a sphere, with a panel for each stage of the training (Figure 1, MLC)."""
 
 import math
 from collections.abc import Mapping
@@ -14,16 +14,16 @@ from mercer.plots.clusters import add_cluster_legend, cluster_color, features_an
 from mercer.plots.labels import shorten
 from mercer.plots.style import pyplot
 
-# Inches a side of a panel.
+# The side of a panel in inches.
 PANEL = 2.5
 
 
 class SphereDisplay:
-    """Unit features of three dimensions seen from outside the sphere, colored by cluster, a panel each.
+    """Unit features in three dimensions, seen from outside the sphere and colored by cluster, in several panels.
 
-    A subspace of two dimensions is a great circle there, one of one dimension two opposite points. Points on the far
-    side are pale. Points off the sphere, such as data with noise, are drawn where they are, and all panels have one
-    scale.
+    On the sphere, a subspace of two dimensions is a great circle, and one of one dimension is two opposite points.
+    Points on the far side are pale. Points that are not on the sphere, such as data with noise, are drawn at their own
+    positions. All panels have the same scale.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class SphereDisplay:
     labels : array-like of shape (n,)
         The classes, or the clusters.
     elevation : float, default=25.0
-        How many degrees above the equator the eye is, which sees along parallel lines.
+        The angle of the viewer above the equator, in degrees. The projection is parallel.
     azimuth : float, default=-60.0
-        And how many east of the first axis.
+        The angle of the viewer east of the first axis, in degrees.
 
     Attributes
     ----------
     positions : dict from str to ndarray of shape (n, 3)
-        Points as they are seen: to the right, up, and towards the eye.
+        The coordinates of the points as seen: to the right, up, and towards the viewer.
     axes_ : ndarray of matplotlib Axes
-        Of shape (rows, columns); where the last row is not full, axes without a frame stand for the rest.
+        The shape is (rows, columns). If there are fewer panels than axes, the last axes are empty.
     figure_ : matplotlib Figure
     """
 
@@ -64,21 +64,21 @@ class SphereDisplay:
 
     @classmethod
     def from_estimators(cls, models: Mapping[str, Any], X: Any, labels: Any = None) -> "SphereDisplay":
-        """Draw the features that fitted models with `transform` have for samples X, by the title of their panel.
+        """Draw the features of samples X from fitted models with `transform`, whose keys are the titles of the panels.
 
-        Data of three columns come first. Without `labels` the colors are `labels_` of the last model.
+        If X has three columns, its own panel comes first. Without `labels`, colors are by `labels_` of the last model.
         """
         if not isinstance(models, Mapping) or not models:
             raise invalid_parameter("models", models, "a dict from title to fitted model, not empty")
         features = {}
-        # The last model first: its clusters are the colors of all.
+        # The last model comes first here, since its clusters determine the colors of all panels.
         for title in list(models)[::-1]:
             features[title], labels = features_and_labels(models[title], X, labels)
         panels: dict[str, Any] = {"data": X} if np.shape(X)[1:] == (3,) else {}
         return cls(panels | {title: features[title] for title in models}, labels).plot()
 
     def plot(self, *, columns: int = 4) -> "SphereDisplay":
-        """Draw onto a new figure, with so many panels side by side at most."""
+        """Draw onto a new figure, with at most `columns` panels side by side."""
         across = min(len(self.positions), check_count("columns", columns))
         down = math.ceil(len(self.positions) / across)
         names = [shorten(name, 16) for name in self.blocks.names]
@@ -104,7 +104,7 @@ class SphereDisplay:
 
 
 def viewing_frame(elevation: float, azimuth: float) -> np.ndarray:
-    """Return the unit vectors to the right, up and towards an eye at the given degrees, in rows."""
+    """Return in rows the unit vectors to the right, up and towards a viewer at the given angles in degrees."""
     sin_e, cos_e = math.sin(math.radians(elevation)), math.cos(math.radians(elevation))
     sin_a, cos_a = math.sin(math.radians(azimuth)), math.cos(math.radians(azimuth))
     return np.array(
@@ -113,7 +113,7 @@ def viewing_frame(elevation: float, azimuth: float) -> np.ndarray:
 
 
 def _draw_sphere(ax: Any, view: np.ndarray) -> None:
-    """Draw the outline, and the great circles in the planes of two axes each."""
+    """Draw the outline of the sphere, and its great circles in the three coordinate planes."""
     circle = np.linspace(0, 2 * np.pi, 181)
     flat = np.stack([np.cos(circle), np.sin(circle), np.zeros_like(circle)])
     ax.fill(*flat[:2], facecolor="0.97", edgecolor="0.55", linewidth=0.8, zorder=0)
@@ -124,7 +124,7 @@ def _draw_sphere(ax: Any, view: np.ndarray) -> None:
 
 
 def _draw_points(ax: Any, seen: np.ndarray, colors: np.ndarray) -> None:
-    """Draw points from the farthest on, so that near ones hide far ones, those on the far side pale."""
+    """Draw points in the order of their distance, so that near points cover far ones; the far side is pale."""
     size = float(np.clip(3000 / len(seen), 2.0, 16.0))
     order = np.argsort(seen[:, 2], kind="stable")
     far = int(np.sum(seen[:, 2] < 0))

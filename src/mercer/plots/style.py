@@ -1,9 +1,9 @@
-"""What all figures share: the import of matplotlib with a clear error, and colors that everybody can tell apart."""
+"""Helpers for all figures: the import of matplotlib, colors, lines and markers, percentages, and legends."""
 
 import math
 from typing import Any
 
-# Okabe and Ito's palette, safe for color-blind readers; repeated beyond its length.
+# Okabe and Ito's palette, which color-blind readers can distinguish. It is repeated if there are more categories.
 CATEGORIES = (
     "#0072B2",
     "#E69F00",
@@ -16,13 +16,13 @@ CATEGORIES = (
     "#8C564B",
     "#7F7F7F",
 )
-# Where zero has a meaning; otherwise the sequential one.
+# The diverging map is used where zero has a meaning, and the sequential one otherwise.
 DIVERGING = "RdBu_r"
 SEQUENTIAL = "viridis"
 
 
 def pyplot() -> Any:
-    """Return matplotlib.pyplot, or say how to get it."""
+    """Return matplotlib.pyplot; if it is missing, the error says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -36,13 +36,13 @@ def axes_or_new(ax: Any, **figure_options: Any) -> Any:
 
 
 def tidy(ax: Any) -> None:
-    """Take away what a figure does not need."""
+    """Remove the upper and the right border."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def series_style(i: int) -> dict[str, str]:
-    """Color, line and marker of the i-th curve: where colors repeat, lines and markers differ."""
-    # Yellow serves areas; a thin line of it is lost on white.
+    """Return the color, line style and marker of the i-th curve. If colors repeat, lines and markers differ."""
+    # Yellow is used for areas only, since thin yellow lines are hardly visible on white.
     colors = [color for color in CATEGORIES if color != "#F0E442"]
     lines, markers = ("-", "--", ":"), ("o", "s", "^", "D", "v", "P", "X")
     return {
@@ -59,20 +59,20 @@ def percent_axes(*axes: Any) -> None:
 
 
 def percent(share: float, _place: Any = None) -> str:
-    """Return a share as text, with the decimals that it needs: 0.05 as 5%, 0.025 as 2.5%."""
+    """Return a share as text, with as many decimals as it needs: 0.05 as 5%, and 0.025 as 2.5%."""
     return f"{100 * share:.4g}%"
 
 
 def legend_below(ax: Any) -> None:
-    """Put the legend under the axis label, where it hides nothing, in the columns that its names leave room for."""
+    """Put the legend below the axis label, where it covers nothing, in as many columns as there is room for."""
     from matplotlib.transforms import ScaledTranslation
 
     labels = ax.get_legend_handles_labels()[1]
-    # In points, as an axis label is: a share of the axes would be too much or too little for other heights.
+    # The offset is in points, like the size of an axis label. A share of the axes would depend on their height.
     below = ax.transAxes + ScaledTranslation(0, -34 / 72, ax.figure.dpi_scale_trans)
     most = max(1, 84 // (max(map(len, labels)) + 8))
     rows = math.ceil(len(labels) / most)
-    # From the right end of the axes to the left: there it may pass under the tick labels, however long.
+    # It extends from the right end of the axes to the left, where it may reach below tick labels of any length.
     ax.legend(
         loc="upper right",
         bbox_to_anchor=(1.0, 0.0),

@@ -1,4 +1,4 @@
-"""Samples with the landmarks that make their representation, as images or as tables (Figure 2 of krepes)."""
+"""Samples with the landmarks of largest influence on them, as images or as tables (Figure 2 of krepes)."""
 
 import math
 from collections.abc import Sequence
@@ -16,17 +16,18 @@ from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, pyplot, tidy
 
 SAMPLE, LANDMARK, OTHER_CLASS = CATEGORIES[0], CATEGORIES[4], CATEGORIES[5]
-# Letters that fit under an image.
+# The number of letters that fit below an image.
 LONGEST = 16
 
 
 class TopLandmarksDisplay:
-    """Each sample beside the landmarks of largest influence k(x, x_l) ||A_l|| on it (krepes, section 5.1).
+    """Each sample beside the landmarks with the largest influence k(x, x_l) ||A_l|| on it (krepes, section 5.1).
 
-    As images, if `image_shape` is given: a column a sample, the sample on top. Else as tables: a row of panels a
-    sample, the sample on the left, and in each panel a bar an input. A bar is the input's distance from the mean of
-    all landmarks in their standard deviations, with the value itself on the right; the black tick at a landmark's bar
-    is where the sample is. Classes of landmarks other than the sample's are written in another color.
+    With `image_shape`, samples are images: there is a column for each sample, with the sample at the top. Otherwise
+    they are rows of a table: there is a row of panels for each sample, with the sample on the left and a bar for each
+    input. A bar is the distance from the mean of all landmarks, in their standard deviations, and the number on its
+    right is the value. A black mark at the bar of a landmark shows the sample. Landmarks of another class than that of
+    the sample have titles in another color.
 
     Parameters
     ----------
@@ -34,20 +35,20 @@ class TopLandmarksDisplay:
     landmarks : array-like of shape (m, d)
     influence : array-like of shape (n, m)
     labels : array-like of shape (n,), optional
-        The class of each sample, as it shall be written.
+        The class of each sample.
     landmark_labels : array-like of shape (m,), optional
         The class of each landmark.
     image_shape : tuple of int, optional
         (height, width), or (height, width, 3) for colors.
     feature_names : sequence of str, optional
-        Of tables; x0, x1, ... where not given.
+        The names of the columns of a table; x0, x1, ... by default.
 
     Attributes
     ----------
     order : ndarray of shape (n, m)
-        The landmarks of each sample, the most influential first.
+        The landmarks for each sample, with the most influential first.
     axes_ : ndarray of matplotlib Axes
-        Of shape (1 + n_top, n) for images and (n, 1 + n_top) for tables.
+        The shape is (1 + n_top, n) for images and (n, 1 + n_top) for tables.
     figure_ : matplotlib Figure
     """
 
@@ -76,7 +77,7 @@ class TopLandmarksDisplay:
         self.landmark_labels = _check_labels("landmark_labels", landmark_labels, m)
         self.image_shape = None if image_shape is None else check_image_shape(image_shape, d)
         self.feature_names = check_names(feature_names, d)
-        # Equal influences in the order of the landmarks, so that a figure can be drawn again.
+        # Landmarks with equal influences keep their order, so that the figure is reproducible.
         self.order = np.argsort(-self.influence, axis=1, kind="stable")
 
     @classmethod
@@ -91,10 +92,10 @@ class TopLandmarksDisplay:
         image_shape: Sequence[int] | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> "TopLandmarksDisplay":
-        """Draw the rows X, of classes y, with their landmarks in a fitted embedding.
+        """Draw the rows X, with classes y, beside their landmarks in a fitted embedding.
 
-        The embedding has `influence(X)`, or `kernel_`, `landmarks_` and `coefficients_`. Where landmarks are training
-        rows, `landmark_labels` are `y_train[model.landmark_indices_]`.
+        The embedding has `landmarks_`, and `influence(X)` or `kernel_` and `coefficients_`. If landmarks are training
+        rows, use `y_train[model.landmark_indices_]` as `landmark_labels`.
         """
         influence = influence_of(model, X)
         if feature_names is None:
@@ -111,9 +112,9 @@ class TopLandmarksDisplay:
         return display.plot(n_top=n_top)
 
     def plot(self, *, n_top: int = 3, max_features: int = 12) -> "TopLandmarksDisplay":
-        """Draw the `n_top` landmarks of each sample onto a new figure.
+        """Draw the `n_top` most influential landmarks of each sample onto a new figure.
 
-        Of tables with more inputs than `max_features`, those in which the sample is farthest from the mean.
+        Of a table, at most `max_features` inputs are drawn: those in which the sample is farthest from the mean.
         """
         check_count("n_top", n_top, at_most=len(self.landmarks), why="the number of landmarks")
         check_count("max_features", max_features)
@@ -125,14 +126,14 @@ class TopLandmarksDisplay:
 
     def _plot_images(self, n_top: int, shape: tuple[int, ...]) -> None:
         n = len(self.samples)
-        # A class of a long name has a line of its own.
+        # Long names of classes are on a separate line.
         names = [] if self.landmark_labels is None else [str(name) for name in self.landmark_labels]
         break_or_colon = "\n" if max(map(len, names), default=0) > LONGEST - 6 else ": "
         height = 1.25 * min(2.0, max(0.5, shape[0] / shape[1])) + (0.4 if break_or_colon == "\n" else 0.25)
         self.figure_, self.axes_ = pyplot().subplots(
             1 + n_top, n, figsize=(0.9 + 1.3 * n, height * (1 + n_top)), layout="constrained", squeeze=False
         )
-        # One scale for all, so that like images look alike.
+        # All images have the same scale, so that similar images look similar.
         low = min(self.samples.min(), self.landmarks.min())
         spread = max(self.samples.max(), self.landmarks.max()) - low or 1.0
         for i, column in enumerate(self.axes_.T):
@@ -169,7 +170,7 @@ class TopLandmarksDisplay:
             sharey="row",
         )
         center, spread = self.landmarks.mean(axis=0), self.landmarks.std(axis=0)
-        # What rounding leaves of a constant is no spread.
+        # The rounding errors of a constant are not a spread.
         spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         largest = 0.0
         for i, panels in enumerate(self.axes_):
@@ -182,7 +183,7 @@ class TopLandmarksDisplay:
                 ax.barh(range(shown), bars, height=0.7, color=SAMPLE if ax is panels[0] else LANDMARK)
                 ax.axvline(0.0, color="0.4", linewidth=0.8)
                 for place, value in enumerate(row[inputs]):
-                    # In a column of their own, where neither bars nor ticks reach.
+                    # Values are in a separate column, which bars and ticks do not reach.
                     ax.text(
                         1.0,
                         place,
@@ -206,7 +207,7 @@ class TopLandmarksDisplay:
                 text = f"landmark {landmark}\n{known}influence {_as_text(self.influence[i, landmark], zeros=True)}"
                 ax.set_title(text, fontsize=8, color=self._color(i, landmark))
         largest = largest or 1.0
-        # As much again for the numbers on the right.
+        # The right half of the axes is for the values.
         self.axes_[0, 0].set_xlim(-1.1 * largest, 2.2 * largest)
         step = float(f"{0.8 * largest:.1g}")
         self.axes_[0, 0].set_xticks([-step, 0, step], [f"{-step:g}", "0", f"{step:g}"])
@@ -214,7 +215,7 @@ class TopLandmarksDisplay:
         self._explain(f"standard deviations from the mean of the landmarks; black: the sample{known}")
 
     def _explain(self, text: str) -> None:
-        # Some 15 characters of this size go on an inch.
+        # About 15 characters of this size fit on one inch.
         self.figure_.supxlabel(fill(text, int(15 * self.figure_.get_figwidth())), fontsize=8)
 
     def _color_note(self) -> str:
@@ -238,7 +239,7 @@ def influence_of(model: Any, X: Any) -> np.ndarray:
 
 
 def _as_text(value: float, zeros: bool = False) -> str:
-    """Return a number in three digits, `zeros` at the end too so that columns line up, or thousands in full."""
+    """Return a number with three digits, or all digits from 1000 on; `zeros` keeps zeros at the end, for alignment."""
     if 1e3 <= abs(value) < 1e7:
         return f"{value:,.0f}"
     return f"{value:#.3g}".rstrip(".") if zeros else f"{value:.3g}"
@@ -249,12 +250,12 @@ def _check_labels(name: str, labels: Any, n: int) -> np.ndarray | None:
         return None
     labels = np.asarray(labels)
     if labels.shape != (n,):
-        raise invalid_parameter(name, labels.shape, f"a class each, of shape ({n},)")
+        raise invalid_parameter(name, labels.shape, f"one class each, of shape ({n},)")
     return labels
 
 
 def check_image_shape(image_shape: Any, d: int) -> tuple[int, ...]:
-    """Return the shape of images of d numbers, gray or in three colors."""
+    """Return `image_shape` as a tuple; raise if it is not that of gray or colored images of d numbers."""
     try:
         shape = tuple(int(size) for size in image_shape)
     except (TypeError, ValueError):

@@ -177,7 +177,7 @@ def test_without_a_network_it_says_so_and_leaves_nothing(monkeypatch, cache):
         raise OSError("no route")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fetch_covtype)
-    assert "'covtype' cannot be had: MERCER_DATA is not set, and fetching it failed: no route" in failed(
+    assert "'covtype' is not available: MERCER_DATA is not set, and downloading it failed: no route" in failed(
         "get", "covtype"
     )
     assert "put yaleb_48x42.npz into a folder" in failed("get", "yaleb")
@@ -189,8 +189,8 @@ def test_a_set_that_cannot_be_had_does_not_keep_others_from_coming(cache, home):
     result = mercer("get", "yaleb", "covtype", "coil20")
     assert result.exit_code == 1
     assert "covtype: fetched into" in result.stdout
-    assert "'yaleb' cannot be had" in result.stderr
-    assert "'coil20' cannot be had" in result.stderr
+    assert "'yaleb' is not available" in result.stderr
+    assert "'coil20' is not available" in result.stderr
     assert (cache / "covtype_93k.npz").exists()
 
 

@@ -1,4 +1,4 @@
-"""Kinds of self-expression, one a file, each by the inner products of points alone."""
+"""Kinds of self-expression, one per file; each needs only the inner products of points."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ SHORTHANDS: dict[str, type[SelfExpression]] = {
 
 
 def check_expression(expression: Any) -> SelfExpression:
-    """Return `expression` as a SelfExpression: a short-hand such as "ridge" becomes one with its defaults."""
+    """Return `expression` as a SelfExpression; a name such as "ridge" stands for that kind with its defaults."""
     if isinstance(expression, str) and expression in SHORTHANDS:
         return SHORTHANDS[expression]()
     if not isinstance(expression, SelfExpression):

@@ -9,17 +9,21 @@ from torch.nn.functional import embedding_bag, pad
 from mercer.blocks import rows_per_block
 from mercer.exceptions import ConvergenceWarning, NumericalError, warn_user
 
-# Atoms that may enter a support at once: this many, or this share of those in it. One at a time takes twice as many
-# steps on faces; more than a few at first are alike, and most of them leave again.
+# The number of atoms that may enter a support at once: this many, or this share of its size if that is more. One at a
+# time takes twice as many steps on faces. More than a few in the first steps are alike, and most of them leave again.
 ENTERING, ENTERING_SHARE = 4, 0.25
-# MiB for the small systems that are solved together: those of about one size, and within the cache.
+# MiB for the small systems that are solved together. They are of similar size, and fit into the cache.
 SOLVE_MEMORY = 4.0
-# What a system gets on its diagonal, relative to what is there, rises tenfold to this before it is given up.
+# The largest jitter, relative to the diagonal of a system. Jitter is multiplied by ten until the system is positive
+# definite; beyond this value an error is raised.
 MAX_JITTER = 1e-3
 
 
 class _Problems(NamedTuple):
-    """min_c 1/2 c^T K c - q^T c + l1 |c|_1 + l2/2 |c|^2 for each row q; atoms are 0 to m - 1, and m is no atom."""
+    """The problems min_c 1/2 c^T K c - q^T c + l1 |c|_1 + l2/2 |c|^2, one for each row q.
+
+    Atoms have the numbers 0 to m - 1; the number m stands for "no atom".
+    """
 
     K: Tensor
     q: Tensor
@@ -29,7 +33,7 @@ class _Problems(NamedTuple):
 
 
 class _Supports(NamedTuple):
-    """The atoms in use for each target, one a slot; a free slot has the atom m, the coefficient 0 and the sign 0."""
+    """The atoms in use for each target, one per slot; a free slot has the atom m, the coefficient 0 and the sign 0."""
 
     atoms: Tensor
     c: Tensor
@@ -39,7 +43,7 @@ class _Supports(NamedTuple):
         return _Supports(*(values[rows, :width] for values in self))
 
     def with_atoms(self, atoms: Tensor, signs: Tensor, m: int) -> "_Supports":
-        """Add atoms at a coefficient of zero, and close the gaps: free slots go to the end, and needless ones go."""
+        """Add atoms with a coefficient of zero, move free slots to the end, and drop those that no target needs."""
         atoms, signs = torch.cat([self.atoms, atoms], 1), torch.cat([self.signs, signs], 1)
         c = pad(self.c, (0, atoms.shape[1] - self.c.shape[1]))
         width = max(1, int((atoms < m).sum(dim=1).max()))
@@ -60,7 +64,7 @@ def elastic_net(
     """Return the elastic-net coefficients of b targets in a dictionary Z of m atoms, from inner products alone.
 
     Solves min_c l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |x - Z c|^2 with c_own = 0 for each target x, where
-    gamma = strength l1_ratio / max_{i != own} |z_i^T x|: a strength of 1 is where the first coefficient leaves zero.
+    gamma = strength l1_ratio / max_{i != own} |z_i^T x|. All coefficients are zero for strengths up to 1.
 
     Parameters
     ----------
@@ -69,16 +73,16 @@ def elastic_net(
     k : tensor of shape (m, b)
         Z^T x for each target.
     own : tensor of shape (b,), optional
-        The atom that a target itself is, -1 for none.
+        The number of the atom that a target itself is, or -1 if it is none.
     strength : float
         Above 1.
     l1_ratio : float
-        Above 0, and 1 for the lasso.
+        Above 0; 1 is the lasso.
     tolerance : float
-        For the largest |z_i^T r| off the support, relative to its bound l1_ratio / gamma; the objective is then at most
-        this share above the least.
+        The largest |z_i^T r| outside the support may exceed its bound l1_ratio / gamma by this share. The objective is
+        then at most this share above its minimum.
     max_iter : int
-        Steps after which those that are not done give a ConvergenceWarning.
+        The largest number of steps; a ConvergenceWarning says how many targets are not solved by then.
 
     Returns
     -------
@@ -86,14 +90,14 @@ def elastic_net(
 
     Notes
     -----
-    Lawson and Hanson's active-set method, with several atoms entering at a time. On the support, with the signs held,
-    the problem is a small linear system. On the step to its solution atoms whose coefficients meet zero leave: all, if
-    the objective falls by it, else the first, where the step then ends. After a step on which none left, the atoms
-    that most break |z_i^T r| <= l1_ratio / gamma, r the residual, enter. The objective falls from one such step to the
-    next, so that no support comes twice and the end is exact.
+    This is Lawson and Hanson's active-set method, except that several atoms may enter at a time. For a given support
+    with fixed signs, the problem is a small linear system. Atoms whose coefficients reach zero on the way to its
+    solution leave the support: all of them if that lowers the objective, otherwise only the first, and the step ends
+    there. After a step in which no atom leaves, the atoms that most violate |z_i^T r| <= l1_ratio / gamma enter, where
+    r is the residual. The objective is lower after each such step, so no support occurs twice and the result is exact.
 
-    O(s^3 + m s) time a step and target for a support of s atoms, and about s steps; O(b m) memory. Of K, the rows of
-    the support are read.
+    For a support of s atoms the time is O(s^3 + m s) for each step and target, in about s steps; the memory is O(b m).
+    Only the rows of K that belong to the support are read.
     """
     m, b = k.shape
     own = k.new_full((b,), m, dtype=torch.long) if own is None else torch.where(own >= 0, own, m)
@@ -107,7 +111,7 @@ def elastic_net(
     settled, value, least = torch.ones_like(l1, dtype=torch.bool), torch.zeros_like(l1), torch.full_like(l1, torch.inf)
     for step in range(max_iter + 1):
         atoms, signs = _violators(problems, live, supports, settled, tolerance)
-        # Where the objective no longer falls, atoms break the bound by rounding alone.
+        # If the objective no longer falls, atoms violate the bound only by rounding.
         finished = settled & ((atoms == m).all(dim=1) | (value >= least))
         C[live[finished, None], supports.atoms[finished]] = supports.c[finished].to(C.dtype)
         least = torch.where(settled, value, least)
@@ -132,16 +136,22 @@ def elastic_net(
 def _violators(
     problems: _Problems, live: Tensor, supports: _Supports, settled: Tensor, tolerance: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the atoms that should enter the settled supports, worst first, with their signs, in slots like theirs.
+    """Return the atoms that should enter the supports whose step was complete, and their signs, worst first.
 
-    With |z_i^T r| <= (1 + tolerance) l1 throughout, r / (1 + tolerance) is a dual point, and the duality gap is at most
-    tolerance times the objective.
+    If |z_i^T r| <= (1 + tolerance) l1 for all atoms, r / (1 + tolerance) is feasible for the dual problem, and the
+    duality gap is at most tolerance times the objective.
+
+    Returns
+    -------
+    entering : tensor of shape (number of live targets, number of slots)
+        Free slots have the atom m.
+    signs : tensor of the same shape
     """
     m = len(problems.K)
     (rows,) = torch.nonzero(settled, as_tuple=True)
     targets, supports = live[rows], supports.of(rows)
     g = problems.q[targets]
-    # A weighted sum of rows of K for each target; no product with the zeros of c, and no copy of the rows.
+    # A weighted sum of rows of K for each target, without products with zeros of c and without copies of the rows.
     g[:, :m] -= embedding_bag(
         supports.atoms.clamp(max=m - 1), problems.K, per_sample_weights=supports.c.to(g.dtype), mode="sum"
     )
@@ -161,7 +171,7 @@ def _violators(
 def _step_by_size(
     problems: _Problems, live: Tensor, supports: _Supports, tolerance: float
 ) -> tuple[_Supports, Tensor, Tensor]:
-    """Make one step for every target, those with supports of about one size together."""
+    """Take one step for every target; targets with supports of similar size are solved together."""
     result = _Supports(*(values.clone() for values in supports))
     settled, value = torch.empty_like(live, dtype=torch.bool), torch.empty_like(problems.l1[live])
     sizes, order = (supports.atoms < len(problems.K)).sum(dim=1).sort(descending=True)
@@ -179,10 +189,11 @@ def _step_by_size(
 def _step(
     problems: _Problems, targets: Tensor, supports: _Supports, tolerance: float
 ) -> tuple[_Supports, Tensor, Tensor]:
-    """Go towards the minimum on the support under its signs, as far as the signs allow.
+    """Move to the minimum on the support with its signs fixed, or as far as the signs allow.
 
-    Returns the supports without the atoms that left; whether the minimum was reached; and the objective less |x|^2 / 2,
-    if it was. All in float64, for in float32 the systems of near-equal atoms have no digits left.
+    Returns the supports without the atoms that left, whether the minimum was reached, and the objective minus
+    |x|^2 / 2, which is valid only if it was. All of this is in float64, since in float32 the systems of nearly equal
+    atoms would have no correct digits.
     """
     K, l1, l2 = problems.K, problems.l1[targets], problems.l2[targets]
     atoms, c, signs = supports
@@ -190,21 +201,22 @@ def _step(
     i = atoms.clamp(max=len(K) - 1)
     pairs = (i[:, :, None] * len(K) + i[:, None, :]).flatten()
     A = K.flatten().index_select(0, pairs).reshape(*i.shape, -1).double()
-    A.mul_(used[:, :, None])  # the factor is made of the lower triangle alone, and free slots are the last
+    A.mul_(used[:, :, None])  # only the lower triangle is factorized, and free slots come last
     A.diagonal(dim1=1, dim2=2).add_(torch.where(used, l2[:, None], 1.0))
 
-    # Jitter on the step alone lets dependent atoms in, and leaves no trace of itself in the end.
+    # Jitter is used for the step only: it allows linearly dependent atoms, and does not change the final solution.
     b = problems.q[targets[:, None], atoms].double() - l1[:, None] * signs
     lower, jitter = _factor(A, 2 * torch.finfo(K.dtype).eps * used.sum(dim=1).double())
     Ac = _product(A, c)
     d = torch.cholesky_solve((b - Ac)[:, :, None], lower)[:, :, 0]
     meets_zero = used & ((c + d) * signs <= 0)
 
-    # To leave out all that meet zero and go on is the longer step; it is taken where the objective falls by it.
+    # The longer step sets all coefficients that reach zero to zero. It is taken if it lowers the objective.
     whole = torch.where(meets_zero, 0.0, c + d)
     value = (whole * (0.5 * _product(A, whole) - b)).sum(dim=1)
     falls = (value < (c * (0.5 * Ac - b)).sum(dim=1))[:, None]
-    # The sure step ends where the first meets zero, at its start for an atom that has just entered and has to leave.
+    # The shorter step ends where the first coefficient reaches zero. It has length zero if an atom that has just
+    # entered must leave again.
     share = torch.where(meets_zero, torch.where(c != 0, -c / d, 0.0), 1.0)
     part = c + share.amin(dim=1, keepdim=True) * d
     leaves = meets_zero & (falls | (share <= share.amin(dim=1, keepdim=True)))
@@ -220,9 +232,9 @@ def _product(A: Tensor, c: Tensor) -> Tensor:
 
 
 def _factor(A: Tensor, relative: Tensor) -> tuple[Tensor, Tensor]:
-    """Return Cholesky factors of A + diag(jitter) and the jitter, raised where a system is not positive definite.
+    """Return Cholesky factors of A + diag(jitter), and the jitter, which grows until systems are positive definite.
 
-    The jitter is relative to each entry of the diagonal, so that long atoms do not drown short ones.
+    The jitter is relative to each entry of the diagonal, so that long atoms do not add much to short ones.
     """
     while True:
         jitter = relative[:, None] * A.diagonal(dim1=1, dim2=2)

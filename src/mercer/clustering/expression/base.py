@@ -1,4 +1,4 @@
-"""What every kind of self-expression gives: the coefficients by which others express a point, from inner products."""
+"""The interface of self-expression: coefficients that express points by others, computed from inner products."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,31 +15,31 @@ Solver = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 
 
 class SelfExpression(BaseEstimator, ABC):
-    """How points are written as combinations of the points of a dictionary.
+    """How points are written as linear combinations of the points of a dictionary.
 
-    For a target x and a dictionary Z of m points, c minimizes 1/2 |phi(x) - phi(Z) c|^2 plus a penalty, with c_i = 0
-    for a target that is itself the i-th point of the dictionary. All of it is in inner products, so that any kernel
-    will do. It is a value: its methods never change it.
+    For a target x and a dictionary Z of m points, the coefficients c minimize 1/2 |phi(x) - phi(Z) c|^2 plus a penalty.
+    If the target is itself point i of the dictionary, c_i = 0. Only inner products are needed, so any kernel can be
+    used. The methods never change the object.
     """
 
-    # Whether most coefficients are zero by themselves.
+    # Whether the penalty itself sets most coefficients to zero.
     is_sparse: bool = False
 
     @abstractmethod
     def solver(self, K: Tensor) -> Solver:
-        """Do what depends on the dictionary alone, and return the function that expresses targets in it.
+        """Return a function that expresses targets by the dictionary, after the work that all targets share.
 
         Parameters
         ----------
         K : tensor of shape (m, m)
-            Inner products within the dictionary; left as it is.
+            The inner products of the dictionary's points with each other. It is not changed.
 
         Returns
         -------
         function of (k, norms, own) that returns the coefficients of b targets, of shape (m, b)
-            k of shape (m, b) has the inner products of the dictionary with the targets, norms of shape (b,) those of
-            the targets with themselves. own of shape (b,) says which point of the dictionary a target is, -1 for none;
-            None says none for all.
+            k of shape (m, b) has the inner products of the dictionary with the targets, and norms of shape (b,) those
+            of each target with itself. own of shape (b,) has the number of the dictionary's point that each target is,
+            or -1 if it is none. own=None means that no target is in the dictionary.
         """
 
     def within(self, K: Tensor) -> Tensor:

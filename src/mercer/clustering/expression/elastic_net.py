@@ -1,4 +1,4 @@
-"""Self-expression with few coefficients by the elastic net (EnSC) and by the lasso (SSC)."""
+"""Sparse self-expression by the elastic net (EnSC) and by the lasso (SSC)."""
 
 from torch import Tensor
 
@@ -15,7 +15,7 @@ def _checked_solver(K: Tensor, strength: float, l1_ratio: float, tolerance: floa
     max_iter = check_count("max_iter", max_iter)
 
     def coefficients(k: Tensor, norms: Tensor, own: Tensor | None) -> Tensor:
-        # The systems are small, however many points there are.
+        # The linear systems are small, however many points there are.
         with threads_for(1):
             return elastic_net(K, k, own, strength=strength, l1_ratio=l1_ratio, tolerance=tolerance, max_iter=max_iter)
 
@@ -23,24 +23,25 @@ def _checked_solver(K: Tensor, strength: float, l1_ratio: float, tolerance: floa
 
 
 class ElasticNetExpression(SelfExpression):
-    """c minimizes l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z (EnSC).
+    """Self-expression by the elastic net, with x left out of Z (EnSC).
 
-    Elastic net subspace clustering, You, Li, Robinson and Vidal (2016). The l1 term joins a point to few others, mostly
-    of its own subspace, and alone may break a subspace apart; the l2 term joins more.
+    c minimizes l1_ratio |c|_1 + (1 - l1_ratio)/2 |c|^2 + gamma/2 |phi(x) - phi(Z) c|^2 (You, Li, Robinson and Vidal
+    2016). The l1 term links a point to few others, most of them of its own subspace. Alone it may break a subspace into
+    parts. The l2 term adds links.
 
     Parameters
     ----------
     strength : float, default=50.0
-        How much a good fit is worth, above 1: gamma = strength l1_ratio / max_i |phi(z_i)^T phi(x)|, each target with
-        a gamma of its own and left out of the maximum. At 1 all coefficients are zero. It is `gamma` of the authors'
-        code (with its gamma_nz=True), where 5 to 500 is advised. The data's scale does not matter.
+        The weight of a good fit, above 1: gamma = strength l1_ratio / max_i |phi(z_i)^T phi(x)|. Each target has its
+        own gamma, and is left out of the maximum. All coefficients are zero for a strength of 1. This is `gamma` of the
+        authors' code (with its gamma_nz=True), where 5 to 500 is advised. The scale of the data does not matter.
     l1_ratio : float, default=0.9
-        lambda of the paper, tau of its code: above 0, and 1 for the lasso.
+        lambda of the paper, tau of its code; above 0, and 1 is the lasso.
     tolerance : float, default=1e-6
-        By how much, relative to its bound, the correlation of an atom with the residual may break the optimality
-        conditions. The objective is then at most this share above the least one (its duality gap).
+        The share by which the correlation of an atom with the residual may exceed the bound of the optimality
+        conditions. The objective is then at most this share above its minimum (by the duality gap).
     max_iter : int, default=1000
-        Steps of the active-set method, for all targets of a block together.
+        The largest number of steps of the active-set method, for all targets of a block together.
     """
 
     is_sparse = True
@@ -58,19 +59,21 @@ class ElasticNetExpression(SelfExpression):
 
 
 class LassoExpression(SelfExpression):
-    """c minimizes |c|_1 + gamma/2 |phi(x) - phi(Z) c|^2, x left out of Z: the lasso form of sparse subspace clustering.
+    """Self-expression by the lasso, with x left out of Z (SSC, sparse subspace clustering).
 
-    Elhamifar and Vidal (2013) set gamma = alpha / mu for all points, mu the least over points x of
-    max_i |phi(z_i)^T phi(x)|. Here mu is each point's own maximum, as in the code of You et al. (2016): a point's
-    coefficients do not depend on which others are expressed beside it.
+    c minimizes |c|_1 + gamma/2 |phi(x) - phi(Z) c|^2. Elhamifar and Vidal (2013) use one gamma = alpha / mu for all
+    points, where mu is the minimum over points x of max_i |phi(z_i)^T phi(x)|. Here mu is each point's own maximum, as
+    in the code of You et al. (2016). The coefficients of a point then do not depend on which other points are expressed
+    together with it.
 
     Parameters
     ----------
     strength : float, default=50.0
-        alpha, above 1: gamma = strength / max_i |phi(z_i)^T phi(x)|, the target itself left out of the maximum.
+        alpha, above 1: gamma = strength / max_i |phi(z_i)^T phi(x)|, with the target itself left out of the maximum.
     tolerance : float, default=1e-6
+        As in `ElasticNetExpression`.
     max_iter : int, default=1000
-        Both as in `ElasticNetExpression`.
+        As in `ElasticNetExpression`.
     """
 
     is_sparse = True

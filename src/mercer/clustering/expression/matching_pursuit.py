@@ -1,4 +1,4 @@
-"""Self-expression by orthogonal matching pursuit (SSC-OMP), for all targets at once and from inner products alone."""
+"""Self-expression by orthogonal matching pursuit (SSC-OMP), for all targets at once, from inner products alone."""
 
 import torch
 from torch import Tensor
@@ -8,7 +8,8 @@ from mercer.checks import check_count, check_number
 from mercer.clustering.expression.base import SelfExpression, Solver
 from mercer.linalg import threads_for
 
-# Multiples of the rounding error, for each atom in use, below which a correlation or an atom's new part is noise.
+# A correlation, or the squared part of an atom outside the span of those in use, counts as rounding if it is below
+# this many rounding errors for each atom in use.
 NOISE = 8.0
 
 
@@ -23,9 +24,9 @@ def matching_pursuit(
 ) -> Tensor:
     """Express each of b targets by at most s atoms of a dictionary Z, chosen greedily, from inner products alone.
 
-    Each round takes the atom z_i with the largest |z_i^T r| / |z_i|, r = x - Z c the residual of the target x, and then
-    finds the least-squares coefficients of all atoms taken. A target is done when |r|^2 <= tolerance |x|^2, or when no
-    atom is correlated with r beyond rounding.
+    Each round adds the atom z_i with the largest |z_i^T r| / |z_i|, where r = x - Z c is the residual of the target x,
+    and then computes the least-squares coefficients of all atoms chosen so far. A target is finished when
+    |r|^2 <= tolerance |x|^2, or when no atom is correlated with r beyond rounding.
 
     Parameters
     ----------
@@ -36,10 +37,11 @@ def matching_pursuit(
     norms : tensor of shape (b,)
         |x|^2.
     own : tensor of shape (b,), optional
-        The atom that a target itself is, which is not taken; -1 for none.
+        The number of the atom that a target itself is, which is never chosen; -1 if it is none.
     n_nonzero : int, default=10
         s.
     tolerance : float, default=1e-6
+        The squared length of the residual at which a target is finished, as a share of |x|^2.
 
     Returns
     -------
@@ -47,15 +49,16 @@ def matching_pursuit(
 
     Notes
     -----
-    The Cholesky factor L of the Gram matrix of the atoms S grows by a row a round, and with it a = L^-1 Z_S^T x, so
-    that c_S = L^-T a and |r|^2 = |x|^2 - |a|^2. These are float64 throughout: in float32, near-equal atoms would leave
-    them without digits. O(s^3 + m s^2) time a target, O(b (m + s^2)) memory. Of K, the rows of atoms taken are read.
+    In each round, the Cholesky factor L of the Gram matrix of the chosen atoms S grows by one row, and so does
+    a = L^-1 Z_S^T x. The coefficients are c_S = L^-T a, and |r|^2 = |x|^2 - |a|^2. These are always float64, since in
+    float32 nearly equal atoms would leave them no correct digits. The time is O(s^3 + m s^2) for each target, and the
+    memory O(b (m + s^2)). Only the rows of K that belong to chosen atoms are read.
     """
     m, b = k.shape
     s = min(n_nonzero, m)
     K = K.contiguous()
     noise = NOISE * torch.finfo(K.dtype).eps
-    # One more column, which is no atom's, for targets that are none.
+    # Column m belongs to no atom. It is the own atom of targets that are not in the dictionary.
     q = pad(k.T, (0, 1))
     own = k.new_full((b,), m, dtype=torch.long) if own is None else torch.where(own >= 0, own, m)
     squares, norms = K.diagonal().double(), norms.double()
@@ -69,14 +72,14 @@ def matching_pursuit(
         S = atoms[live, :t]
         g = q[live]
         if t:
-            # A weighted sum of rows of K for each target: no copy of the rows is made.
+            # A weighted sum of rows of K for each target, without a copy of the rows.
             g[:, :m] -= embedding_bag(S, K, per_sample_weights=c[live, :t].to(K.dtype), mode="sum")
         g = g.mul_(scale).abs_().scatter_(1, torch.cat([own[live, None], S], 1), 0.0)
         correlation, i = g.max(dim=1)
         (found,) = torch.nonzero(correlation > (t + 1) * noise * norms[live].sqrt(), as_tuple=True)
         live, i, S = live[found], i[found], S[found]
 
-        # What an atom has beside those taken before it is the square of its pivot.
+        # The squared length of the part of an atom outside the span of those before it is the square of its pivot.
         row = _forward(L[live, :t, :t], K[S, i[:, None]].double())
         pivot = squares[i] - row.square().sum(dim=1)
         (found,) = torch.nonzero(pivot > (t + 1) * noise * squares[i], as_tuple=True)
@@ -89,7 +92,7 @@ def matching_pursuit(
         c[live, : t + 1] = _backward(L[live, : t + 1, : t + 1], a[live, : t + 1])
         left[live] -= a[live, t].square()
         live = live[left[live] > tolerance * norms[live]]
-    # Slots that were never filled name the first atom, with the coefficient 0.
+    # Slots that were never filled have the first atom, with the coefficient 0.
     return C.scatter_add_(1, atoms, c.to(C.dtype))[:, :m].T
 
 
@@ -104,17 +107,18 @@ def _backward(L: Tensor, B: Tensor) -> Tensor:
 
 
 class MatchingPursuitExpression(SelfExpression):
-    """c has at most n_nonzero coefficients, chosen by orthogonal matching pursuit, x left out of Z (SSC-OMP).
+    """Self-expression by orthogonal matching pursuit, with x left out of Z (SSC-OMP).
 
-    You, Robinson and Vidal (2016): the points that express x are taken one by one, each time the one most correlated
-    with what is left of x. Points count as if they were of length 1, which the authors make them.
+    The points that express x are chosen one after the other, each time the one most correlated with the residual of x
+    (You, Robinson and Vidal 2016). Lengths of points do not affect the choice, since the authors scale points to
+    length 1.
 
     Parameters
     ----------
     n_nonzero : int, default=10
-        The authors advise the dimension of the subspaces.
+        The largest number of coefficients. The authors advise the dimension of the subspaces.
     tolerance : float, default=1e-6
-        No more points are taken once the squared length of what is left of x is at most this share of x's own.
+        The squared length of the residual, as a share of that of x, at which no more points are added.
     """
 
     is_sparse = True

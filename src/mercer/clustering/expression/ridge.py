@@ -1,4 +1,4 @@
-"""Self-expression by ridge regression: each point left out of its own dictionary in closed form, or kept (LSR)."""
+"""Self-expression by ridge regression, with each point left out of its own dictionary in closed form, or kept (LSR)."""
 
 import torch
 from torch import Tensor
@@ -7,12 +7,12 @@ from mercer.checks import check_number
 from mercer.clustering.expression.base import SelfExpression, Solver, without_own
 from mercer.linalg import cholesky, inverted, lanczos_eigenpairs
 
-# Up to this size all eigenvalues are found as quickly as one.
+# Below this size, all eigenvalues are computed as quickly as one.
 FEW_POINTS = 200
 
 
 def absolute_ridge(K: Tensor, ridge: float, *, relative: bool) -> float:
-    """Return the ridge itself; a relative one is a share of the largest eigenvalue of K."""
+    """Return the absolute ridge; a relative one is a share of the largest eigenvalue of K."""
     check_number("ridge", ridge, above=0.0)
     return ridge * max(largest_eigenvalue(K), torch.finfo(K.dtype).tiny) if relative else ridge
 
@@ -21,7 +21,7 @@ def largest_eigenvalue(K: Tensor) -> float:
     """Return the largest eigenvalue of a positive semi-definite matrix."""
     if len(K) < FEW_POINTS:
         return float(torch.linalg.eigvalsh(K)[-1])
-    # Any vector without a pattern will do as the first one: the result does not depend on it.
+    # The result does not depend on the first vector, as long as it has no pattern.
     start = torch.arange(1, len(K) + 1, dtype=K.dtype, device=K.device).square().cos()
     return float(lanczos_eigenpairs(lambda V: K @ V, start, 1).values[0])
 
@@ -29,12 +29,13 @@ def largest_eigenvalue(K: Tensor) -> float:
 def left_out_coefficients(Q: Tensor) -> Tensor:
     """Return the coefficients by which ridge regression expresses each point of a dictionary in all others.
 
-    Column i minimizes |phi(x_i) - sum_{j != i} c_j phi(x_j)|^2 + ridge |c|^2 (equation 3 of KTRR). With
-    Q = (K + ridge I)^-1 the n problems are -Q diag(Q)^-1 off the diagonal: one inverse for all.
+    Column i minimizes |phi(x_i) - sum_{j != i} c_j phi(x_j)|^2 + ridge |c|^2 (equation 3 of KTRR). One inverse
+    Q = (K + ridge I)^-1 solves all n problems: off the diagonal, the coefficients are -Q diag(Q)^-1.
 
     Parameters
     ----------
     Q : tensor of shape (n, n)
+        (K + ridge I)^-1.
     """
     C = Q / -Q.diagonal()
     C.fill_diagonal_(0.0)
@@ -42,11 +43,14 @@ def left_out_coefficients(Q: Tensor) -> Tensor:
 
 
 class RidgeExpression(SelfExpression):
-    """c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself left out of Z (KTRR, equation 3, before truncation).
+    """Self-expression by ridge regression, with x left out of Z (KTRR, equation 3, before truncation).
+
+    c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2.
 
     Parameters
     ----------
     ridge : float, default=0.1
+        The weight of the penalty.
     relative : bool, default=True
         Whether `ridge` is a share of the largest eigenvalue of the dictionary's kernel matrix.
     """
@@ -62,7 +66,7 @@ class RidgeExpression(SelfExpression):
             C = Q @ k
             if own is None:
                 return C
-            # Leaving point i out takes its column's multiple from c: C_i - Q_i (c_i / Q_ii) has a zero at i.
+            # Without point i, the coefficients are c - Q_i (c_i / Q_ii), where Q_i is column i; entry i of it is zero.
             (targets,) = torch.nonzero(own >= 0, as_tuple=True)
             i = own[targets]
             C[:, targets] -= Q[:, i] * (C[i, targets] / Q[i, i])
@@ -76,11 +80,14 @@ class RidgeExpression(SelfExpression):
 
 
 class LeastSquaresExpression(RidgeExpression):
-    """c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2, x itself allowed in Z (LSR, Lu et al. 2012, its second form).
+    """Self-expression by ridge regression, with x kept in Z (LSR, Lu et al. 2012, its second form).
+
+    c minimizes |phi(x) - phi(Z) c|^2 + ridge |c|^2.
 
     Parameters
     ----------
     ridge : float, default=0.1
+        The weight of the penalty.
     relative : bool, default=True
         Whether `ridge` is a share of the largest eigenvalue of the dictionary's kernel matrix.
     """

@@ -1,1 +1,1 @@
-"""Manifold linearizing and clustering: features and memberships learned together."""
+"""Manifold clustering: features and memberships that are learned together."""

@@ -1,4 +1,4 @@
-"""What manifold clusterings share: samples and views, the network, the start, and features in use."""
+"""The base class of manifold clusterings: input and views, the network, the first stage, and `transform`."""
 
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
@@ -27,15 +27,15 @@ from mercer.rows import is_elsewhere, rows_brought_here, wherever_rows_are
 from mercer.training import Recipe, Training, fit_progress
 from mercer.views.sources import Augmented, DrawnViews, GivenViews, ViewSource, as_rows, check_samples
 
-# n_components=None takes these, or as many as the backbone gives. The authors have 128 (ALGORITHMS).
-# Where that is less than so many a cluster, these.
-DEFAULT_COMPONENTS, OF_A_CLUSTER = 32, 2
+# n_components=None is the first number, or the width of the backbone if that is smaller, but at least the second number
+# times the number of clusters. The authors have 128 components (ALGORITHMS).
+DEFAULT_COMPONENTS, COMPONENTS_PER_CLUSTER = 32, 2
 
 
 class _ManifoldEstimator(
     CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
-    """Features of samples near manifolds, learned from views; how clusters are found is the subclass's."""
+    """Base class for features of samples near manifolds, learned from views; subclasses find the clusters."""
 
     n_clusters: int
     n_components: int | None
@@ -64,8 +64,8 @@ class _ManifoldEstimator(
         Parameters
         ----------
         X : array-like of shape (n, D), or images of shape (n, height, width) or (n, height, width, channels)
-            Rows of files or of Dask (`mercer.rows`) as well: of more than 20 000 of these, as many are drawn to learn
-            from, and `predict` serves all.
+            Rows of files or of Dask (`mercer.rows`) are accepted too. If there are more than 20 000 of these, 20 000
+            are drawn to learn from; `predict` accepts all of them.
         y : ignored
 
         Returns
@@ -85,14 +85,16 @@ class _ManifoldEstimator(
 
     @with_callbacks
     def fit_views(self, X: Any, *views: Any) -> "_ManifoldEstimator":
-        """Learn from views that are there, such as features of augmented images by a network that is costly to run.
+        """Learn features and clusters, from views that are given.
+
+        An example is views of images that have passed through a network which would be costly to run in every epoch.
 
         Parameters
         ----------
         X : array-like of shape (n, D), or images
-            The samples themselves, which are clustered.
+            The samples, which are clustered.
         *views : array-likes of the shape of X
-            Two or more; row i of each is a view of sample i. A batch has `n_views` of them.
+            Two or more arrays. Row i of each is a view of sample i. A batch has `n_views` views of each of its samples.
 
         Returns
         -------
@@ -114,10 +116,10 @@ class _ManifoldEstimator(
         return self
 
     def _threads(self) -> AbstractContextManager[None]:
-        """Return one thread for rows of features, whose products are small, and all of them for a network of images.
+        """Return a context with one thread for rows of features, and with all threads for a network of images.
 
-        Between products k-means and eigenvectors take turns with torch. Beside other work the toy of 200 points took
-        99 s of processor time with two threads that spin while they wait, and 7 s with one.
+        The products of features are small, and torch alternates with k-means and eigenvectors. Beside other work, a toy
+        example of 200 points took 99 s of processor time with two threads, which wait actively, and 7 s with one.
         """
         return one_thread() if self.backbone in (None, "mlp") else nullcontext()
 
@@ -130,16 +132,16 @@ class _ManifoldEstimator(
 
     @abstractmethod
     def _check_own(self) -> None:
-        """Raise if a parameter that the subclass adds is not what it may be."""
+        """Raise if a parameter that only the subclass has is not allowed."""
 
     @abstractmethod
     def _fit(self, X: np.ndarray, source: ViewSource) -> "_ManifoldEstimator":
-        """Learn from checked rows and a source of their views."""
+        """Fit to rows that have been checked, with a source of their views."""
 
     def _start(
         self, network: ManifoldNetwork, source: ViewSource, whole: Any, data: str, looks: Looks | None = None
     ) -> Training:
-        """Learn features from views alone (line 1); without a recipe, from a beginning in closed form."""
+        """Learn features from views alone (line 1); without a recipe, the last layer begins in closed form."""
         if self.start_recipe is None:
             begin_in_closed_form(network, source, self.seed_)
         agreement = agreement_of(self, network)
@@ -162,11 +164,11 @@ class _ManifoldEstimator(
     def _network(self, entrance: Entrance) -> ManifoldNetwork:
         """Return a network with its initial weights.
 
-        It works in float32, which is twice as fast; rows are standardized in their own precision before.
+        It computes in float32, which is twice as fast. Rows are standardized in their own precision before that.
         """
         backbone, width = check_backbone(self.backbone, entrance.shape_seen(self.sample_shape_), seed=self.seed_)
-        # Rows of fewer columns than clusters still need directions for these.
-        usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLUSTER * self.n_clusters)
+        # If there are fewer columns than clusters, the clusters still need directions.
+        usual = max(min(DEFAULT_COMPONENTS, width), COMPONENTS_PER_CLUSTER * self.n_clusters)
         d = usual if self.n_components is None else self.n_components
         network = ManifoldNetwork(backbone, width, d, self.hidden, entrance, self.seed_)
         network = network.to(device=self.device, dtype=torch.float32)
@@ -180,7 +182,7 @@ class _ManifoldEstimator(
 
     @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
-        """Return features of length 1, of shape (n, d).
+        """Return the features of samples, of shape (n, d) with rows of length 1.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which clusters are kept: those whose features have the shortest code, of memberships at several η and of k-means."""
+"""The choice between clusters from memberships at several η and from k-means, by the length of their code."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -15,10 +15,10 @@ from mercer.clustering.manifold.shortest_code import (
     shortest,
 )
 
-# Runs of k-means whose clusters are shortened beside those of the memberships: so many, or as many as make so many
-# clusters in all, since a round costs as much for each.
+# The largest and the smallest number of runs of k-means from which clusters are improved, beside the memberships.
+# Between these, the number of all their clusters together is fixed, since the cost of a round is proportional to it.
 MOST_BEGINNINGS, LEAST_BEGINNINGS, CLUSTERS_OF_ALL = 50, 5, 500
-# Beginnings are clusters of at most so many rows: the others join where they cost the least.
+# The initial clusters are found for at most this many rows. The other rows join the cluster in which they cost least.
 BEGINNING_ROWS = 1000
 
 
@@ -29,11 +29,11 @@ class Clustered(NamedTuple):
     ----------
     labels : ndarray of shape (n,)
     reduction : float
-        R - R_c of them; see `mercer.clustering.manifold.shortest_code.rate_reduction`.
+        R - R_c of the clusters; see `mercer.clustering.manifold.shortest_code.rate_reduction`.
     C : tensor of shape (n, d)
         The codes.
     spectral : SpectralClusters
-        Of the membership by which new points vote.
+        The spectral clusters of the membership that assigns new points.
     """
 
     labels: np.ndarray
@@ -43,7 +43,7 @@ class Clustered(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """Features by which clusters are compared, and ε of their rates.
+    """The features by which clusters are compared, and the ε of their coding rates.
 
     Attributes
     ----------
@@ -55,19 +55,20 @@ class Judge(NamedTuple):
     epsilon: float
 
     def reduction(self, labels: np.ndarray) -> float:
-        """Return R - R_c of clusters."""
+        """Return R - R_c of the clusters."""
         return rate_reduction(self.Z, labels, self.epsilon)
 
 
 def best_spectral(C: Tensor, n_clusters: int, candidates: Sequence[Memberships], seed: int, judge: Judge) -> Clustered:
-    """Cluster codes by each of some memberships, and return the clusters of largest R - R_c.
+    """Cluster codes by each of several memberships, and return the clusters with the largest R - R_c.
 
     Parameters
     ----------
     C : tensor of shape (n, d)
+        The codes.
     n_clusters : int
     candidates : sequence of Memberships
-        With one, this is line 10 of Algorithm 1.
+        With a single one, this is line 10 of Algorithm 1.
     seed : int
     judge : Judge
     """
@@ -77,16 +78,17 @@ def best_spectral(C: Tensor, n_clusters: int, candidates: Sequence[Memberships],
 
 
 def best_shortened(C: Tensor, n_clusters: int, candidates: Sequence[Memberships], seed: int, judge: Judge) -> Clustered:
-    """Return clusters of the largest R - R_c found from those of each membership, and from k-means of the codes.
+    """Return the clusters with the largest R - R_c that are reached from several initial clusters by moving points.
 
-    The membership is the one whose own clusters, by its eigenvectors, are most like them: new points vote by it.
-    Parameters are those of `best_spectral`.
+    The initial clusters are those of each membership and those of k-means on the codes. New points are assigned by the
+    membership whose own clusters, by its eigenvectors, agree most with the result. The parameters are those of
+    `best_spectral`.
     """
     some = np.sort(np.random.RandomState(seed).permutation(len(C))[:BEGINNING_ROWS])
     found = [spectral_clusters(C[some], n_clusters, one, seed) for one in candidates]
     beginnings = [clusters.labels for clusters in found]
     beginnings += k_means_labels(C[some], n_clusters, number_of_beginnings(n_clusters), seed)
-    # Of equal codes k-means makes fewer clusters than were asked for.
+    # If many codes are equal, k-means returns fewer clusters than were asked for.
     counts = [len(np.unique(labels)) for labels in beginnings]
     beginnings = [labels for labels, count in zip(beginnings, counts, strict=True) if count == max(counts)]
     labels = shortest(judge.Z, [joined(judge, labels, some) for labels in beginnings], judge.epsilon)
@@ -96,7 +98,7 @@ def best_shortened(C: Tensor, n_clusters: int, candidates: Sequence[Memberships]
 
 
 def joined(judge: Judge, labels: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the clusters of all rows, given those of some: the others go where they cost the least."""
+    """Return the clusters of all rows, given those of `some`; the others join the cluster in which they cost least."""
     if len(some) == len(judge.Z):
         return labels
     everyone = coding_costs(judge.Z[some], labels, judge.epsilon, judge.Z).argmin(axis=1)
@@ -105,7 +107,7 @@ def joined(judge: Judge, labels: np.ndarray, some: np.ndarray) -> np.ndarray:
 
 
 def number_of_beginnings(n_clusters: int) -> int:
-    """Return how many runs of k-means are begun with."""
+    """Return the number of runs of k-means that give initial clusters."""
     return max(LEAST_BEGINNINGS, min(MOST_BEGINNINGS, CLUSTERS_OF_ALL // n_clusters))
 
 

@@ -1,47 +1,48 @@
-"""Where training begins, in closed form: the last layer that best tells samples from views, and its length after."""
+"""Initial weights in closed form: a last layer that separates samples from each other but not views of one sample."""
 
 import math
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mercer.clustering.manifold.network import ManifoldNetwork
 from mercer.linalg import generalized_eigenpairs, threads_for
 from mercer.training.randomness import generator_of
 from mercer.views.sources import ViewSource
 
-# Moments of the hidden layer are of at most so many samples.
+# The largest number of samples from which the moments of the hidden layer are computed.
 MOST_ROWS = 4096
-# Shares of the mean variance between views, and of the largest ratio: directions below are noise.
+# The ridge, as a share of the mean variance of views, and the share of the largest ratio of variances below which a
+# direction is noise.
 RIDGE, FLOOR = 1e-2, 1e-3
-# Of the mean square of the hidden layer: below it samples differ by rounding alone.
+# The share of the mean square of the hidden layer below which samples differ by rounding only.
 SMALLEST = 1e-10
 
 
 @torch.no_grad()
 def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int) -> None:
-    """Set the last layer of the feature head, given the layers before it as they are, to where views agree already.
+    """Set the last layer of the feature head in closed form so that views agree before training; others stay fixed.
 
-    Objective (5) wants features that spread over samples and agree over views of a sample. For an affine map of what
-    comes before, h, the directions with the largest ratio of variances v^T T v / v^T W v do so, T being the covariance
-    of the samples' mean views and W that of views around their means: a linear discriminant whose classes are the
-    samples. They are scaled to variance 1 over samples each, which makes R largest.
+    Objective (5) asks for features that differ between samples and agree between views of a sample. For affine maps of
+    the hidden layer h, the best directions v have the largest ratio of variances v^T T v / v^T W v. T is the covariance
+    of the mean views of the samples, and W that of views around their means. This is a linear discriminant whose
+    classes are the samples. Each direction is scaled to variance 1 over the samples, which makes R largest.
 
     Parameters
     ----------
     network : ManifoldNetwork
-        Changed in place: `feature_head[-1]` alone.
+        Only `feature_head[-1]` is changed, in place.
     source : DrawnViews or GivenViews
     seed : int
-        Draws the samples and views that moments are of.
+        Draws the samples and views from which the moments are computed.
 
     Notes
     -----
-    O(n p^2 + p^3) for n samples and a hidden layer of width p: less than ten steps of training.
+    O(n p^2 + p^3) for n samples and a hidden layer of width p, which is less than ten steps of training.
     """
-    rows = np.random.RandomState(seed).permutation(source.n_rows)[:MOST_ROWS]
-    views = source.batch(np.sort(rows), generator_of(seed, "closed form"), network.center)
+    views = _views_of_some(network, source, seed, "closed form")
     network.eval()
     *before, _ = network.feature_head
     last: Any = network.feature_head[-1]
@@ -52,25 +53,25 @@ def begin_in_closed_form(network: ManifoldNetwork, source: ViewSource, seed: int
         center = means.mean(dim=0)
         spread, noise = means - center, (H - means).flatten(0, 1)
         T, W = spread.T @ spread / len(means), noise.T @ noise / len(means)
-        # Where views are equal, all directions are as good and those of largest spread are taken.
+        # If all views are equal, all directions are equally good, and those with the largest variance are taken.
         scale = max(float(W.diagonal().mean()), FLOOR * float(T.diagonal().mean()))
         if not scale > SMALLEST * float(H.square().mean()):
             return
         W.diagonal().add_(RIDGE * scale)
         ratios, V = generalized_eigenpairs(T, W, last.out_features)
     V = V / (ratios + FLOOR * ratios[0]).sqrt()
-    # With fewer directions than components the others stay as they were drawn.
+    # If there are fewer directions than components, the other components keep their initial weights.
     last.weight[: len(ratios)] = V.T.to(last.weight)
     last.bias[: len(ratios)] = -(center @ V).to(last.bias)
 
 
 @torch.no_grad()
 def scale_outputs(network: ManifoldNetwork, source: ViewSource, seed: int) -> None:
-    """Scale the last layer of the feature head so that what it gives has a length of sqrt(d) in the mean.
+    """Scale the last layer of the feature head so that its outputs have a mean length of sqrt(d).
 
-    Features are directions, and stay as they are. But a step of gradient descent turns a long vector less than a short
-    one, by the square of its length: the second stage should not depend on how long the start has left them. With a
-    length of 1 it diverges at the authors' rate of 0.01 (ALGORITHMS).
+    Features are directions and do not change by this. But a step of gradient descent turns a long vector less than a
+    short one, by the square of its length, and the second stage should not depend on the lengths after the first. With
+    a length of 1 it diverges at the authors' learning rate of 0.01 (ALGORITHMS).
 
     Parameters
     ----------
@@ -78,9 +79,14 @@ def scale_outputs(network: ManifoldNetwork, source: ViewSource, seed: int) -> No
         As in `begin_in_closed_form`.
     """
     network.eval()
-    rows = np.random.RandomState(seed).permutation(source.n_rows)[:MOST_ROWS]
-    view = source.batch(np.sort(rows), generator_of(seed, "lengths"), network.center)[0]
+    view = _views_of_some(network, source, seed, "lengths")[0]
     length = torch.linalg.vector_norm(network.feature_head(network.represent(view)), dim=1).mean()
     if bool(length > 0) and bool(torch.isfinite(length)):
         for part in network.feature_head[-1].parameters():
             part.mul_(math.sqrt(network.n_components) / length)
+
+
+def _views_of_some(network: ManifoldNetwork, source: ViewSource, seed: int, purpose: str) -> list[Tensor]:
+    """Return views of at most `MOST_ROWS` samples; the same samples for every purpose, but other views."""
+    rows = np.random.RandomState(seed).permutation(source.n_rows)[:MOST_ROWS]
+    return source.batch(np.sort(rows), generator_of(seed, purpose), network.center)

@@ -1,4 +1,4 @@
-"""How features change while they are trained: coding rates and ranks, now and then."""
+"""Coding rates and ranks of the features at some epochs of a training."""
 
 import math
 from typing import Any
@@ -14,24 +14,25 @@ from mercer.metrics import numerical_rank
 from mercer.training import Training
 from mercer.training.progress import Progress
 
-# Rates and ranks are of at most so many rows, at so many epochs of a stage and its last.
+# The largest numbers of rows, and of epochs of a stage beside its last one, for which rates and ranks are computed.
 ROWS, LOOKS = 512, 20
+# The share of the squared singular values that the directions counted by the numerical rank must contain.
 ENERGY = 0.95
 
 
 class Looks:
-    """What features look like at some of the epochs of a stage.
+    """A record of the features at some epochs of a stage.
 
     Parameters
     ----------
     network : ManifoldNetwork
-        That is trained.
+        The network that is trained.
     rows : tensor of shape (n, D)
-        512 of them are looked at, at equal distances, for they may come cluster by cluster.
+        At most 512 rows are used, at equal distances, since rows may be sorted by cluster.
     epsilon : float
-        ε, the same for both stages, so that rates compare.
+        ε, the same for both stages so that their rates are comparable.
     memberships : Memberships or None
-        How codes become memberships; None where there are none yet.
+        How codes become memberships; None in the first stage, which has none.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Looks:
         self.codes: dict[int, Tensor] = {}
 
     def also(self, progress: Progress) -> Progress:
-        """Return a progress that looks at the features too, where an epoch ends."""
+        """Return a progress function that also records the features at the end of some epochs."""
 
         def both(epoch: int, n_epochs: int, record: dict[str, Any] | None) -> bool | None:
             if record is not None and (epoch % math.ceil(n_epochs / LOOKS) == 0 or epoch == n_epochs - 1):
@@ -54,14 +55,17 @@ class Looks:
         return both
 
     def records(self, stage: str, training: Training, labels: np.ndarray) -> list[dict[str, Any]]:
-        """Return the epochs of a training, with rates and ranks where there was a look; before a resume there was none.
+        """Return the epochs of a training, with rates and ranks for those in which the features were recorded.
+
+        Epochs before a training was resumed have none.
 
         Parameters
         ----------
         stage : str
+            The name of the stage, which is added to each record.
         training : Training
-        labels : ndarray
-            The clusters of the rows, for their ranks.
+        labels : ndarray of shape (n,)
+            The clusters of the rows, whose ranks are computed.
         """
         return [{"stage": stage, **record, **self._seen(record["epoch"], labels)} for record in training.history]
 

@@ -1,4 +1,4 @@
-"""Which points belong together: doubly stochastic memberships of codes on the sphere, and their spectral clusters."""
+"""Doubly stochastic memberships, which say how much pairs of points belong together, and their spectral clusters."""
 
 from typing import NamedTuple
 
@@ -12,22 +12,22 @@ from mercer.clustering.spectral import Spectrum, assign, laplacian_spectrum
 from mercer.linalg import lanczos_eigenpairs, threads_for
 
 AFFINITIES = ("squared", "inner")
-# Up to so many points eigenvectors are found by a dense decomposition.
+# For up to this many points, eigenvectors are found by a dense decomposition.
 FEW_POINTS = 500
-# Of the eigenvalues of a membership: clusters need no more.
+# The relative accuracy of the eigenvalues of a membership, which suffices to find clusters.
 SPECTRUM_TOLERANCE = 1e-4
 
 
 class Memberships(NamedTuple):
-    """How codes become memberships.
+    """The rule by which codes become memberships.
 
     Attributes
     ----------
     eta : float
-        η: small ones make memberships sharp.
+        η. Small values make memberships sharp.
     affinity : {"squared", "inner"}
-        "squared" takes points along one line, of either sign, for alike, which is what subspaces ask for; "inner" is
-        the paper's.
+        "squared" treats points in opposite directions as similar, as is right for subspaces. "inner" is that of the
+        paper.
     projection : {"entropy", "squares"}
         See `mercer.clustering.manifold.projections`.
     """
@@ -38,27 +38,27 @@ class Memberships(NamedTuple):
 
     @property
     def onto(self) -> Projection:
-        """The projection itself."""
+        """The projection as an object."""
         return PROJECTIONS[self.projection]
 
     def similarities(self, C: Tensor, other: Tensor) -> Tensor:
-        """Return C C'^T, or its entries' squares; codes are rows of length 1."""
+        """Return C C'^T, or the squares of its entries. Codes are rows of length 1."""
         S = C @ other.T
         return S * S if self.affinity == "squared" else S
 
     def of(self, C: Tensor) -> Tensor:
-        """Return Π of shape (n, n), the doubly stochastic matrix of codes (section 2.3)."""
+        """Return Π, the doubly stochastic membership of codes, of shape (n, n) (section 2.3)."""
         return self.onto.matrix(self.similarities(C, C), self.eta)
 
     def potentials(self, C: Tensor, P: Tensor) -> Tensor:
-        """Return what makes rows of memberships of new points, of shape (n,), from codes and their Π."""
+        """Return the potentials of codes with membership Π, of shape (n,), from which `rows` computes new rows."""
         return self.onto.potentials(self.similarities(C, C), P, self.eta)
 
     def rows(self, C_new: Tensor, C: Tensor, potentials: Tensor) -> Tensor:
         """Return the memberships of new points to those of the fit, of shape (n_new, n), with rows that sum to 1.
 
-        For points of the fit they are rows of Π; for others, what the row would be if the potentials stayed as they
-        are.
+        For points of the fit these are rows of Π. For other points they are the rows that Π would have if the
+        potentials did not change.
         """
         return self.onto.rows(self.similarities(C_new, C), potentials, self.eta)
 
@@ -73,7 +73,7 @@ class SpectralClusters(NamedTuple):
     P : tensor of shape (n, n)
         Π.
     eigenvalues : ndarray
-        The smallest of the Laplacian of Π.
+        The smallest eigenvalues of the Laplacian of Π.
     """
 
     labels: np.ndarray
@@ -94,7 +94,7 @@ def spectral_clusters(C: Tensor, n_clusters: int, memberships: Memberships, seed
 
     Notes
     -----
-    Some hundred products with Π, O(n^2) each; O(n^2) memory.
+    Some hundred products with Π of O(n^2) time each, and O(n^2) memory.
     """
     with threads_for(len(C)):
         P = memberships.of(C)
@@ -104,13 +104,14 @@ def spectral_clusters(C: Tensor, n_clusters: int, memberships: Memberships, seed
 
 
 def membership_spectrum(P: Tensor, n_values: int, seed: int) -> Spectrum:
-    """Return the smallest eigenpairs of the Laplacian of a membership, I - Π: its rows sum to 1.
+    """Return the smallest eigenpairs of the Laplacian of a membership, which is I - Π since rows of Π sum to 1.
 
     Parameters
     ----------
     P : tensor of shape (n, n)
-        Doubly stochastic. Where it has zeros its graph may be in parts, and is taken as a sparse one.
+        The membership Π. If it has zeros, its graph may have several components, and it is treated as sparse.
     n_values : int
+        The number of eigenpairs.
     seed : int
         Draws the first vector of the Lanczos steps.
     """
@@ -120,7 +121,7 @@ def membership_spectrum(P: Tensor, n_values: int, seed: int) -> Spectrum:
         W = P.cpu().double().numpy()
         W = (W + W.T) / 2.0
         return laplacian_spectrum(W if n <= FEW_POINTS else sparse.csr_array(W), n_values, random)
-    # Single precision, as fast again: an eigenvector is wanted to see clusters by, not to the last digit.
+    # Single precision is twice as fast, and clusters do not need the last digits of an eigenvector.
     P = P.float()
     start = torch.from_numpy(random.uniform(-1.0, 1.0, n)).to(P)
     pairs = lanczos_eigenpairs(lambda V: P @ V, start, n_values, SPECTRUM_TOLERANCE)

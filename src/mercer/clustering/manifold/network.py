@@ -9,23 +9,23 @@ from mercer.networks.heads import Entrance, FeatureNetwork
 
 
 class ManifoldNetwork(FeatureNetwork):
-    """Rows -> features z and codes c on the unit sphere of R^d.
+    """Map rows to features z and codes c, both on the unit sphere of R^d.
 
-    Features are what is linearized; codes say which points belong together. Both heads are an affine map, a ReLU and an
-    affine map; that of the codes begins as a copy of that of the features.
+    In the features each manifold becomes a subspace; the codes determine which points belong together. Both heads
+    consist of an affine map, a ReLU and an affine map. The head of the codes starts as a copy of that of the features.
 
     Parameters
     ----------
     backbone : nn.Module
-        Standardized flat rows -> (n, p).
+        Maps standardized flat rows to an array of shape (n, p).
     width : int
         p.
     n_components : int
         d.
     hidden : int
-        The width of the heads.
+        The width of the hidden layer of the heads.
     entrance : Entrance
-        What rows go through first.
+        How rows are centered and scaled before the backbone.
     seed : int
         Draws the weights of the heads.
     """
@@ -43,12 +43,12 @@ class ManifoldNetwork(FeatureNetwork):
         self.cluster_head: nn.Module = copy.deepcopy(self.feature_head)
 
     def represent(self, x: Tensor) -> Tensor:
-        """Return what the heads see, of shape (n, p); rows are standardized in their own precision."""
+        """Return the input of the heads, of shape (n, p). Rows are standardized in their own precision."""
         rows = ((x - self.center) / self.scale).to(next(self.feature_head.parameters()).dtype)
         return self.backbone(self._in_span(rows))
 
     def both(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Return z and c of rows: the backbone works once for both heads."""
+        """Return z and c of rows; the backbone is evaluated once for both."""
         seen = self.represent(x)
         return unit(self.feature_head(seen), dim=1), unit(self.cluster_head(seen), dim=1)
 
@@ -57,5 +57,5 @@ class ManifoldNetwork(FeatureNetwork):
         return unit(self.cluster_head(self.represent(x)), dim=1)
 
     def copy_head(self) -> None:
-        """Let codes be features (line 2 of Algorithm 1)."""
+        """Copy the weights of the feature head to the cluster head, so that codes equal features (Alg. 1, line 2)."""
         self.cluster_head.load_state_dict(self.feature_head.state_dict())

@@ -1,4 +1,4 @@
-"""What the parameters of manifold clusterings may be, and what they come to where they are left open."""
+"""Checks of the parameters of manifold clusterings, and the values of those that are left to "auto" or None."""
 
 import math
 from dataclasses import replace
@@ -20,13 +20,14 @@ from mercer.training import Recipe, check_recipe, data_digest, settings_of
 from mercer.views.sources import ViewSource, given_arrays
 
 RESULTS = ("auto", "start", "final")
-# Recipes where none is given: so many steps, whatever the number of rows.
+# The number of steps of the default recipes, for any number of rows.
 START_STEPS, STEPS = 600, 75
-# The start ends when its loss has not fallen for so many steps by more than this share of λ.
+# The first stage ends when its loss has not fallen by more than this share of λ for this many steps.
 IDLE_STEPS, GAIN = 50, 1e-4
 START = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=3e-3, weight_decay=1e-4)
 SECOND = Recipe(n_epochs=1, batch_size=512, optimizer="sgd", learning_rate=1e-2, momentum=0.9, weight_decay=5e-4)
-# What a stage depends on beside the network, the recipe, the seed and the data, which the trainer compares by itself.
+# The parameters on which a stage depends, beside the network, the recipe, the seed and the data. The trainer compares
+# these four by itself when it resumes from a checkpoint.
 OF_START = (
     "epsilon_start",
     "agreement",
@@ -41,7 +42,7 @@ OF_FINAL = (*OF_START, "epsilon", "gamma", "regularizer", "affinity", "projectio
 
 
 def check_shared(model: Any, X: np.ndarray) -> None:
-    """Raise if a parameter that all manifold clusterings have is not what it may be for samples."""
+    """Raise if a parameter that all manifold clusterings share is not allowed for the samples X."""
     check_n_clusters(model.n_clusters, X)
     if model.n_components is not None:
         check_count("n_components", model.n_components)
@@ -57,7 +58,7 @@ def check_shared(model: Any, X: np.ndarray) -> None:
 
 
 def check_memberships(model: Any) -> None:
-    """Raise if a parameter of `ManifoldClustering` alone is not what it may be."""
+    """Raise if a parameter that only `ManifoldClustering` has is not allowed."""
     if check_count("max_rows", model.max_rows, at_least=2) < model.n_clusters:
         raise invalid_parameter("max_rows", model.max_rows, f"at least n_clusters={model.n_clusters}")
     check_choice("affinity", model.affinity, AFFINITIES)
@@ -72,14 +73,14 @@ def check_memberships(model: Any) -> None:
 
 
 def agreement_of(model: Any, network: ManifoldNetwork) -> float:
-    """Return λ: what was asked for, or the largest that R can be."""
+    """Return λ: the given value, or for "auto" the largest possible value of R."""
     if model.agreement != "auto":
         return float(model.agreement)
     return network.n_components * math.log1p(model.epsilon_start**-2)
 
 
 def start_recipe_of(model: Any, n: int, agreement: float) -> Recipe:
-    """Return the recipe of the start for so many rows and some λ."""
+    """Return the recipe of the first stage for n rows and the given λ."""
     if model.start_recipe is not None:
         return model.start_recipe
     recipe = START.lasting(START_STEPS, n, MIN_BATCH)
@@ -88,12 +89,15 @@ def start_recipe_of(model: Any, n: int, agreement: float) -> Recipe:
 
 
 def second_recipe_of(model: Any, n: int) -> Recipe:
-    """Return the recipe of the second stage for so many rows."""
+    """Return the recipe of the second stage for n rows."""
     return SECOND.lasting(STEPS, n, MIN_BATCH) if model.recipe is None else model.recipe
 
 
 def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
-    """Return what `train` needs to keep a stage's state, if it is to be kept; "final-0.12" is of the final stage."""
+    """Return the arguments by which `train` keeps the state of a stage; none without a checkpoint.
+
+    The stage is "start", or a name that begins with "final", such as "final-0.12".
+    """
     if model.checkpoint is None:
         return {}
     settings = settings_of(model, OF_START if stage == "start" else OF_FINAL) | {"stage": stage}
@@ -101,5 +105,5 @@ def checkpoint_of(model: Any, stage: str, data: str) -> dict[str, Any]:
 
 
 def digest_of(model: Any, X: np.ndarray, source: ViewSource) -> str:
-    """Return a digest of what is learned from: rows, views that are there, and the weights of a user's backbone."""
+    """Return a digest of the input of a training: rows, given views, and the weights of a user's backbone."""
     return data_digest(X, *given_arrays(source), *weights_of(model.backbone))

@@ -1,4 +1,4 @@
-"""What does each direction of a cluster stand for? The samples nearest to it (appendix A of the paper on MLC)."""
+"""The samples nearest to each principal direction of a cluster (appendix A of the paper on MLC)."""
 
 from typing import Any, NamedTuple
 
@@ -16,12 +16,13 @@ class PrincipalSamples(NamedTuple):
     Attributes
     ----------
     rows : ndarray of shape (r, s)
-        Samples by their row among all, a direction a row, the nearest first; the first direction holds most.
+        The row numbers of the samples, one row per direction, with the nearest sample first. Directions are in
+        decreasing order of their shares.
     cosines : ndarray of shape (r, s)
-        Between their features and the direction, whose sign is that of its nearest sample: those below zero point the
-        other way.
+        The cosines between the features of the samples and the direction. The sign of a direction is chosen such that
+        its nearest sample has a positive cosine; samples with a negative one point in the opposite direction.
     shares : ndarray of shape (r,)
-        Of the cluster's squared lengths, which part is along each direction.
+        The share of the cluster's squared lengths along each direction.
     """
 
     rows: np.ndarray
@@ -32,21 +33,21 @@ class PrincipalSamples(NamedTuple):
 def principal_samples(
     features: Any, labels: Any, *, n_directions: int = 8, n_samples: int = 8
 ) -> dict[Any, PrincipalSamples]:
-    """What do the directions inside each cluster stand for? Return the samples whose features are nearest to them.
+    """Return the samples nearest to each principal direction of each cluster, which show what the direction means.
 
-    The directions of a cluster with unit features Z are the leading right singular vectors v of Z, and near to one are
-    the samples with the largest |z . v|: a subspace goes on in both directions.
+    The directions of a cluster with unit features Z are the leading right singular vectors v of Z. The nearest samples
+    have the largest |z . v|. The sign does not count, since a subspace extends both ways.
 
     Parameters
     ----------
     features : array-like of shape (n, d)
-        Scaled to length 1 here; rows of zeros are near to nothing.
+        Rows are scaled to length 1. Rows of zeros are not near to any direction.
     labels : array-like of shape (n,)
         The clusters.
     n_directions : int, default=8
-        The most directions of a cluster; it has no more than the rank of its features.
+        The largest number of directions of a cluster, which has at most as many as the rank of its features.
     n_samples : int, default=8
-        The most samples a direction; a small cluster has fewer. A sample may be near to several.
+        The largest number of samples for a direction. A sample may be near to several directions.
 
     Returns
     -------
@@ -55,11 +56,13 @@ def principal_samples(
 
     Notes
     -----
-    The paper says principal component analysis, and not whether features are centered. Here they are not: clusters are
-    subspaces through the origin, as in their numerical ranks, and what is common to a cluster is its first direction.
-    Without the mean that direction is lost, and nothing is near to those that are left: on the digits of scikit-learn,
-    by class, the 8 nearest have a mean |cosine| of 0.97 to the first direction, and of 0.43 to the first one of
-    centered features. One singular value decomposition a cluster of n_k samples: O(n_k d min(n_k, d)).
+    The paper uses principal component analysis, and does not say whether features are centered. Here they are not.
+    Clusters are subspaces through the origin, as for their numerical ranks, and the first direction is what all samples
+    of a cluster have in common. Centering removes that direction, and no samples are near to the others: on the digits
+    of scikit-learn, by class, the 8 nearest samples have a mean |cosine| of 0.97 to the first direction, and of 0.43 to
+    the first one of centered features.
+
+    The time is O(n_k d min(n_k, d)) for a cluster of n_k samples, for a singular value decomposition.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def principal_samples(
     check_count("n_directions", n_directions)
     check_count("n_samples", n_samples)
     Z = unit_rows(as_tensor(Z)).numpy()
-    # float32 features of rank 1 have other directions in float64, of rounding alone.
+    # In float64, float32 features of rank 1 have further directions that are due to rounding.
     given = np.asarray(features).dtype
     eps = float(np.finfo(given if given.kind == "f" else np.float64).eps)
     names, codes = np.unique(np.asarray(labels), return_inverse=True)
@@ -85,11 +88,12 @@ def principal_samples(
 
 
 def _nearest(Z: np.ndarray, members: np.ndarray, n_directions: int, n_samples: int, eps: float) -> PrincipalSamples:
-    """Return the principal samples of one cluster with unit features Z, whose rows are `members` among all."""
+    """Return the principal samples of one cluster; Z has its unit features, and `members` its row numbers."""
     _, s, Vt = np.linalg.svd(Z, full_matrices=False)
     rank = int(np.sum(s > max(Z.shape) * eps * s[0]))
     C = Vt[: min(rank, n_directions)] @ Z.T
-    # What is equal but for rounding stays in the order of the samples: of two, both are as near to each direction.
+    # Cosines that are equal except for rounding keep the order of the samples. In a cluster of two samples, for
+    # example, both are equally near to each direction.
     nearest = np.argsort(-np.abs(C).round(6), axis=1, kind="stable")[:, :n_samples]
     cosines = np.take_along_axis(C, nearest, axis=1)
     shares = s[: len(C)] ** 2 / max(float(np.sum(s**2)), eps)

@@ -1,4 +1,4 @@
-"""From similarities of codes to doubly stochastic memberships: the two projections that the paper speaks of."""
+"""The two projections of the paper that turn similarities of codes into doubly stochastic memberships."""
 
 from typing import Protocol
 
@@ -9,14 +9,16 @@ from mercer.sinkhorn import doubly_stochastic, sparse_doubly_stochastic
 
 
 class Projection(Protocol):
-    """Π of a symmetric matrix of similarities S: what regularizes <S, Π>, η times, and the η that are tried.
+    """A projection of a symmetric matrix of similarities S to a doubly stochastic Π.
+
+    Π maximizes <S, Π> plus η times a regularizer.
 
     Attributes
     ----------
     trained : tuple of float
-        η of the second stage, if it is not given: the clusters of larger R - R_c are kept.
+        The η that the second stage tries if η is not given. The clusters with the largest R - R_c are kept.
     sharpest : tuple of float
-        η of the memberships that clusters are made of, if it is not given.
+        The η of the memberships from which clusters are found, if η is not given.
     """
 
     trained: tuple[float, ...]
@@ -26,16 +28,16 @@ class Projection(Protocol):
         """Return Π of shape (n, n)."""
 
     def potentials(self, S: Tensor, P: Tensor, eta: float) -> Tensor:
-        """Return what has been added to the rows and columns of S, of shape (n,)."""
+        """Return the potentials, of shape (n,): the numbers that were added to the rows and columns of S."""
 
     def rows(self, S: Tensor, potentials: Tensor, eta: float) -> Tensor:
-        """Return rows of memberships for new points, from their similarities to those of the fit."""
+        """Return the rows of memberships of new points, from their similarities S to the points of the fit."""
 
 
 class Entropy:
-    """Π with the largest <S, Π> + η entropy(Π): Sinkhorn's projection, positive throughout, which MLC has."""
+    """Π maximizes <S, Π> + η entropy(Π): Sinkhorn's projection, with positive entries, as in MLC."""
 
-    # The first is the authors'.
+    # The first value is that of the authors.
     trained: tuple[float, ...] = (0.175, 0.12)
     sharpest: tuple[float, ...] = (0.02, 0.04, 0.08, 0.12, 0.175, 0.25)
 
@@ -46,12 +48,12 @@ class Entropy:
         return (P.diagonal().log() - S.diagonal() / eta) / 2.0
 
     def rows(self, S: Tensor, potentials: Tensor, eta: float) -> Tensor:
-        # exp(S_ij / η) u_j, scaled to a sum of 1, is row i of Π for the points of the fit themselves.
+        # For points of the fit, row i of Π is exp(S_ij / η) u_j, scaled to a sum of 1.
         return torch.softmax(S / eta + potentials, dim=1)
 
 
 class Squares:
-    """Π with the largest <S, Π> - η / 2 |Π|^2: sparse, as in the subspace clustering of Lim et al. (2020)."""
+    """Π maximizes <S, Π> - η / 2 |Π|^2 and is sparse, as in the subspace clustering of Lim et al. (2020)."""
 
     trained: tuple[float, ...] = (1.0, 4.0)
     sharpest: tuple[float, ...] = (0.25, 1.0, 4.0, 16.0)
@@ -60,8 +62,9 @@ class Squares:
         return sparse_doubly_stochastic(S, strength=eta)
 
     def potentials(self, S: Tensor, P: Tensor, eta: float) -> Tensor:
-        # η Π = S + f 1^T + 1 f^T where Π is above 0, as the diagonal nearly always is. Where it is not, f follows from
-        # the largest entry of the row: that is in a column whose diagonal is above 0, for S is largest on its diagonal.
+        # Where Π is positive, η Π = S + f 1^T + 1 f^T. The diagonal is nearly always positive and then gives f. If not,
+        # f follows from the largest entry of the row. The diagonal of its column is positive, since S is largest on
+        # the diagonal.
         f = (eta * P.diagonal() - S.diagonal()) / 2.0
         missing = P.diagonal() <= 0
         largest = P.argmax(dim=1)
@@ -74,7 +77,7 @@ class Squares:
 
 
 def onto_simplex(V: Tensor) -> Tensor:
-    """Return the nearest point of the simplex to each row: max(0, v - t) with t such that the sum is 1."""
+    """Return for each row v the nearest point of the simplex: max(0, v - t), with t such that the sum is 1."""
     falling = V.sort(dim=1, descending=True).values
     counts = torch.arange(1, V.shape[1] + 1, device=V.device, dtype=V.dtype)
     thresholds = (falling.cumsum(dim=1) - 1.0) / counts

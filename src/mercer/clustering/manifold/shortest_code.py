@@ -1,4 +1,4 @@
-"""Clusters whose features have the shortest code: R - R_c of clusters, and points that move while it gets shorter."""
+"""Improving clusters by moving points as long as the code of the features gets shorter (a larger R - R_c)."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,19 +16,19 @@ from mercer.losses import mcr2
 from mercer.losses.coding_rate import over_precision
 from mercer.losses.directions import unit
 
-# A race of beginnings: rounds between two looks at who leads, and how many go to their end.
+# If there are many initial clusters: the number of rounds between two selections, and how many are run to the end.
 ROUNDS, FINALISTS = 4, 4
-# A code is shorter if it is by more than this share.
+# Relative differences of code lengths up to this one are rounding.
 ROUNDING = 1e-12
 
 
 def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
-    """Return R - R_c of clusters: how much shorter a code features have cluster by cluster than all together.
+    """Return R - R_c of clusters: how much shorter the code of features is by cluster than for all of them together.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
-        Features. To compare clusters of several trainings they must be the same for all.
+        The features. To compare clusters of several trainings, use the same features for all of them.
     labels : ndarray of shape (n,)
     epsilon : float
         ε of the rates; see `mercer.losses.mcr2`.
@@ -37,20 +37,22 @@ def rate_reduction(Z: Tensor, labels: np.ndarray, epsilon: float) -> float:
 
 
 def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float, new: Tensor | None = None) -> np.ndarray:
-    """Return what each point would cost in each cluster, of shape (n, k): the derivative of n R_c by its membership.
+    """Return the cost of each point in each cluster, of shape (n, k): the derivative of n R_c by its membership.
 
-    With A_j = I + d / (n_j ε^2) Z_j^T Z_j, point i costs log det A_j + d / ε^2 z_i^T A_j^-1 z_i - d + tr A_j^-1 in
-    cluster j; in one without points, infinitely much. But for a constant it is the code of z_i by a Gaussian that has
-    the cluster's covariance and some noise. What points cost in their own clusters sums to n R_c.
+    With A_j = I + d / (n_j ε^2) Z_j^T Z_j, the cost of point i in cluster j is
+    log det A_j + d / ε^2 z_i^T A_j^-1 z_i - d + tr A_j^-1. The cost in an empty cluster is infinite. Except for a
+    constant, it is the code length of z_i under a Gaussian that has the cluster's covariance plus some noise. The costs
+    of points in their own clusters sum to n R_c.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
-        Features, which enter by their directions.
+        The features. Only their directions matter.
     labels : ndarray of shape (n,)
     epsilon : float
+        ε.
     new : tensor of shape (m, d), optional
-        Features of the points that are asked about, if they are others.
+        The features of other points, whose costs are returned instead.
 
     Notes
     -----
@@ -70,15 +72,15 @@ def coding_costs(Z: Tensor, labels: np.ndarray, epsilon: float, new: Tensor | No
 
 
 class Shortened(NamedTuple):
-    """Clusters on their way to a shorter code.
+    """Clusters after some rounds of moves.
 
     Attributes
     ----------
     labels : ndarray of shape (n,)
     length : float
-        n R_c of them.
+        n R_c of the clusters.
     is_done : bool
-        Whether no point moves any more.
+        Whether no further move makes the code shorter.
     """
 
     labels: np.ndarray
@@ -87,16 +89,16 @@ class Shortened(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """What moving single points does to the code of clusters.
+    """The effect of moving single points on the code length of clusters.
 
     Attributes
     ----------
     length : float
-        n R_c of the clusters as they are.
+        n R_c of the current clusters.
     targets : ndarray of shape (n,)
-        The best other cluster of each point.
+        The best other cluster for each point.
     gains : ndarray of shape (n,)
-        By how much the code is shorter with the point there, and all others where they are.
+        How much shorter the code becomes if only this point moves to its target.
     """
 
     length: float
@@ -105,19 +107,19 @@ class Moves(NamedTuple):
 
 
 def best_moves(W: Tensor, labels: np.ndarray) -> Moves:
-    """Return by how much n R_c changes if one point moves, exactly, for every point.
+    """Return the best move of each point and the exact change of n R_c by it.
 
-    n R_c is the sum of n_j log det(I + S_j / n_j) over clusters, S_j the sum of w w^T over their points. With w out of
-    its cluster, or in another, S_j changes by w w^T and n_j by 1, and log det(A + w w^T / n) is log det A +
-    log(1 + w^T A^-1 w / n).
+    n R_c is the sum of n_j log det(I + S_j / n_j) over clusters, where S_j is the sum of w w^T over their points. If w
+    leaves or joins a cluster, S_j changes by w w^T and n_j by 1. The new determinant follows from
+    log det(A + w w^T / n) = log det A + log(1 + w^T A^-1 w / n).
 
-    The derivative of n R_c, `coding_costs`, would say less: a point is counted in the covariance of its own cluster,
-    which makes it look at home there. Where clusters have few points for their dimension nothing moves by it.
+    The derivative of n R_c (`coding_costs`) would be less exact. A point is part of the covariance of its own cluster,
+    which makes its cost there too small. If clusters have few points for their dimension, no point would move.
 
     Parameters
     ----------
     W : tensor of shape (n, d)
-        Features of length sqrt(d) / epsilon.
+        Features, scaled to length sqrt(d) / epsilon.
     labels : ndarray of shape (n,)
 
     Notes
@@ -134,7 +136,7 @@ def best_moves(W: Tensor, labels: np.ndarray) -> Moves:
         length += now
         log_determinant, shares = _log_determinant(S / (count + 1), W, count + 1)
         joining[:, j] = ((count + 1) * (log_determinant + torch.log1p(shares)) - now).numpy()
-        if count > 1:  # a last point stays, so that as many clusters remain
+        if count > 1:  # the last point of a cluster stays, so that the number of clusters does not change
             log_determinant, shares = _log_determinant(S / (count - 1), own, count - 1)
             without = log_determinant + torch.log1p(-shares.clamp(max=1.0 - ROUNDING))
             leaving[is_own] = (now - (count - 1) * without).numpy()
@@ -153,17 +155,17 @@ def _log_determinant(S: Tensor, W: Tensor | None = None, count: int = 1) -> tupl
 
 
 def shortened(Z: Tensor, labels: np.ndarray, epsilon: float, n_rounds: int | None = None) -> Shortened:
-    """Return clusters of no smaller R - R_c: points move to where the code is shorter with them, until none gains.
+    """Move points between clusters as long as the code gets shorter; R - R_c never decreases.
 
-    In a round all points that gain by themselves move at once; if that makes the code no shorter, the half of them that
-    gain the most, and so on. A single one always shortens it.
+    In a round, all points that would shorten the code by themselves move at once. If the code does not get shorter, the
+    half of them with the largest gains is tried, then a quarter, and so on. A single point always shortens the code.
 
     Parameters
     ----------
     Z, labels, epsilon
         As in `coding_costs`.
     n_rounds : int or None, default=None
-        At most so many rounds.
+        The largest number of rounds. None continues until no point gains.
     """
     W = over_precision(unit(Z.cpu().double(), dim=1), epsilon)
     now = best_moves(W, labels)
@@ -182,9 +184,9 @@ def shortened(Z: Tensor, labels: np.ndarray, epsilon: float, n_rounds: int | Non
 
 
 def with_moves(labels: np.ndarray, movers: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the clusters after some points have gone elsewhere.
+    """Return the clusters after the points `movers` have moved to the clusters `targets`.
 
-    The points of a cluster that all would leave stay, so that as many clusters remain.
+    If all points of a cluster would leave it, they all stay, so that the number of clusters does not change.
     """
     moved = labels.copy()
     moved[movers] = targets
@@ -192,21 +194,23 @@ def with_moves(labels: np.ndarray, movers: np.ndarray, targets: np.ndarray) -> n
 
 
 def shortest(Z: Tensor, beginnings: Sequence[np.ndarray], epsilon: float) -> np.ndarray:
-    """Return the clusters of the shortest code that several beginnings lead to.
+    """Return the clusters with the shortest code that are reached from several initial clusters.
 
-    A race: all go some rounds, the third with the shortest codes goes on, and the last few go to their end. Most of
-    what is gained is gained in the first rounds. Beginnings that have met count once.
+    All are improved for some rounds, and the third of them with the shortest codes is kept. This is repeated until only
+    a few are left, which are run to the end. Most of the improvement happens in the first rounds. Runs that reach the
+    same clusters count once.
 
     Parameters
     ----------
     Z, epsilon
         As in `coding_costs`.
     beginnings : sequence of ndarrays of shape (n,)
+        The labels of each set of initial clusters.
     """
     runs = [Shortened(labels, np.inf, False) for labels in beginnings]
     while len(runs) > FINALISTS:
         runs = [run if run.is_done else shortened(Z, run.labels, epsilon, ROUNDS) for run in runs]
-        # Codes of one length, to ten digits, are of the same clusters.
+        # Codes whose lengths agree in ten digits belong to the same clusters.
         distinct = {float(f"{run.length:.10g}"): run for run in runs}
         runs = [distinct[length] for length in sorted(distinct)][: max(FINALISTS, len(runs) // 3)]
     ends = [run if run.is_done else shortened(Z, run.labels, epsilon) for run in runs]
@@ -218,9 +222,10 @@ def _costs_in(labels: np.ndarray, costs: np.ndarray) -> np.ndarray:
 
 
 def k_means_labels(C: Tensor, n_clusters: int, n_runs: int, seed: int) -> list[np.ndarray]:
-    """Return the clusters of several runs of k-means, each from a beginning of its own."""
+    """Return the clusters of several runs of k-means, each with its own initial centers."""
     seeds = np.random.RandomState(seed).randint(2**31 - 1, size=n_runs)
     rows = C.cpu().numpy()
-    # scikit-learn limits the BLAS and puts back what it found, which threads that overlap confuse: here all find one.
+    # scikit-learn limits the threads of the BLAS and restores their earlier number afterwards, which goes wrong when
+    # fits in several threads overlap. Here the earlier number is always one.
     with ignored(DistinctPointsWarning), one_thread():
         return [KMeans(n_clusters, n_init=1, random_state=one).fit(rows).labels_.astype(np.int64) for one in seeds]

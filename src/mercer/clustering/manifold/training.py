@@ -12,7 +12,7 @@ from mercer.networks.evaluation import guarded
 from mercer.training import Recipe, Training, train
 from mercer.views.sources import ViewSource
 
-# Coding rates of fewer rows say nothing.
+# The coding rate of a single row has no meaning.
 MIN_BATCH = 2
 
 
@@ -26,19 +26,18 @@ def start_features(
     seed: int,
     **options: Any,
 ) -> Training:
-    """Learn features whose views agree while samples spread out: objective (5), line 1 of Algorithm 1.
-
-    The network is trained in place, but for its cluster head.
+    """Learn features that agree between views of a sample and differ between samples (objective (5); Alg. 1, line 1).
 
     Parameters
     ----------
     network : ManifoldNetwork
+        Trained in place, except for its cluster head.
     source : DrawnViews or GivenViews
     recipe : Recipe
     epsilon : float
         ε of the coding rate.
     agreement : float
-        λ.
+        λ, the weight of the agreement.
     seed : int
     **options
         As in `mercer.training.train`.
@@ -65,10 +64,10 @@ def linearize(
     seed: int,
     **options: Any,
 ) -> Training:
-    """Learn features and memberships together: objective (4), lines 3 to 9 of Algorithm 1.
+    """Learn features and memberships together (objective (4); Alg. 1, lines 3 to 9).
 
-    Features are the mean of those of the views, scaled to length 1, and memberships the mean of theirs (6). Every
-    batch updates both heads, once each (appendix D.2).
+    The features are the mean of the features of the views, scaled to length 1, and the memberships are the mean of
+    those of the views (6). Each batch updates both heads once (appendix D.2).
 
     Parameters
     ----------
@@ -77,11 +76,11 @@ def linearize(
     source : DrawnViews or GivenViews
     recipe : Recipe
     memberships : Memberships
-        How codes become Π.
+        The rule by which codes become Π.
     epsilon, gamma, regularizer
         As in `mercer.losses.mlc`.
     freeze : bool
-        Whether the backbone stays as it is, as in the paper.
+        Whether the backbone is kept fixed, as in the paper.
     seed : int
     **options
         As in `mercer.training.train`.
@@ -103,7 +102,7 @@ def linearize(
 
 
 class training_mode:
-    """A network in training mode whose frozen parts are not trained: they keep their weights and running statistics."""
+    """A context in which a network is in training mode, and its frozen parts keep weights and running statistics."""
 
     def __init__(self, network: torch.nn.Module, frozen: tuple[torch.nn.Module, ...]) -> None:
         self.network, self.frozen = network, frozen
@@ -112,12 +111,12 @@ class training_mode:
         self.network.train()
         for part in self.frozen:
             part.eval()
-        # Those that the user froze in a backbone of theirs stay so.
-        self.held = [weight for part in self.frozen for weight in part.parameters() if weight.requires_grad]
-        for weight in self.held:
+        # Weights that the user has frozen in their own backbone remain frozen afterwards.
+        self.newly_frozen = [weight for part in self.frozen for weight in part.parameters() if weight.requires_grad]
+        for weight in self.newly_frozen:
             weight.requires_grad_(False)
 
     def __exit__(self, *_: Any) -> None:
-        for weight in self.held:
+        for weight in self.newly_frozen:
             weight.requires_grad_(True)
         self.network.eval()

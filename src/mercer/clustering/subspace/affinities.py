@@ -1,4 +1,4 @@
-"""How coefficients become the weights of a graph (Alg. 1, line 14): one object a rule, each with the verb `weights`."""
+"""Rules that turn self-expression coefficients into the weights of a graph (Alg. 1, line 14), one class per rule."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -12,41 +12,42 @@ from mercer.sinkhorn import balanced
 
 
 class Affinity(BaseEstimator, ABC):
-    """A rule from coefficients to affinities. It is a value: its method never changes it."""
+    """A rule that turns coefficients into affinities. Its method never changes the object."""
 
     @abstractmethod
     def weights(self, C: Matrix) -> Matrix:
-        """Return the symmetric affinities W, nowhere negative, of shape (n, n).
+        """Return the affinities W, a symmetric matrix of shape (n, n) without negative entries.
 
         Parameters
         ----------
         C : ndarray or sparse matrix of shape (n, n)
-            Column i expresses point i.
+            Column i has the coefficients that express point i.
         """
 
 
 class PlainAffinity(Affinity):
-    """W = |C| + |C|^T, as line 14 of Algorithm 1 has it: points with large coefficients have more say."""
+    """W = |C| + |C|^T, as in line 14 of Algorithm 1. Points with large coefficients count more."""
 
     def weights(self, C: Matrix) -> Matrix:
         return _both_ways(abs(C))
 
 
 class ScaledAffinity(Affinity):
-    """W = |C| + |C|^T with the largest coefficient of every column scaled to 1: every point has the same say."""
+    """W = |C| + |C|^T after the largest coefficient of every column is scaled to 1. All points count equally."""
 
     def weights(self, C: Matrix) -> Matrix:
         return _both_ways(unit_columns(C))
 
 
 class DoublyStochasticAffinity(Affinity):
-    """The scaled affinity with rows and columns scaled again, so that all of them sum to 1."""
+    """The scaled affinity, with its rows and columns scaled again so that each of them sums to 1."""
 
     def weights(self, C: Matrix) -> Matrix:
         return balanced(_both_ways(unit_columns(C)))
 
 
 def _both_ways(A: Matrix) -> Matrix:
+    """Return A + A^T."""
     W = A + A.T
     return sparse.csr_array(W) if sparse.issparse(W) else W
 
@@ -59,7 +60,7 @@ AFFINITIES: dict[str, type[Affinity]] = {
 
 
 def check_affinity(affinity: Any) -> Affinity:
-    """Return `affinity` as an Affinity: a short-hand such as "scaled" becomes one."""
+    """Return `affinity` as an Affinity; a name such as "scaled" stands for one."""
     if isinstance(affinity, str) and affinity in AFFINITIES:
         return AFFINITIES[affinity]()
     if not isinstance(affinity, Affinity):

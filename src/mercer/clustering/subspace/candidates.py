@@ -1,4 +1,4 @@
-"""Clusterings that compete, of one iterate with one ridge each: how they are found, and which of them is kept."""
+"""The choice between clusterings, each found from one iterate with one ridge, by their modularity."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from mercer.clustering.subspace.features import Features
 from mercer.clustering.subspace.graphs import Clustering
 from mercer.kernels import Kernel
 
-# Modularities that differ by less are equal, and the larger ridge is kept. On ten faces with all of their images a
-# margin of .005 gains .005 NMI; with half of the images the larger ridge may group them by light: ALGORITHMS.
+# Modularities that differ by at most this count as equal, and the larger ridge is kept. On ten faces with all of their
+# images a margin of .005 gains .005 NMI. With half of the images the larger ridge may group them by light (ALGORITHMS).
 EQUAL = 0.001
 
 
 class Iterate(NamedTuple):
-    """Points after so many projections, and what all ridges share: the kernel matrix and its largest eigenvalue."""
+    """The points after `number` projections, with their kernel matrix and its largest eigenvalue."""
 
     number: int
     features: Features
@@ -34,7 +34,7 @@ def iterate_of(number: int, features: Features, kernel: Kernel) -> Iterate:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One clustering, of one iterate with one ridge."""
+    """One clustering, found from one iterate with one ridge."""
 
     clustering: Clustering
     features: Features
@@ -47,7 +47,7 @@ class Candidate:
         return self.clustering.modularity
 
     def record(self, *, chosen: bool) -> dict[str, Any]:
-        """Return what `history_` says of it."""
+        """Return the entry for `history_`."""
         values, k = self.clustering.spectrum.eigenvalues, self.clustering.n_clusters
         return {
             "iteration": self.iteration,
@@ -60,17 +60,19 @@ class Candidate:
 
 
 def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[Candidate]:
-    """Return the results on the way to the largest modularity over a grid of ridges, one judged after the other.
+    """Search a grid of ridges for the largest modularity, from a start uphill; return all results that were computed.
 
-    Modularity rises to one ridge and falls after it, but for small waves: from the start it is followed upwards to
-    where both neighbors are lower, and then on to larger ridges as long as it is equal. On 198 grids of eight ridges
-    (faces, objects and digits, three iterates) the way has 4 of them, and ends .0001 below the largest in the mean.
+    Apart from small fluctuations, modularity rises up to some ridge and falls after it. The search moves to the better
+    neighbor until both neighbors are worse, and then on to larger ridges as long as their modularity is equal. On 198
+    grids of eight ridges (faces, objects and digits, three iterates) it computes 4 results, and the best of them is
+    .0001 below the largest of the grid in the mean.
 
     Parameters
     ----------
     judge : callable
-        Returns the result at a place of the grid.
+        Returns the result at a position of the grid.
     start : int
+        The position that is tried first.
     count : int
         The length of the grid.
     """
@@ -95,12 +97,12 @@ def climbed(judge: Callable[[int], Candidate], start: int, count: int) -> list[C
 
 
 def highest(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the result of the largest modularity, the first of equals."""
+    """Return the result with the largest modularity, the first one if several are equal."""
     return max(candidates, key=lambda candidate: candidate.modularity)
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """Return the result of the largest modularity or, of its iterate's that equal it, that of the largest ridge."""
+    """Return the result with the largest modularity; of equal ones of the same iterate, that with the largest ridge."""
     top = highest(candidates)
     equals = [c for c in candidates if c.features is top.features and c.modularity >= top.modularity - EQUAL]
     return max(equals, key=lambda candidate: candidate.ridge)

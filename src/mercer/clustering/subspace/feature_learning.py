@@ -1,4 +1,4 @@
-"""Feature learning by shaping the local covariance of self-expression (Alg. 1 and section 4.3), one object a target."""
+"""Feature learning that gives the local covariance of self-expression a wanted shape (Alg. 1 and section 4.3)."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -18,22 +18,22 @@ from mercer.clustering.subspace.precision import (
 from mercer.exceptions import invalid_parameter
 from mercer.kernels import Kernel
 
-# Whose local covariance is shaped: that of self-expression in the kernel's space, or mapped back to the data.
+# The local covariance that is shaped: of self-expression in the kernel's space, or of self-expression in the data.
 COVARIANCES = {"latent": latent_covariance, "data": data_covariance}
 
 
 class FeatureLearning(BaseEstimator, ABC):
     """How points are projected so that their self-expression has a local covariance of the wanted shape.
 
-    A subclass says with `shaped` which shape; its `space` says whose covariance. It is a value: its methods never
-    change it.
+    A subclass defines the shape by its method `shaped`. Its attribute `space` says whether the covariance is that in
+    the kernel's space or that mapped back to the data. The methods never change the object.
     """
 
     space: str
 
     @abstractmethod
     def shaped(self, covariance: Tensor) -> list[Projection]:
-        """Return the projections to try, one at least, that give a covariance the shape (Alg. 1, lines 5 to 9)."""
+        """Return one or more projections to try that give a covariance the shape (Alg. 1, lines 5 to 9)."""
 
     def projections(self, kernel: Kernel, X: Tensor, K: Tensor, ridge: float) -> list[Projection]:
         """Return the projections of points to try next (Alg. 1, lines 3 to 9).
@@ -41,37 +41,39 @@ class FeatureLearning(BaseEstimator, ABC):
         Parameters
         ----------
         kernel : Kernel
-            With numbers for its bandwidths.
+            Its bandwidths must be numbers.
         X : tensor of shape (n, d)
+            The points.
         K : tensor of shape (n, n)
             The kernel matrix of X.
         ridge : float
-            The lambda of line 3, absolute.
+            The lambda of line 3, as an absolute number.
         """
         check_choice("space", self.space, tuple(COVARIANCES))
         return self.shaped(COVARIANCES[self.space](kernel, X, ridge, K=K))
 
 
 class Precision(FeatureLearning):
-    """Project by the inverse of the covariance, which becomes isotropic.
+    """Project by the inverse of the covariance, so that the covariance becomes isotropic.
 
-    Self-expression is then equally sensitive in all directions: what all points share is shrunk, and what tells
-    subspaces apart comes out.
+    Self-expression is then equally sensitive in all directions. Directions that all points share are shrunk, and
+    directions that distinguish subspaces are emphasized.
 
     Parameters
     ----------
     shrinkage : float, default=0.3
-        The lambda of line 6: variances far below it are not told apart.
+        The lambda of line 6. Variances far below it are treated alike.
     inversion : {"auto", "algorithm", "lemma"}, default="auto"
-        How a variance D is inverted: D / (D + lambda)^2 as in line 6, which also takes out directions in which it is
-        small, or 1 / (D + lambda) as in Lemma 1. "auto" offers both, for the clusters to decide: line 6 suits faces,
-        the lemma digits and objects.
+        How a variance D is inverted. "algorithm" is D / (D + lambda)^2 as in line 6, which also removes directions with
+        a small variance. "lemma" is 1 / (D + lambda) as in Lemma 1. "auto" tries both, and the modularity of the
+        clusters decides: line 6 suits faces, and the lemma suits digits and objects.
     relative : bool, default=True
         Whether `shrinkage` is a share of the largest variance.
     n_directions : int or None, default=None
-        Keep so many directions, those of the largest weights (a target of low rank, section 4.3); None keeps all.
+        The number of directions that are kept, those with the largest weights (a target of low rank, section 4.3). None
+        keeps all.
     space : {"latent", "data"}, default="latent"
-        Whether the covariance is that in the kernel's space, or mapped back to the data.
+        "latent" is the covariance of self-expression in the kernel's space, "data" that mapped back to the data.
     """
 
     def __init__(
@@ -104,9 +106,9 @@ class Covariance(FeatureLearning):
     Parameters
     ----------
     n_directions : int or None, default=None
-        Keep so many directions, those of the largest variance; None keeps all.
+        The number of directions that are kept, those with the largest variances. None keeps all.
     space : {"data", "latent"}, default="data"
-        Whether the covariance is that of self-expression mapped back to the data, or in the kernel's space.
+        "data" is the covariance of self-expression mapped back to the data, "latent" that in the kernel's space.
     """
 
     def __init__(self, *, n_directions: int | None = None, space: str = "data") -> None:
@@ -119,7 +121,7 @@ class Covariance(FeatureLearning):
 
 
 def _variances(covariance: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the variances, ascending and not negative, and their directions (Alg. 1, line 5)."""
+    """Return the variances in ascending order, without negative ones, and their directions (Alg. 1, line 5)."""
     D, U = torch.linalg.eigh(covariance)
     return D.clamp_(min=0.0), U
 
@@ -132,7 +134,7 @@ SHORTHANDS: dict[str, type[FeatureLearning]] = {"precision": Precision, "covaria
 
 
 def check_feature_learning(feature_learning: Any) -> FeatureLearning | None:
-    """Return a FeatureLearning: a short-hand such as "precision" becomes one with its defaults, "none" becomes None."""
+    """Return a FeatureLearning; a name such as "precision" stands for one with its defaults, and "none" for None."""
     if isinstance(feature_learning, str) and feature_learning in SHORTHANDS:
         return SHORTHANDS[feature_learning]()
     if isinstance(feature_learning, str) and feature_learning == "none":

@@ -1,4 +1,4 @@
-"""Rows under learned projections: unit rows, rotated into their span, projected again and again (Algorithm 1)."""
+"""Rows under learned projections: scaled to length 1, rotated into their span, and projected repeatedly (Alg. 1)."""
 
 from functools import reduce
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from mercer.mahalanobis import Mahalanobis
 
 
 def unit_rows(X: Tensor) -> Tensor:
-    """Return the rows divided by their norms; rows of zeros stay as they are."""
-    # By the largest entry first: the squares of very small or large ones would be 0 or infinite.
+    """Return the rows divided by their norms; rows of zeros remain zero."""
+    # Rows are divided by their largest entry first, since squares of very small or large numbers are 0 or infinite.
     largest = X.abs().amax(dim=1, keepdim=True)
     scaled = X / torch.where(largest > 0, largest, 1.0)
     norms = scaled.norm(dim=1, keepdim=True)
@@ -23,31 +23,32 @@ def unit_rows(X: Tensor) -> Tensor:
 
 
 class Features(NamedTuple):
-    """Rows as they are now, and the projections that led there: unit rows of X times all factors.
+    """The current features of the rows, and the projections that led to them: X times all factors, as unit rows.
 
-    Normalizing rows in between changes lengths only, so that the product of the factors alone carries over to new rows.
-    It is formed for the features that are kept, and not for every one that is compared.
+    Scaling rows between projections changes their lengths only. The product of the factors therefore suffices for new
+    rows. It is formed only for the features that are kept, and not for all that are compared.
 
     Attributes
     ----------
     rows : tensor of shape (n, r)
     factors : tuple of tensors
-        The first of shape (d, .), the last of shape (., r); without any, the rows are X.
+        The first has the shape (d, .) and the last (., r). Without factors, the rows are X.
     """
 
     rows: Tensor
     factors: tuple[Tensor, ...] = ()
 
     def projected(self, projection: Projection, *, keep_axes: bool = True) -> "Features":
-        """Return the features after one more projection, with unit rows (Alg. 1, lines 10 and 11).
+        """Return the features after one more projection, as unit rows (Alg. 1, lines 10 and 11).
 
-        Where nothing depends on the axes, the rows stay in the coordinates of the covariance's eigenvectors.
+        With keep_axes=False, the rows have the coordinates along the eigenvectors of the covariance. This saves work,
+        and is allowed if nothing depends on the axes.
         """
         P = projection.matrix() if keep_axes else projection.along_directions()
         return Features(unit_rows(self.rows @ P), (*self.factors, P))
 
     def map(self) -> Tensor | None:
-        """Return the product of the factors, of shape (d, r); None is the identity."""
+        """Return the product of the factors, of shape (d, r); None means the identity."""
         return reduce(torch.mm, self.factors) if self.factors else None
 
     def metric(self) -> Mahalanobis:
@@ -57,7 +58,7 @@ class Features(NamedTuple):
 
 
 def in_their_span(rows: Tensor) -> Features:
-    """Return n rows of more than n columns in coordinates of their span, of which there are n at most."""
+    """Return rows in coordinates of their span if there are fewer rows than columns; otherwise unchanged."""
     if rows.shape[0] >= rows.shape[1]:
         return Features(rows)
     coordinates, V = in_row_span(rows)
@@ -65,20 +66,20 @@ def in_their_span(rows: Tensor) -> Features:
 
 
 def is_rotation_invariant(kernel: Kernel) -> bool:
-    """Whether a kernel is known to see lengths and angles only, and not the coordinates."""
+    """Return whether a kernel is known to depend on lengths and angles only, and not on the coordinates."""
     return all(isinstance(leaf, (RadialKernel, InnerProductKernel)) and leaf.metric is None for leaf in kernel.leaves())
 
 
 def new_rows(X: Tensor, metric: Mahalanobis, *, normalize: bool) -> Tensor:
-    """Return rows that were not in the fit as `Features.rows` would have them."""
+    """Return the features of rows that were not in the fit, as `Features.rows` has them for rows of the fit."""
     X = unit_rows(X) if normalize else X
     return X if metric.factor is None else unit_rows(metric.project(X))
 
 
 def subspace_bases(X: np.ndarray, labels: np.ndarray, n_clusters: int, energy: float) -> list[np.ndarray]:
-    """Return an orthonormal basis, in rows, of the subspace through the origin that each cluster lies near.
+    """Return for each cluster an orthonormal basis, in rows, of a subspace through the origin near its points.
 
-    Its dimension is the least with which the subspace holds that share of the cluster's squared lengths.
+    The subspace has the smallest dimension with which it contains a share `energy` of the points' squared lengths.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def subspace_bases(X: np.ndarray, labels: np.ndarray, n_clusters: int, energy: f
         with threads_for(min(members.shape)):
             _, s, Vt = np.linalg.svd(members, full_matrices=False)
         total = np.cumsum(s**2)
-        # Rounding must not add a direction to a share of 1.
+        # Rounding must not add a direction if the share is 1.
         rank = int(np.searchsorted(total, energy * total[-1] * (1 - 1e-12))) + 1 if s.any() else 0
         bases.append(Vt[: min(rank, len(s))])
     return bases

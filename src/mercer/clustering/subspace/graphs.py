@@ -1,4 +1,4 @@
-"""One clustering of points that are expressed in a dictionary: coefficients, graph, spectrum, labels."""
+"""The steps of one clustering by self-expression: coefficients, graph, spectrum and labels."""
 
 import copy
 from dataclasses import dataclass
@@ -19,14 +19,15 @@ from mercer.exceptions import DataWarning, NumericalError, warn_user
 from mercer.kernels import Kernel
 from mercer.kernels.base import block_numbers
 
-# How labels may be assigned: by one of the spectral steps, or by several that compete.
+# How labels may be assigned: by one rule, or by the best of several ("auto").
 ASSIGN_LABELS = ("auto", *ASSIGNMENTS)
 
 
 def expressed(expression: SelfExpression, K: Tensor, truncate: int | None) -> Matrix:
-    """Return the coefficients of points in each other, of shape (n, n), those of a point in itself set to zero.
+    """Return the coefficients that express points by each other, of shape (n, n), with zeros on the diagonal.
 
-    Least squares and low rank allow a point in its own expression, where it says nothing of its neighbors.
+    Least squares and low rank allow a point to be expressed by itself. That coefficient says nothing about its
+    neighbors, and is set to zero.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def expressed(expression: SelfExpression, K: Tensor, truncate: int | None) -> Ma
     K : tensor of shape (n, n)
         The kernel matrix of the points.
     truncate : int or None
-        How many coefficients of a point are kept.
+        The number of coefficients that are kept for each point.
     """
     return _kept(expression.within(K).fill_diagonal_(0.0), expression, truncate)
 
@@ -48,7 +49,21 @@ def expressed_in(
     truncate: int | None,
     working_memory: float,
 ) -> Matrix:
-    """Return the coefficients of rows in a dictionary, by blocks of rows; `own` as in `SelfExpression.solver`."""
+    """Return the coefficients that express rows by a dictionary, computed in blocks of rows, of shape (m, n).
+
+    Parameters
+    ----------
+    expression : SelfExpression
+    kernel : Kernel
+    dictionary : tensor of shape (m, d)
+    rows : tensor of shape (n, d)
+    own : tensor of shape (n,), optional
+        As in `SelfExpression.solver`.
+    truncate : int or None
+        The number of coefficients that are kept for each row.
+    working_memory : float
+        MiB for one block of rows.
+    """
     solve = expression.solver(kernel.matrix(dictionary))
     bytes_per_row = 2 * block_numbers(*dictionary.shape) * dictionary.element_size()
     parts = []
@@ -61,22 +76,23 @@ def expressed_in(
 
 
 def _kept(C: Tensor, expression: SelfExpression, truncate: int | None) -> Matrix:
+    """Return the largest coefficients of each column, or all of them if `truncate` is None."""
     return without_small(C) if truncate is None and expression.is_sparse else truncated(C, truncate)
 
 
 def columns_of_copies(C: Matrix, which: np.ndarray) -> Matrix:
-    """Return the coefficients of points that may be copies, given which of the distinct ones each of them is."""
+    """Return the coefficients of all points; `which` has the number of the distinct point that each of them equals."""
     return C if len(which) == C.shape[1] else C[:, which]
 
 
 def among_copies(W: Matrix, which: np.ndarray) -> Matrix:
-    """Return the affinity of points that may be copies: that of the distinct ones."""
+    """Return the affinities among all points, which are those of the distinct points that they equal."""
     return W if len(which) == W.shape[0] else W[which][:, which]
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Points and what joins them: W among all of them, or Z through landmarks."""
+    """A graph of points: `weights` is W, between all points, or Z, from each point to the landmarks."""
 
     coefficients: Matrix
     weights: Any
@@ -92,12 +108,12 @@ class Graph:
 
 
 def joined_by(C: Matrix, affinity: Affinity) -> Graph:
-    """Return the graph of points that express each other."""
+    """Return the graph of points that are expressed by each other."""
     return Graph(C, affinity.weights(C), through_landmarks=False)
 
 
 def joined_through_landmarks(C: Matrix) -> Graph:
-    """Return the graph of points that are expressed in landmarks; it is doubly stochastic by itself."""
+    """Return the graph of points that are expressed by landmarks; it is doubly stochastic without further scaling."""
     return Graph(C, landmark_weights(C), through_landmarks=True)
 
 
@@ -109,27 +125,28 @@ def proposed_labels(
     random: np.random.RandomState,
     voted: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return clusters of a graph by a spectral step; with "auto" the best, by modularity, of those that there are.
+    """Return the clusters of a graph by one rule; "auto" takes the clusters with the largest modularity of up to three.
 
-    These are k-means on the eigenvectors' unit rows; the same with all points joined a little, where eigenvectors sit
-    on specks that hang by a thread; and, through landmarks, the clusters of the landmarks with a vote for all others.
-    Modularity prefers clusters of equal size, so that nothing competes where there are no specks.
+    The first are those of k-means on unit rows of the eigenvectors. If an eigenvector is concentrated on a tiny group
+    of points, k-means on a graph with additional weak links between all points is compared too. With landmarks, the
+    clusters `voted` are compared too: those of the landmarks, extended to all points by a vote. Modularity prefers
+    clusters of equal size, so the graph with weak links is compared only if there is a tiny group.
 
     Parameters
     ----------
     graph : Graph
     spectrum : Spectrum
-        Of the graph, with `n_clusters` eigenvectors at least.
+        The spectrum of the graph, with at least `n_clusters` eigenvectors.
     n_clusters : int
     method : {"auto", "kmeans", "plain_kmeans", "cluster_qr"}
         See `mercer.clustering.spectral.assign`.
     random : RandomState
     voted : ndarray of shape (n,), optional
-        Clusters that compete.
+        Clusters to compare with.
     """
     if method != "auto":
         return assign(spectrum, n_clusters, method=method, random=random)
-    # Both begin with the same random numbers: that there are two changes nothing for the first.
+    # Both runs start from the same random state, so the second one does not change the numbers of the first.
     again = copy.deepcopy(random)
     found = [assign(spectrum, n_clusters, random=random)]
     if not graph.through_landmarks and sits_on_specks(spectrum.vectors[:, :n_clusters]):
@@ -139,9 +156,10 @@ def proposed_labels(
 
 
 def sits_on_specks(vectors: np.ndarray) -> bool:
-    """Return whether an eigenvector sits on so few points that they are no cluster.
+    """Return whether an eigenvector is concentrated on too few points to be a cluster.
 
-    A unit vector v sits on about 1 / sum v_i^4 points. A cluster has n / k of them on average; a tenth is a speck.
+    A unit vector v is concentrated on about 1 / sum v_i^4 points. A cluster has n / k points on average, and fewer than
+    a tenth of that number are too few.
 
     Parameters
     ----------
@@ -150,20 +168,23 @@ def sits_on_specks(vectors: np.ndarray) -> bool:
     """
     n, k = vectors.shape
     norms = np.linalg.norm(vectors, axis=0)
-    unit = vectors[:, norms > 0] / norms[norms > 0]  # where nothing joins points there is no eigenvector
+    unit = vectors[:, norms > 0] / norms[norms > 0]  # in a graph without links, eigenvectors are zero
     return bool(((unit**4).sum(axis=0) > 10.0 * k / n).any())
 
 
 def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndarray:
-    """Return the cluster that most of each point's expression lies in; points that nothing expresses go to the largest.
+    """Return for each point the cluster with the largest sum of absolute coefficients.
+
+    Points whose coefficients are all zero are assigned to the largest cluster.
 
     Parameters
     ----------
     C : ndarray or sparse matrix of shape (m, n)
+        Column i has the coefficients that express point i by the dictionary.
     labels : ndarray of shape (m,)
-        The clusters of the dictionary.
+        The clusters of the dictionary's points.
     everyone : ndarray
-        The clusters of all points that have one, for the largest.
+        The clusters of all points that have one; they determine the largest cluster.
     """
     masses = np.asarray(abs(C).T @ indicator(labels))
     if not np.isfinite(masses).all():
@@ -173,7 +194,7 @@ def voted_labels(C: Matrix, labels: np.ndarray, everyone: np.ndarray) -> np.ndar
 
 @dataclass(frozen=True)
 class Clustering:
-    """Clusters of one graph, and how well they fit it."""
+    """The clusters of one graph, and their modularity."""
 
     graph: Graph
     spectrum: Spectrum
@@ -182,7 +203,7 @@ class Clustering:
     modularity: float
 
     def warn(self) -> None:
-        """Say so if the graph does not bear as many clusters, or bears more."""
+        """Warn if the graph has more connected components than clusters, or if some clusters are empty."""
         if self.spectrum.n_parts > self.n_clusters:
             warn_user(
                 f"the affinity has {self.spectrum.n_parts} connected components, and n_clusters={self.n_clusters}: "

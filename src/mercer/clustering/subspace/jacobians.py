@@ -1,4 +1,4 @@
-"""Derivatives of the kernel's values with all points, at each point: summed, where possible, without forming them."""
+"""Jacobians of the kernel values k(x, x_1), ..., k(x, x_n) at each point, summed without forming them if possible."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,24 +12,27 @@ from mercer.kernels import Kernel
 
 
 class Jacobians(ABC):
-    """G_i of shape (n, d): row j is the derivative of k(x, x_j) in x, at x = x_i."""
+    """The Jacobians G_i of shape (n, d), one for each point: row j is the derivative of k(x, x_j) by x, at x = x_i."""
 
     @abstractmethod
     def outer_products(self, A: Tensor) -> Tensor:
-        """Return sum_i G_i^T A G_i for a symmetric A of shape (n, n); of shape (d, d)."""
+        """Return sum_i G_i^T A G_i, of shape (d, d), for a symmetric A of shape (n, n)."""
 
     @abstractmethod
     def along(self, B: Tensor) -> Tensor:
-        """Return G_i^T b_i for the columns b_i of B, one row each; of shape (n, d)."""
+        """Return G_i^T b_i for each column b_i of B, as the rows of a matrix of shape (n, d)."""
 
 
 def jacobians(kernel: Kernel, X: Tensor) -> Jacobians:
-    """Return the derivatives of a kernel on the rows of X, by its weights if it has them."""
+    """Return the Jacobians of a kernel on the rows of X, by its gradient weights if it has one pair of them."""
     return WeightedJacobians(kernel, X) if kernel.has_gradient_weights else HeldJacobians(kernel, X)
 
 
 class WeightedJacobians(Jacobians):
-    """Row j of G_i is M (P_ij x_j - Q_ij x_i), so that all sums are products of (n, n) matrices: O(n^3 + n^2 d)."""
+    """Jacobians by gradient weights: row j of G_i is M (P_ij x_j - Q_ij x_i).
+
+    All sums are products of (n, n) matrices, in O(n^3 + n^2 d) time.
+    """
 
     def __init__(self, kernel: Kernel, X: Tensor) -> None:
         self.P, self.Q = kernel.gradient_weights(X)
@@ -38,7 +41,7 @@ class WeightedJacobians(Jacobians):
         self.has_pushes = bool(self.Q.any())
 
     def outer_products(self, A: Tensor) -> Tensor:
-        # sum_ijl A_jl (P_ij x_j - Q_ij x_i) (P_il x_l - Q_il x_i)^T
+        # The sum is sum_ijl A_jl (P_ij x_j - Q_ij x_i) (P_il x_l - Q_il x_i)^T, with M applied on both sides.
         S = A * (self.P.T @ self.P)
         if self.has_pushes:
             QA = self.Q @ A
@@ -58,7 +61,10 @@ class WeightedJacobians(Jacobians):
 
 
 class HeldJacobians(Jacobians):
-    """G_i itself, for a few points at a time: for kernels whose terms have their own metrics, or no closed form."""
+    """Jacobians that are formed for a few points at a time, for kernels without one pair of gradient weights.
+
+    These are kernels whose terms have different metrics, or whose gradient has no closed form.
+    """
 
     def __init__(self, kernel: Kernel, X: Tensor, working_memory: float = WORKING_MEMORY) -> None:
         self.kernel, self.X = kernel, X

@@ -1,4 +1,4 @@
-"""The spectral step past n x n: points are joined through the landmarks that express them."""
+"""Spectral clustering without an (n, n) matrix: points are linked through the landmarks that express them."""
 
 import numpy as np
 import torch
@@ -10,19 +10,22 @@ from mercer.clustering.spectral import Spectrum
 from mercer.landmarks import choose_landmarks
 from mercer.linalg import top_eigenpairs
 
-# All points express each other up to the first number, and the second number of landmarks express them past it.
+# Up to this many points express each other. More points are expressed by this many landmarks.
 MOST_POINTS, DEFAULT_LANDMARKS = 5000, 2000
+# Eigenvalues of W up to the first number are zero except for rounding; those within the second one of 1 equal 1.
+ZERO, NEAR_ONE = 1e-12, 1e-9
 
 
 def landmarks_of(
     rows: Tensor, n_landmarks: int | None, random: np.random.RandomState, working_memory: float
 ) -> np.ndarray | None:
-    """Return which rows are landmarks, as many as were asked for or usual; None if all rows are to express each other.
+    """Return the numbers of the rows that are landmarks, or None if all rows express each other.
 
     Parameters
     ----------
     rows : tensor of shape (n, d)
     n_landmarks : int or None
+        The number of landmarks. None takes 2000 of them if there are more than 5000 rows.
     random : RandomState
     working_memory : float
         MiB.
@@ -35,7 +38,7 @@ def landmarks_of(
 
 
 def landmark_weights(C: Matrix) -> sparse.csr_array:
-    """Return Z of shape (n, m): absolute coefficients of each point in the landmarks, summing to 1."""
+    """Return Z of shape (n, m): the absolute coefficients that express each point by landmarks, scaled to sum to 1."""
     Z = sparse.csr_array(unit_columns(C).T)
     sums = np.asarray(Z.sum(axis=1)).ravel()
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)
@@ -45,30 +48,32 @@ def landmark_weights(C: Matrix) -> sparse.csr_array:
 def landmark_spectrum(Z: sparse.csr_array, n_values: int) -> Spectrum:
     """Return the smallest eigenpairs of the Laplacian of W = Z diag(Z^T 1)^-1 Z^T.
 
-    Points that share landmarks are near. Rows of W sum to 1, so that its eigenvectors are the left singular vectors of
-    Z diag(Z^T 1)^-1/2, which the (m, m) matrix of inner products gives (Chen and Cai 2011).
+    Points have a large affinity in W if they share landmarks. The rows of W sum to 1. Its eigenvectors are therefore
+    the left singular vectors of Z diag(Z^T 1)^-1/2, which follow from the (m, m) matrix of inner products of its
+    columns (Chen and Cai 2011).
 
     Parameters
     ----------
     Z : sparse matrix of shape (n, m)
-        Rows sum to 1, or are zero.
+        Each row sums to 1 or is zero.
     n_values : int
+        The number of eigenpairs; there may be fewer.
 
     Notes
     -----
-    O(n s^2 + m^3) for s landmarks a point.
+    O(n s^2 + m^3) time if each point is expressed by s landmarks.
     """
     scaled = _scaled(Z)
     products = np.asarray((scaled.T @ scaled).todense())
     pairs = top_eigenpairs(torch.from_numpy(products), min(n_values, Z.shape[1]))
-    kept = pairs.values.numpy() > 1e-12
+    kept = pairs.values.numpy() > ZERO
     values, V = pairs.values.numpy()[kept], pairs.vectors.numpy()[:, kept]
     vectors = (scaled @ V) / np.sqrt(values)
-    return Spectrum(np.clip(1.0 - values, 0.0, 1.0), vectors, int(np.sum(values > 1.0 - 1e-9)))
+    return Spectrum(np.clip(1.0 - values, 0.0, 1.0), vectors, int(np.sum(values > 1.0 - NEAR_ONE)))
 
 
 def landmark_modularity(Z: sparse.csr_array, labels: np.ndarray) -> float:
-    """Return the modularity of clusters in W = Z diag(Z^T 1)^-1 Z^T, as `modularity` would."""
+    """Return the modularity of clusters in W = Z diag(Z^T 1)^-1 Z^T, without forming W."""
     members = indicator(labels)
     inside = np.square(_scaled(Z).T @ members).sum(axis=0)
     return modularity_of(inside, np.asarray(Z.sum(axis=1)).ravel() @ members)

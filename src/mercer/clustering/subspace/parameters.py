@@ -1,4 +1,4 @@
-"""What subspace clustering may be asked for."""
+"""Checks of the parameters of subspace clustering."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from mercer.clustering.subspace.graphs import ASSIGN_LABELS
 
 
 def check_parameters(clustering: Any, X: np.ndarray) -> None:
-    """Raise for parameters of a `SubspaceClustering` that cannot be used on these rows."""
+    """Raise if a parameter of a `SubspaceClustering` is not allowed for the rows X."""
     if clustering.n_clusters != "auto":
         check_n_clusters(clustering.n_clusters, X)
     check_feature_learning(clustering.feature_learning)

@@ -1,4 +1,4 @@
-"""The mean local covariance of self-expression in closed form, and the projection that is made of it."""
+"""The mean local covariance of self-expression in closed form, and projections by its eigenvectors."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from mercer.clustering.expression.ridge import regularized_inverse
 from mercer.clustering.subspace.jacobians import jacobians
 from mercer.kernels import Kernel, Linear
 
-# How a variance D becomes the weight of its direction: as in line 6 of Algorithm 1, and as in Lemma 1.
+# The weight of a direction with variance D, by line 6 of Algorithm 1 and by Lemma 1.
 INVERSIONS = {
     "algorithm": lambda D, shrinkage: D / (D + shrinkage).square(),
     "lemma": lambda D, shrinkage: 1.0 / (D + shrinkage),
@@ -19,21 +19,22 @@ INVERSIONS = {
 def latent_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | None = None) -> Tensor:
     """Return the mean local covariance of self-expression in the kernel's space (Alg. 1, line 4).
 
-    Each point is expressed by the others, f_i(x) = phi(X_-i) (K_-i + ridge I)^-1 k_-i(x). With G_i of shape (n, d) the
-    derivatives of k(x, x_j) at x = x_i, its Jacobian has the covariance G_i^T A_i G_i, where
-    A_i = (K_-i + ridge I)^-1 K_-i (K_-i + ridge I)^-1 with a zero row and column i. As written that is n inverses.
-    Here R_i = Q - q q^T / Q_ii with Q = (K + ridge I)^-1 and q = Q e_i takes their place, and A_i = R_i - ridge R_i^2:
-    one matrix A = Q - ridge Q^2 shared by all points, less terms of rank two.
+    Each point is expressed by the others, f_i(x) = phi(X_-i) (K_-i + ridge I)^-1 k_-i(x). Let G_i of shape (n, d) be
+    the derivatives of k(x, x_j) at x = x_i. The Jacobian of f_i then has the covariance G_i^T A_i G_i, where
+    A_i = (K_-i + ridge I)^-1 K_-i (K_-i + ridge I)^-1, with zeros in row and column i. Computed like this, it takes n
+    inverses. One inverse Q = (K + ridge I)^-1 is enough: with q = Q e_i and R_i = Q - q q^T / Q_ii, it is
+    A_i = R_i - ridge R_i^2. This is a matrix A = Q - ridge Q^2 that all points share, minus terms of rank two.
 
     Parameters
     ----------
     kernel : Kernel
-        k, with numbers for its bandwidths.
+        k; its bandwidths must be numbers.
     X : tensor of shape (n, d)
+        The points.
     ridge : float
-        Absolute.
+        The ridge as an absolute number.
     K : tensor of shape (n, n), optional
-        The kernel matrix of X, where it is known.
+        The kernel matrix of X, if it is already known.
 
     Returns
     -------
@@ -56,10 +57,11 @@ def latent_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | No
 
 
 def _linear_latent_covariance(X: Tensor, Q: Tensor, ridge: float) -> Tensor:
-    """Return `latent_covariance` for k(x, z) = x^T z, where G_i = X for all points, in three products and not nine.
+    """Return `latent_covariance` for k(x, z) = x^T z, in three matrix products instead of nine.
 
-    Then u_i and v_i are the rows of U = Q X and V = Q U, and sum_i G_i^T A G_i = n (X^T U - ridge U^T U). All terms
-    are products with U, and the whole is B^T U + U^T B for the B below.
+    Here G_i = X for all points. Then u_i and v_i are the rows of U = Q X and V = Q U, and
+    sum_i G_i^T A G_i = n (X^T U - ridge U^T U). All terms are products with U, and their sum is B^T U + U^T B for the
+    B below.
     """
     U = Q @ X
     V = Q @ U
@@ -72,9 +74,9 @@ def _linear_latent_covariance(X: Tensor, Q: Tensor, ridge: float) -> Tensor:
 def data_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | None = None) -> Tensor:
     """Return the mean local covariance of self-expression mapped back to the data, h = g(f(x)) (section 4.3).
 
-    g is the ridge regression from the kernel's space to the rows themselves, so that h(x) = X^T Q K Q k(x) with
-    Q = (K + ridge I)^-1 (appendix C): the average gradient outer product of the predictor with coefficients Q K Q X.
-    Its d outputs are summed first, into A = Q K Q X X^T Q K Q.
+    g is the ridge regression from the kernel's space to the rows themselves. Thus h(x) = X^T Q K Q k(x) with
+    Q = (K + ridge I)^-1 (appendix C), and the result is the average gradient outer product of the predictor with
+    coefficients Q K Q X. The sum over its d outputs is taken first, as A = Q K Q X X^T Q K Q.
 
     Parameters
     ----------
@@ -87,38 +89,39 @@ def data_covariance(kernel: Kernel, X: Tensor, ridge: float, *, K: Tensor | None
 
 
 class Projection(NamedTuple):
-    """A projection of rows, x -> x U diag(weights) U^T, by the spectrum of a covariance.
+    """A projection of rows, x -> x U diag(weights) U^T, along the eigenvectors of a covariance.
 
     Attributes
     ----------
     U : tensor of shape (d, r)
-        Orthonormal directions.
+        Orthonormal directions, in columns.
     weights : tensor of shape (r,)
-        The largest is 1.
+        The weights of the directions. The largest is 1.
     """
 
     U: Tensor
     weights: Tensor
 
     def matrix(self) -> Tensor:
-        """Return the projection itself, symmetric of shape (d, d)."""
+        """Return the projection as a symmetric matrix of shape (d, d)."""
         return self.along_directions() @ self.U.T
 
     def along_directions(self) -> Tensor:
-        """Return U diag(weights), of shape (d, r): the same inner products of projected rows, for half the work."""
+        """Return U diag(weights), of shape (d, r), which gives the same inner products of rows for half the work."""
         return self.U * self.weights
 
 
 def projection_by(U: Tensor, weights: Tensor, rank: int | None = None) -> Projection:
-    """Return the projection with the root of a weight, the largest made 1, for each direction (Alg. 1, lines 7 to 9).
+    """Return the projection by the square roots of weights, scaled so that the largest is 1 (Alg. 1, lines 7 to 9).
 
     Parameters
     ----------
     U : tensor of shape (d, d)
-        Orthonormal directions in the columns.
+        Orthonormal directions, in columns.
     weights : tensor of shape (d,)
+        The weight of each direction, before the root.
     rank : int, optional
-        Keep only the directions of so many of the largest weights.
+        The number of directions that are kept, those with the largest weights.
     """
     weights = weights / weights.max()
     if rank is not None:

@@ -1,4 +1,4 @@
-"""What fitted subspaces say of new points: the coefficients by which points of the fit express them, and clusters."""
+"""Prediction for new points: the coefficients that express them by points of the fit, and their clusters."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ from mercer.kernels import Kernel
 from mercer.mahalanobis import Mahalanobis
 from mercer.rows import wherever_rows_are
 
-# How many coefficients of a point truncate="auto" keeps of those that are spread over all points.
+# The number of coefficients of each point that truncate="auto" keeps if self-expression is not sparse by itself.
 KEPT = 6
 
 
 class SubspacePredictions(ClusterMixin, BaseEstimator):
-    """Clusters of new points by those that express them; `SubspaceClustering` fits them."""
+    """The part of `SubspaceClustering` that predicts the clusters of new points."""
 
-    # Parameters and what a fit publishes.
+    # Parameters and fitted attributes, which the subclass sets.
     self_expression: Any
     truncate: int | str | None
     normalize: bool
@@ -39,7 +39,7 @@ class SubspacePredictions(ClusterMixin, BaseEstimator):
     @wherever_rows_are
     @finite_answers
     def predict(self, X: Any) -> np.ndarray:
-        """Return the cluster of new points: that of the points which express them most.
+        """Return the clusters of new points, by the coefficients that express them by points of the fit.
 
         Parameters
         ----------
@@ -48,13 +48,13 @@ class SubspacePredictions(ClusterMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n,)
-            The cluster with the largest sum of absolute coefficients; a point that nothing expresses, such as a row of
-            zeros, goes to the largest cluster.
+            The cluster with the largest sum of absolute coefficients. Points whose coefficients are all zero, such as a
+            row of zeros, are assigned to the largest cluster.
         """
         return voted_labels(self.expressed(X), self.labels_[self.landmark_indices_], self.labels_)
 
     def expressed(self, X: Any) -> Any:
-        """Return the coefficients by which points of the fit express new ones, of shape (m, n), sparse or dense.
+        """Return the coefficients that express new points by points of the fit.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class SubspacePredictions(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        matrix of shape (m, n)
+        ndarray or sparse matrix of shape (m, n)
             Row j belongs to the point `landmark_indices_[j]` of the fit.
         """
         check_is_fitted(self)

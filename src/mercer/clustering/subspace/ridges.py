@@ -1,4 +1,4 @@
-"""Which ridges are tried: those of self-expression, which line 3 of Algorithm 1 takes too."""
+"""The ridges that are tried, for self-expression and for line 3 of Algorithm 1."""
 
 from typing import Any, NamedTuple
 
@@ -7,24 +7,24 @@ import numpy as np
 from mercer.checks import check_number
 from mercer.clustering.expression import RidgeExpression, SelfExpression, check_expression
 
-# ridge="auto" climbs on these shares of the largest eigenvalue, from the one at this place.
+# The grid of ridge="auto", as shares of the largest eigenvalue, and the position from which the search starts.
 SHARES, FIRST = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3), 3
-# Line 3's where self-expression has no ridge of its own.
+# The ridge of line 3 if self-expression has no ridge.
 LINE_3_RIDGE = 1e-3
 
 
 class Ridges(NamedTuple):
-    """A grid of ridges, rising, with the self-expression that takes them.
+    """A grid of ridges in ascending order, with the self-expression that they are for.
 
     Attributes
     ----------
     values : tuple of float
     start : int
-        The place of the grid that is tried first.
+        The position of the grid that is tried first.
     given : SelfExpression
-        As it was asked for.
+        The self-expression that was asked for.
     is_free : bool
-        Whether it takes the ridges of the grid, and has none of its own.
+        Whether the self-expression uses the ridges of the grid, instead of one of its own or none.
     """
 
     values: tuple[float, ...]
@@ -33,17 +33,17 @@ class Ridges(NamedTuple):
     is_free: bool
 
     def expression(self, place: int) -> SelfExpression:
-        """Return the self-expression at a place of the grid."""
+        """Return the self-expression with the ridge at a position of the grid."""
         return self.given.with_params(ridge=self.values[place]) if self.is_free else self.given
 
     def absolute(self, place: int, largest: float) -> float:
-        """Return the ridge of line 3 for a kernel matrix of that largest eigenvalue."""
+        """Return the ridge of line 3 as an absolute number, for a kernel matrix with the given largest eigenvalue."""
         ridge = check_number("ridge", self.values[place], above=0.0)
         is_absolute = isinstance(self.given, RidgeExpression) and not self.given.relative
         return ridge if is_absolute else ridge * max(largest, float(np.finfo(np.float64).tiny))
 
     def solved(self, place: int, largest: float) -> SelfExpression:
-        """Return the same self-expression with an absolute ridge: the eigenvalue is not worked out again for each."""
+        """Return the self-expression with an absolute ridge, so that the eigenvalue is not computed for every ridge."""
         expression = self.expression(place)
         if not isinstance(expression, RidgeExpression):
             return expression
@@ -51,7 +51,7 @@ class Ridges(NamedTuple):
 
 
 def ridges_of(self_expression: Any, ridge: float | str) -> Ridges:
-    """Return the ridges to try: several for "auto"; an object's own; the one of line 3 where there is no other."""
+    """Return the ridges to try: a grid for "auto", or one: that of an object, the given one, or that of line 3."""
     given = check_expression(self_expression)
     if not isinstance(given, RidgeExpression):
         return Ridges((LINE_3_RIDGE if ridge == "auto" else float(ridge),), 0, given, is_free=False)
