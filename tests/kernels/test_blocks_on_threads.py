@@ -7,9 +7,10 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from mercer.kernels import Gaussian, Laplace
+from mercer.kernels import Custom, Gaussian, Laplace, NeuralTangent
 from mercer.landmarks.features import landmark_features
 from mercer.rows.loop import write_by_rows
+from tests.examples_of import DIFFERENTIABLE, KERNELS
 
 X = np.random.default_rng(0).normal(size=(900, 6))
 SMALL = 0.5  # MiB, so that there are many blocks
@@ -29,6 +30,27 @@ def test_kernel_matrix(two_threads, kernel, others):
     one_block = kernel.matrix(X, others, working_memory=1000)
     assert_allclose(kernel.matrix(X, others, working_memory=SMALL), one_block, rtol=0, atol=1e-12)
     assert torch.get_num_threads() == 2
+
+
+# A tangent kernel differentiates its network, which torch refuses in inference mode.
+MODES = [(name, torch.no_grad) for name in KERNELS] + [(name, torch.inference_mode) for name in DIFFERENTIABLE]
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
+def test_threads_record_operations_where_the_caller_does(two_threads, name, mode):
+    rows, landmarks = (torch.from_numpy(part.copy()).requires_grad_() for part in (X, X[:50]))
+    kernel = KERNELS[name].resolved(X)
+    with mode():
+        found = kernel.matrix(rows, landmarks, working_memory=0.1)
+    assert not found.requires_grad
+    assert_allclose(found.numpy(), kernel.matrix(X, X[:50]), rtol=0, atol=1e-12)
+
+
+def test_functions_of_the_user_and_networks_run_in_one_thread():
+    network = NeuralTangent(torch.nn.Linear(6, 1))
+    custom = Custom(lambda x, z: x @ z.T)
+    assert not any(kernel.may_run_in_threads for kernel in (custom, network, Gaussian(1.0) + custom, 2.0 * network))
+    assert all(kernel.may_run_in_threads for kernel in (Gaussian(1.0), Gaussian(1.0) * Laplace(2.0)))
 
 
 def test_features(two_threads):

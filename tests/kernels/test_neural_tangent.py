@@ -306,7 +306,7 @@ BAD = {
         "batch norm in training mode",
     ),
     "dropout": (act(nn.Sequential(nn.Linear(COLUMNS, 64), nn.Dropout(), nn.Linear(64, 1))), r"network.eval\(\)"),
-    "mixing": (act(Mixing()), "others are beside it"),
+    "mixing": (act(Mixing()), "other rows in the batch"),
     "overwriting": (act(Overwriting()), "overwrites the input of a layer"),
     "shape": (act(nn.Linear(5, 1)), r"network fails on a tensor of shape \(1, 12\).*flat rows.*image_shape"),
     "image_of_another_shape": (act(CNN(1, (2,)), image_shape=(4, 4)), r"image_shape=\(4, 4\) .* 12 numbers"),

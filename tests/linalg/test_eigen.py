@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import mercer
-from mercer.linalg import top_eigenpairs
+from mercer.linalg import largest_eigenvalue, top_eigenpairs
 
 
 def clustered(n, clusters, spread, seed):
@@ -56,3 +56,19 @@ def test_features_of_a_kernel_matrix_near_the_identity():
     features = nystrom.fit_transform(X)
     assert features.shape == (1500, 20)
     assert np.isfinite(features).all()
+
+
+def test_the_largest_eigenvalue_may_be_that_of_any_block():
+    n = 400
+    random = np.random.default_rng(0)
+    half = n // 2
+    A = np.zeros((n, n))
+    few = random.normal(size=(half, 3))
+    A[:half, :half] = 0.1 * few @ few.T  # the largest entry of the diagonal is here, the largest eigenvalue is not
+    A[half:, half:] = 0.2
+    A = torch.from_numpy(A)
+    assert largest_eigenvalue(A) == pytest.approx(float(torch.linalg.eigvalsh(A)[-1]), rel=1e-9)
+
+
+def test_the_largest_eigenvalue_of_nothing():
+    assert largest_eigenvalue(torch.zeros((60, 60), dtype=torch.float64)) == 0.0

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from mercer.embedding.centers import Centers
-from mercer.linalg import gram, threads_on
+from mercer.kernels.base import threads_of
+from mercer.linalg import gram
 from mercer.rows import RowNumbers, sum_over_rows
 from mercer.views.sources import ViewSource
 
@@ -105,7 +106,7 @@ def add_views(
         device=like.device,
         # Blocks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest,
         # and beside a busy process that is most of the time.
-        n_threads=threads_on(like.device),
+        n_threads=threads_of(centers.kernel, like.device),
     )
     width = len(Moments._fields)
     found = [Moments(int(sums[i]), *sums[i + 1 : i + width]) for i in range(0, len(sums), width)]

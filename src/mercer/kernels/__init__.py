@@ -1,7 +1,7 @@
-"""Kernels k(x, z) under a metric; each file states the profile of one kernel.
+"""Kernels k(x, z): functions that measure how similar two rows are, under a metric. Each file defines one kernel.
 
-The line that imports a kernel here registers it: it is public, estimators take it by its name in lower case, it is
-saved and loaded by its name, the reference has its page, and the laws of the tests run over it.
+The line that imports a kernel here registers it. The kernel is then public, estimators accept its name in lower case,
+model files save and load it by its name, the reference has a page for it, and the tests of all kernels cover it.
 """
 
 import inspect
@@ -35,12 +35,12 @@ from mercer.kernels.rational_quadratic import RationalQuadratic as RationalQuadr
 
 
 def short_name(kind: type) -> str:
-    """Return the name of a kernel as estimators take it: "product_laplace" for ProductLaplace."""
+    """Return the name by which estimators accept a kernel class: "product_laplace" for ProductLaplace."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def can_be_made_by_name(value: Any) -> bool:
-    """Whether a public name is a kernel of rows, under a metric, of which every parameter has a default."""
+    """Whether `value` is a concrete kernel class that has a metric and a default for every parameter."""
     if not isinstance(value, type) or not issubclass(value, LeafKernel) or inspect.isabstract(value):
         return False
     parameters = inspect.signature(value).parameters
@@ -53,9 +53,10 @@ SHORTHANDS: dict[str, type[Kernel]] = {
 
 
 def check_kernel(kernel: Any, bandwidth: float | str | None = None) -> Kernel:
-    """Return `kernel` as a Kernel: a short-hand such as "gaussian" becomes one with its defaults.
+    """Return `kernel` as a Kernel.
 
-    A `bandwidth` other than None replaces that of the kernel, if it has one.
+    A name such as "gaussian" gives that kernel with its default parameters, and a function of two sets of rows gives a
+    `Custom` kernel. A `bandwidth` other than None replaces the bandwidth of the kernel, if the kernel has one.
     """
     if isinstance(kernel, str) and kernel in SHORTHANDS:
         kernel = SHORTHANDS[kernel]()

@@ -1,4 +1,4 @@
-"""Sums, products and scalings of kernels; derivatives close under all three."""
+"""Sums, products and multiples of kernels. Their derivatives follow from the derivatives of their parts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -11,7 +11,7 @@ from mercer.kernels.base import GradientTerm, Kernel
 
 
 class Pair(Kernel):
-    """Two kernels on the same rows; a prepared set is the pair of their prepared sets."""
+    """Two kernels on the same rows. A prepared set of rows is the pair of what each kernel has prepared."""
 
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
@@ -29,7 +29,7 @@ class Pair(Kernel):
 
 
 class Sum(Pair):
-    """k(x, z) = left(x, z) + right(x, z), written `left + right`.
+    """The sum of two kernels, k(x, z) = left(x, z) + right(x, z), written `left + right`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Sum(Pair):
 
 
 class Product(Pair):
-    """k(x, z) = left(x, z) right(x, z), written `left * right`.
+    """The product of two kernels, k(x, z) = left(x, z) right(x, z), written `left * right`.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ class Product(Pair):
 
 
 class Scaled(Kernel):
-    """k(x, z) = scale kernel(x, z), written `scale * kernel`.
+    """A kernel multiplied by a number, k(x, z) = scale kernel(x, z), written `scale * kernel`.
 
     Parameters
     ----------
     kernel : Kernel
     scale : float
-        Not negative.
+        A number at least 0.
     """
 
     def __init__(self, kernel: Kernel, scale: float) -> None:

@@ -1,4 +1,4 @@
-"""Products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column contributes on its own, as in a tree."""
+"""Kernels that are products over columns, k(x, z) = prod_k kappa(|x_k - z_k|): each column has a factor of its own."""
 
 import math
 from abc import abstractmethod
@@ -9,16 +9,19 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import as_tensor
-from mercer.kernels.base import GradientTerm, Kernel
-from mercer.kernels.radial import BandwidthKernel, median_distance
-from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
+from mercer.kernels.base import GradientTerm
+from mercer.kernels.radial import BandwidthKernel
+from mercer.mahalanobis import Mahalanobis, ProjectedRows
 
-# Values are worked out in slabs of so many numbers, which stay in the cache while column after column is multiplied in.
+# Values are computed in slabs of this many numbers. A slab stays in the cache while the factors of all columns are
+# multiplied into it.
 SLAB_NUMBERS = 131_072
-# Factors of several columns are multiplied before a logarithm is taken, as many as cannot exceed this power of ten;
-# where their size is not looked at, so many columns: differences of up to 1e38 bandwidths do not overflow.
+# The factors of several columns are multiplied before their logarithm is taken. If the largest factor is known, the
+# product may reach this power of ten; otherwise 8 columns are multiplied, which does not overflow for differences of up
+# to 1e38 bandwidths.
 LARGEST_EXPONENT, COLUMNS_A_LOGARITHM = 280.0, 8
-# A difference of this many units of rounding error is none: the projection may round two equal rows differently.
+# Differences up to this many units of rounding error count as zero, since the projection may round equal rows
+# differently.
 NOISE_UNITS = 64.0
 
 
@@ -27,9 +30,9 @@ class CoordinatewiseKernel(BandwidthKernel):
 
     The factors of the columns are multiplied, so that two rows are similar only if they are similar in every important
     column. A kink or a jump in one column stays in that column, whereas a radial kernel smooths over all of them. Under
-    a full metric the "columns" are the principal directions of M. A subclass states kappa as factor(u) exp(-rate u),
-    and `weight`, which is
-    -(log kappa)'(u) / u and may overwrite its argument.
+    a full metric the "columns" are the principal directions of M.
+
+    A subclass defines kappa(u) = factor(u) exp(-rate u) by `factor` and `rate`, and the derivative by `weight`.
 
     Notes
     -----
@@ -37,29 +40,24 @@ class CoordinatewiseKernel(BandwidthKernel):
     """
 
     rate: float
+    _order = 1
 
     @abstractmethod
     def factor(self, u: Tensor) -> Tensor | None:
-        """Return kappa(u) exp(rate u) for u >= 0 in a new array; None if it is 1 everywhere."""
+        """Return kappa(u) exp(rate u) for u >= 0 in a new array, or None if it is 1 everywhere."""
 
     def factor_(self, u: Tensor) -> Tensor:
-        """Return `factor(u)`, ones where it is None; may overwrite its argument."""
+        """Return `factor(u)`, or ones if that is None. May overwrite its argument."""
         made = self.factor(u)
         return torch.ones_like(u) if made is None else made
 
     @abstractmethod
     def weight(self, u: Tensor) -> Tensor:
-        """Return -(log kappa)'(u) / u; zero at u = 0 where it does not exist."""
+        """Return -(log kappa)'(u) / u, or zero at u = 0 if it does not exist there. May overwrite its argument."""
 
     def length_scale_move(self, u: Tensor) -> Tensor:
-        """Return weight(u) u^2; may overwrite its argument."""
+        """Return weight(u) u^2, how much log k changes with the logarithm of a length scale. May overwrite u."""
         return u.square() * self.weight(u)
-
-    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
-        if self.bandwidth != "median":
-            self.scale()
-            return self.with_params()
-        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state, order=1))
 
     def values(self, x: ProjectedRows, z: ProjectedRows, scratch: Tensor | None = None) -> Tensor:
         a, b = x.rows / self.scale(), z.rows / self.scale()
@@ -71,10 +69,13 @@ class CoordinatewiseKernel(BandwidthKernel):
         return self._with_factors_(K, a, b, are_equal=x is z)
 
     def _with_factors_(self, exponent: Tensor, a: Tensor, b: Tensor, are_equal: bool) -> Tensor:
-        """Return exp(exponent) prod_k factor(|a_k - b_k|), in slabs that stay in the cache; of equal rows one half."""
+        """Return exp(exponent) prod_k factor(|a_k - b_k|), computed in slabs and written into `exponent`.
+
+        If `are_equal`, both sides are the same rows: half of the matrix is computed and the other half mirrored.
+        """
         both = torch.cat([a, b])
         spread = both.amax(dim=0) - both.amin(dim=0)
-        # A column in which all rows agree has a factor of 1.
+        # A column in which all rows are equal has a factor of 1 and is skipped.
         columns = torch.nonzero(spread > 0).flatten().tolist()
         largest = float(self.factor_(spread.max(dim=0, keepdim=True).values))
         per_logarithm = max(1, int(LARGEST_EXPONENT / max(math.log10(largest), 1e-3)))
@@ -97,7 +98,7 @@ class CoordinatewiseKernel(BandwidthKernel):
         return exponent
 
     def _product(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return prod_k kappa(|a_k - b_k|)."""
+        """Return prod_k kappa(|a_k - b_k|) by operations that torch can differentiate."""
         exponent = torch.zeros((len(a), len(b)), dtype=b.dtype, device=b.device)
         factor: Tensor | None = None
         for k, (p, q) in enumerate(zip(a.T, b.T, strict=True), start=1):
@@ -114,7 +115,7 @@ class CoordinatewiseKernel(BandwidthKernel):
         return torch.ones_like(x.norms)
 
     def gradient_terms(self, x: ProjectedRows, z: ProjectedRows) -> Iterator[GradientTerm]:
-        """Yield one term a column: its weights are those of that column alone, P_k = k weight(u_k) / bandwidth^2."""
+        """Yield one term for each column. The weights of column k are P_k = k(x, z) weight(u_k) / bandwidth^2."""
         return self._terms(x, z, self.values(x, z) / self.scale() ** 2)
 
     def values_and_terms(self, x: ProjectedRows, z: ProjectedRows) -> tuple[Tensor, "ColumnTerms"]:
@@ -139,7 +140,7 @@ class CoordinatewiseKernel(BandwidthKernel):
         )
 
     def _differences(self, x: ProjectedRows, z: ProjectedRows) -> Iterator[Tensor]:
-        """Yield u_k for each column."""
+        """Yield the matrix of u_k between all pairs of rows, for each column k."""
         rate = 1.0 / self.scale()
         for a, b in zip((x.rows * rate).T, (z.rows * rate).T, strict=True):
             difference = a[:, None] - b
@@ -147,10 +148,10 @@ class CoordinatewiseKernel(BandwidthKernel):
 
 
 class ColumnTerms:
-    """The gradient terms of a product over columns, and what length scales need of them, which is less.
+    """The gradient terms of a product over columns, and the sums that gradients by length scales need.
 
-    Iterating yields the terms, one a column. `length_scale_sums` needs none of them: k moves with the logarithm of the
-    length scale of column j by k v_j, v = weight(u) u^2.
+    Iterating yields the terms, one for each column. `length_scale_sums` is cheaper and computes none of them: with
+    v_j = weight(u_j) u_j^2, the derivative of k by the logarithm of the length scale of column j is k v_j.
     """
 
     def __init__(self, kernel: CoordinatewiseKernel, x: ProjectedRows, z: ProjectedRows, K: Tensor) -> None:
@@ -165,7 +166,7 @@ class ColumnTerms:
         if self.x is not self.z:
             moves = (self.kernel.length_scale_move(u) for u in self.kernel._differences(self.x, self.z))
             return torch.stack([B.flatten() @ move.flatten() for move in moves])
-        # Between the same rows both halves move alike, and the diagonal not at all.
+        # For the same rows on both sides, the derivative is symmetric and its diagonal is zero: one half is enough.
         B = torch.triu(B + B.T, diagonal=1)
         rows, row = self.x.rows / self.kernel.scale(), 0
         sums = torch.zeros(rows.shape[1], dtype=B.dtype, device=B.device)
@@ -187,13 +188,14 @@ class ProductLaplace(CoordinatewiseKernel):
     Parameters
     ----------
     bandwidth : float or "median", default="median"
-        "median" is that of the sums of absolute differences.
+        The length scale of the differences. "median" becomes, in `fit`, the median over pairs of rows of the sum of
+        their absolute differences.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M = L L^T, or a vector with its diagonal; x and z become x L and z L. None is the identity.
 
     Notes
     -----
-    The kernel has a kink where two rows agree in a column; its derivative in that column is taken as zero there.
+    The kernel has a kink where two rows are equal in a column. Its derivative by that column is set to zero there.
     """
 
     rate = 1.0
@@ -202,7 +204,7 @@ class ProductLaplace(CoordinatewiseKernel):
         return None
 
     def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
-        """Return the function from a factor to `rescaled(factor).matrix(X)`: differences are summed once for all."""
+        """Return the function factor -> `rescaled(factor).matrix(X)`. Differences are summed once for all factors."""
         rows = self.prepare(X).rows / self.scale()
         sums = torch.cdist(rows, rows, p=1)
         return lambda factor: (sums * (-1.0 / factor)).exp_()
@@ -215,14 +217,15 @@ class ProductLaplace(CoordinatewiseKernel):
 
 
 class ProductMatern32(CoordinatewiseKernel):
-    """k(x, z) = prod_k (1 + v_k) exp(-v_k), v_k = sqrt(3) |x_k - z_k| / bandwidth.
+    """k(x, z) = prod_k (1 + v_k) exp(-v_k), v_k = sqrt(3) |x_k - z_k| / bandwidth: Matérn kernels of smoothness 3/2.
 
     Parameters
     ----------
     bandwidth : float or "median", default="median"
-        "median" is that of the sums of absolute differences.
+        The length scale of the differences. "median" becomes, in `fit`, the median over pairs of rows of the sum of
+        their absolute differences.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M = L L^T, or a vector with its diagonal; x and z become x L and z L. None is the identity.
     """
 
     rate = 3**0.5
@@ -234,7 +237,7 @@ class ProductMatern32(CoordinatewiseKernel):
         return u.mul_(self.rate).add_(1.0)
 
     def weight(self, u: Tensor) -> Tensor:
-        return (1.0 + u.mul_(3**0.5)).reciprocal_().mul_(3.0)
+        return (1.0 + u.mul_(self.rate)).reciprocal_().mul_(3.0)
 
     def length_scale_move(self, u: Tensor) -> Tensor:
         v = u.mul_(self.rate)
@@ -242,7 +245,7 @@ class ProductMatern32(CoordinatewiseKernel):
 
 
 def _sizes(x: ProjectedRows) -> Tensor:
-    """Return, for each projected column, the largest sum of the sizes of its terms: its rounding is relative to it."""
+    """Return sum_i |x_i L_ik| for each projected column k, the largest over the rows: rounding is relative to it."""
     raw = (x.raw if x.origin is None else x.raw - x.origin).abs()
     factor = None if x.metric.factor is None else as_tensor(x.metric.factor).detach().abs()
     sizes = raw if factor is None else Mahalanobis(factor).project(raw)
@@ -250,7 +253,7 @@ def _sizes(x: ProjectedRows) -> Tensor:
 
 
 def _column(metric: Mahalanobis, k: int, d: int) -> Mahalanobis:
-    """Return the metric of the k-th projected column alone."""
+    """Return the metric that keeps only the k-th projected column."""
     column = torch.zeros((d, 1), dtype=torch.float64)
     if metric.factor is None:
         column[k] = 1.0

@@ -1,4 +1,4 @@
-"""A kernel from the user's own function."""
+"""A kernel that is computed by the user's own function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,25 +12,31 @@ from mercer.kernels.base import GradientTerm, LeafKernel
 from mercer.kernels.inner_product import ProductRows
 from mercer.mahalanobis import check_metric
 
-# The diagonal is cut out of square blocks of this many rows.
+# Number of rows in a block. The diagonal is taken from the square kernel matrices of such blocks.
 DIAGONAL_ROWS = 64
 
 
 class Custom(LeafKernel):
-    """k(x, z) by a function of two sets of rows; derivatives, where they are needed, come from autograd.
+    """A kernel that is computed by a function of two sets of rows. Its derivatives come from torch's autograd.
 
     Parameters
     ----------
     function : callable
-        (X, Z) -> matrix of shape (len(X), len(Z)), from tensors of shapes (n, d) and (m, d). It must be symmetric
-        and positive semi-definite, and differentiable by torch where gradients are asked for.
+        (X, Z) -> matrix of shape (n, m), called with tensors of shapes (n, d) and (m, d). The function must be
+        symmetric and positive semi-definite. If gradients are needed, torch must be able to differentiate it.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        The function sees the rows x L, M = L L^T. None is the identity.
+        The matrix M = L L^T, or a vector with its diagonal. The function is called with the rows x L. None is the
+        identity.
     """
 
     def __init__(self, function: Callable[[Tensor, Tensor], Tensor], metric: Any = None) -> None:
         self.function = function
         self.metric = metric
+
+    @property
+    def may_run_in_threads(self) -> bool:
+        # A function of the user's own may not be ready to run twice at the same time.
+        return False
 
     @property
     def has_closed_form_gradient(self) -> bool:
@@ -66,12 +72,14 @@ class Custom(LeafKernel):
 
 
 def warn_unless_kernel(K: Tensor) -> None:
-    """Warn if the matrix of some rows with themselves shows that a function is no kernel.
+    """Warn if the matrix K of some rows with themselves shows that the function is not a kernel.
 
-    A kernel is symmetric and not negative on the diagonal, and k(x, z)^2 is at most k(x, x) k(z, z). These laws concern
-    two rows at a time and take O(n^2) comparisons. They do not find every function that is not a kernel.
+    A kernel is symmetric and not negative on the diagonal, and k(x, z)^2 is at most k(x, x) k(z, z). Checking these
+    properties takes O(n^2) comparisons. They concern two rows at a time, so they do not find every function that is not
+    a kernel.
     """
-    # The root of the rounding error, relative to the largest value: functions may lose half of their digits.
+    # Functions may lose half of their digits: the tolerance is the square root of the machine precision, relative to
+    # the largest value.
     tolerance = torch.finfo(K.dtype).eps ** 0.5 * K.abs().max()
     diagonal = K.diagonal()
     largest = (diagonal.clamp(min=0.0)[:, None] * diagonal.clamp(min=0.0)).sqrt()

@@ -6,13 +6,14 @@ from mercer.kernels.radial import RadialKernel
 
 
 class Gaussian(RadialKernel):
-    """k(x, z) = exp(-r^2 / (2 bandwidth^2)), r the distance under the metric.
+    """The Gaussian kernel k(x, z) = exp(-r^2 / (2 bandwidth^2)), where r is the distance under the metric.
 
     Parameters
     ----------
     bandwidth : float or "median", default="median"
+        The length scale of the distances. "median" becomes the median distance between rows in `fit`.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M in r^2 = (x - z)^T M (x - z); a vector is the diagonal of M. None is the identity.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Inner-product kernels, k(x, z) = phi(s) with s = x^T M z: polynomial and linear."""
+"""Kernels that are functions of the inner product s = x^T M z of two rows: polynomial and linear."""
 
 from abc import abstractmethod
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ from mercer.mahalanobis import Mahalanobis, check_metric
 
 
 class ProductRows(NamedTuple):
-    """Rows in the coordinates x L of a metric."""
+    """Rows in the coordinates x L of a metric M = L L^T."""
 
     metric: Mahalanobis
     rows: Tensor
 
 
 class InnerProductKernel(LeafKernel):
-    """k(x, z) = phi(s), s = x^T M z; a subclass states `profile` (phi) and `slope` (phi')."""
+    """A kernel k(x, z) = phi(s) with s = x^T M z; a subclass defines `profile` (phi) and `slope` (phi')."""
 
     @abstractmethod
     def profile(self, s: Tensor) -> Tensor:
@@ -30,7 +30,7 @@ class InnerProductKernel(LeafKernel):
 
     @abstractmethod
     def slope(self, s: Tensor) -> Tensor:
-        """Return phi'(s)."""
+        """Return phi'(s), the derivative of phi with respect to s."""
 
     def prepare(self, X: Tensor, beside: ProductRows | None = None) -> ProductRows:
         metric = check_metric(self.metric) if beside is None else beside.metric
@@ -47,16 +47,19 @@ class InnerProductKernel(LeafKernel):
 
 
 class Polynomial(InnerProductKernel):
-    """k(x, z) = (scale s + offset)^degree, s = x^T M z; the default is the quadratic kernel (x^T z)^2.
+    """The polynomial kernel k(x, z) = (scale s + offset)^degree with s = x^T M z.
+
+    With the default parameters it is the quadratic kernel (x^T z)^2.
 
     Parameters
     ----------
     degree : int, default=2
     offset : float, default=0.0
-        Not negative, or the kernel would not be positive semi-definite.
+        A number at least 0. With a negative one the kernel would not be positive semi-definite.
     scale : float, default=1.0
+        A number above 0.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M; a vector is the diagonal of M. None is the identity.
     """
 
     def __init__(self, degree: int = 2, offset: float = 0.0, scale: float = 1.0, metric: Any = None) -> None:
@@ -78,15 +81,15 @@ class Polynomial(InnerProductKernel):
 
 
 class Linear(InnerProductKernel):
-    """k(x, z) = x^T M z + offset.
+    """The linear kernel k(x, z) = x^T M z + offset.
 
     Parameters
     ----------
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M; a vector is the diagonal of M. None is the identity.
     offset : float or "mean", default=0.0
-        Not negative. "mean" is the mean of x^T M x over the rows of the fit: it lets an intercept vary as much as the
-        linear function does.
+        A number at least 0, the prior variance of an intercept. "mean" becomes the mean of x^T M x over the rows in
+        `fit`, so that the intercept can vary as much as the linear function does.
     """
 
     def __init__(self, metric: Any = None, offset: float | str = 0.0) -> None:

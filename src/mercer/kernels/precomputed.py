@@ -1,4 +1,4 @@
-"""A kernel whose values with m landmarks were computed before: the rows are these values."""
+"""A kernel whose values with m landmarks were computed beforehand: a row holds its values with the landmarks."""
 
 from typing import Any, NamedTuple
 
@@ -13,24 +13,25 @@ from mercer.linalg import inverse_root, squared_norms
 
 
 class WhiteRows(NamedTuple):
-    """Rows in coordinates in which the landmarks are white, and what brings them there."""
+    """Rows k_x R, whose inner products are the kernel, and the matrix R (`root`) with R R^T = K_mm^+."""
 
     root: Tensor
     rows: Tensor
 
 
 class Precomputed(LeafKernel):
-    """k(x, z) = k_x^T K_mm^+ k_z, a row k_x being the values k(x, x_1), ..., k(x, x_m) of a kernel with m landmarks.
+    """k(x, z) = k_x^T K_mm^+ k_z, where the row k_x holds a kernel's values k(x, x_1), ..., k(x, x_m) with m landmarks.
 
-    It is for expensive kernels: K_nm is computed once, kept (`mercer.landmarks.kernel_matrix_on_disk` keeps it in a
-    file), and passed to an estimator in place of the rows. With a landmark it is the kernel itself, up to rounding:
-    k_x^T K_mm^+ K_mm e_j is k(x, x_j). Between other rows it is the Nyström approximation, which is all that methods on
-    landmarks see of a kernel.
+    It is meant for expensive kernels. The matrix K_nm of all rows with the landmarks is computed once, stored
+    (`mercer.landmarks.kernel_matrix_on_disk` stores it in a file), and passed to an estimator in place of the rows.
+
+    Between a row and a landmark, k is the original kernel up to rounding, since k_x^T K_mm^+ K_mm e_j = k(x, x_j).
+    Between other rows it is the Nyström approximation, which is what all methods with landmarks use.
 
     Parameters
     ----------
     landmark_matrix : array-like of shape (m, m) or None, default=None
-        K_mm, the values of the landmarks with each other. None takes the first m rows of the X of a fit for those of
+        K_mm, the values of the landmarks with each other. With None, `fit` takes the first m rows of X as the rows of
         the landmarks: `kernel.matrix(X, X[:m])` is such an X.
     """
 
@@ -81,7 +82,7 @@ class Precomputed(LeafKernel):
                 f"array of shape {tuple(K_mm.shape)}",
                 f"of shape {(X.shape[1],) * 2}, as X has columns",
             )
-        # Directions whose eigenvalue is at the rounding error of the values carry no information.
+        # Directions whose eigenvalue is not larger than the rounding error of the values carry no information.
         stored = as_tensor(self.landmark_matrix).dtype
         noise = max(len(K_mm) * torch.finfo(torch.float64).eps, torch.finfo(stored).eps, torch.finfo(X.dtype).eps)
         return inverse_root(K_mm, noise).to(X.dtype)

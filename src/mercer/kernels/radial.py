@@ -1,4 +1,4 @@
-"""Radial kernels, k(x, z) = phi(r^2): a profile and its slope are all that a kernel file states."""
+"""Radial kernels, k(x, z) = phi(r^2) with r the distance of two rows: the base class, and the "median" bandwidth."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
 from mercer.linalg import threads_for
 from mercer.mahalanobis import Mahalanobis, ProjectedRows, check_metric
 
-# The median of the distances among this many rows is within a few per cent of that among all.
+# Number of rows from which the median distance is computed. It is within a few percent of the median among all rows.
 MEDIAN_ROWS = 1000
 
 
 def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, order: int = 2) -> float:
     """Return the median distance between distinct rows, among at most 1000 rows drawn at random.
 
-    The distance is Euclidean under the metric, or, with `order` 1, the sum of the absolute differences. If no two rows
-    differ under the metric, there is no such distance: the result is 1, with a DataWarning.
+    The rows are first mapped to the coordinates of the metric. The distance is Euclidean, or the sum of absolute
+    differences if `order` is 1. If no two rows differ under the metric, the result is 1, with a DataWarning.
     """
     X = rows_as_tensor("X", X) if not hasattr(X, "shape") else X
     if X.shape[0] > MEDIAN_ROWS:
@@ -45,14 +45,17 @@ def median_distance(X: Any, metric: Mahalanobis, random_state: Any = None, *, or
 
 
 class BandwidthKernel(LeafKernel):
-    """A kernel of differences between rows: it has a bandwidth, by which they are divided, and a metric."""
+    """A kernel of the difference of two rows, with a metric and with a bandwidth by which differences are divided."""
+
+    # The distance whose median is the bandwidth "median": 2 is Euclidean, 1 is the sum of absolute differences.
+    _order = 2
 
     def __init__(self, bandwidth: float | str = "median", metric: Any = None) -> None:
         self.bandwidth = bandwidth
         self.metric = metric
 
     def scale(self) -> float:
-        """Return the bandwidth as a number, or raise an error that says why it is not one."""
+        """Return the bandwidth as a number; an error explains why if it is not a valid one."""
         if isinstance(self.bandwidth, str) and self.bandwidth == "median":
             raise invalid_parameter(
                 "bandwidth",
@@ -64,6 +67,13 @@ class BandwidthKernel(LeafKernel):
             raise invalid_parameter("bandwidth", self.bandwidth, "a finite number above 0, or 'median'")
         return check_number("bandwidth", self.bandwidth, above=0.0)
 
+    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
+        if self.bandwidth != "median":
+            self.scale()
+            return self.with_params()
+        median = median_distance(X, check_metric(self.metric), random_state, order=self._order)
+        return self.with_params(bandwidth=median)
+
     def rescaled(self, factor: float) -> Kernel:
         return self.with_params(bandwidth=self.scale() * factor)
 
@@ -73,12 +83,12 @@ class BandwidthKernel(LeafKernel):
 
 
 class RadialKernel(BandwidthKernel):
-    """k(x, z) = phi(r^2), r = |x - z|_M the distance under the metric.
+    """A kernel k(x, z) = phi(r^2), where r = |x - z|_M is the distance under the metric.
 
-    A subclass states `profile` (phi) and `slope` (phi'), both of which may overwrite their argument.
+    A subclass defines `profile` (phi) and `slope` (phi'). Both may overwrite their argument.
     """
 
-    # Kernels of r, not r^2, need the digits of small distances that the expansion of r^2 loses.
+    # The expansion |x|^2 - 2 x^T z + |z|^2 loses the digits of small distances. Kernels of r, not r^2, need these.
     exact_small_distances = True
 
     @abstractmethod
@@ -87,13 +97,7 @@ class RadialKernel(BandwidthKernel):
 
     @abstractmethod
     def slope(self, r2: Tensor) -> Tensor:
-        """Return phi'(r^2), the derivative in r^2; zero at r = 0 where it does not exist."""
-
-    def resolved(self, X: Any, random_state: Any = None) -> Kernel:
-        if self.bandwidth != "median":
-            self.scale()
-            return self.with_params()
-        return self.with_params(bandwidth=median_distance(X, check_metric(self.metric), random_state))
+        """Return phi'(r^2), the derivative with respect to r^2, or zero at r = 0 if there is no derivative there."""
 
     def _squared_distances(self, x: ProjectedRows, z: ProjectedRows, out: Tensor | None = None) -> Tensor:
         return z.metric.squared_distances(x, z, exact_small=self.exact_small_distances, out=out)
@@ -102,7 +106,7 @@ class RadialKernel(BandwidthKernel):
         return self.profile(self._squared_distances(x, z, scratch))
 
     def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
-        """Return the function from a factor to `rescaled(factor).matrix(X)`: distances are computed once for all."""
+        """Return the function factor -> `rescaled(factor).matrix(X)`. Distances are computed once for all factors."""
         x = self.prepare(X)
         r2 = self._squared_distances(x, x)
         r2.diagonal().zero_()
@@ -122,12 +126,15 @@ class RadialKernel(BandwidthKernel):
         return K, [GradientTerm(z.metric, P, P, x.rows, z.rows)]
 
     def slope_beside(self, r2: Tensor, K: Tensor) -> Tensor:
-        """Return phi'(r^2) in a new array, where phi(r^2) = K is known."""
+        """Return phi'(r^2) in a new array, given the values K = phi(r^2), which some kernels can use."""
         return self.slope(r2)
 
 
 def root(r2: Tensor) -> Tensor:
-    """Return sqrt(r2), with a derivative of 0, not infinity, at 0 when torch differentiates it."""
+    """Return sqrt(r2). When torch differentiates it, the derivative at 0 is 0 instead of infinity.
+
+    If r2 does not require a gradient, it is overwritten.
+    """
     if not r2.requires_grad:
         return r2.sqrt_()
     positive = r2 > 0

@@ -9,18 +9,19 @@ from mercer.kernels.radial import RadialKernel
 
 
 class RationalQuadratic(RadialKernel):
-    """k(x, z) = (1 + r^2 / (2 alpha bandwidth^2))^-alpha, r the distance under the metric.
+    """The rational quadratic kernel k(x, z) = (1 + r^2 / (2 alpha bandwidth^2))^-alpha, r the distance.
 
-    It is a mixture of Gaussian kernels of all bandwidths. Its tails are heavy where alpha is small, and it tends to the
+    It is a mixture of Gaussian kernels of all bandwidths. A small alpha gives heavy tails, and the kernel tends to the
     Gaussian kernel as alpha grows.
 
     Parameters
     ----------
     bandwidth : float or "median", default="median"
+        The length scale of the distances. "median" becomes the median distance between rows in `fit`.
     alpha : float, default=1.0
-        Above 0.
+        A number above 0.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        None is the identity.
+        The matrix M in r^2 = (x - z)^T M (x - z); a vector is the diagonal of M. None is the identity.
     """
 
     exact_small_distances = False
@@ -34,7 +35,7 @@ class RationalQuadratic(RadialKernel):
 
     def profile(self, r2: Tensor) -> Tensor:
         alpha = self._alpha()
-        # log1p keeps the digits where alpha is large and the base is close to 1.
+        # log1p keeps precision if alpha is large, since the base is then close to 1.
         return r2.mul_(0.5 / (alpha * self.scale() ** 2)).log1p_().mul_(-alpha).exp_()
 
     def slope(self, r2: Tensor) -> Tensor:

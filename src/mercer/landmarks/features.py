@@ -9,8 +9,8 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, as_tensor, like_input
 from mercer.exceptions import NumericalError, invalid_parameter
 from mercer.kernels import Kernel
-from mercer.kernels.base import block_numbers
-from mercer.linalg import threads_on, top_eigenpairs
+from mercer.kernels.base import block_numbers, threads_of
+from mercer.linalg import top_eigenpairs
 from mercer.rows.loop import write_by_rows
 
 
@@ -96,7 +96,7 @@ def landmark_features(
         working_memory=working_memory,
         dtype=dtype,
         device=device,
-        n_threads=threads_on(device),
+        n_threads=threads_of(kernel, device),
     )
     finite = torch.isfinite(out).all(dim=1)
     if not finite.all():

@@ -121,9 +121,11 @@ def generalized_eigenpairs(
 
 def largest_eigenvalue(A: Tensor) -> float:
     """Return the largest eigenvalue of a positive semi-definite matrix, by a few products with vectors, O(n^2) each."""
-    start = A[:, int(A.diagonal().argmax())]
-    if len(A) < FEW or not start.any():
+    if len(A) < FEW or not A.diagonal().any():
         return float(torch.linalg.eigvalsh(A)[-1])
+    # A start without a pattern has a part along every eigenvector. A column of A may have none along the one that is
+    # asked for: it is zero outside its own block of a block-diagonal matrix.
+    start = torch.arange(1, len(A) + 1, dtype=A.dtype, device=A.device).square().cos()
     return float(lanczos_eigenpairs(lambda V: A @ V, start, 1).values[0])
 
 

@@ -102,5 +102,12 @@ def in_parallel(function: Callable[[Item], Result], items: Iterable[Item], n_job
     workers = min(effective_n_jobs(n_jobs), len(listed))
     if workers <= 1:
         return [function(item) for item in listed]
+    # Whether torch records operations is a setting of each Python thread: the jobs take over that of the caller.
+    grad, inference = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+
+    def job(item: Item) -> Result:
+        with torch.inference_mode(inference), torch.set_grad_enabled(grad):
+            return function(item)
+
     with one_thread():
-        return Parallel(n_jobs=workers, prefer="threads")(delayed(function)(item) for item in listed)
+        return Parallel(n_jobs=workers, prefer="threads")(delayed(job)(item) for item in listed)

@@ -5,25 +5,13 @@ from torch import Tensor
 
 from mercer.checks import check_number
 from mercer.clustering.expression.base import SelfExpression, Solver, without_own
-from mercer.linalg import cholesky, inverted, lanczos_eigenpairs
-
-# Below this size, all eigenvalues are computed as quickly as one.
-FEW_POINTS = 200
+from mercer.linalg import cholesky, inverted, largest_eigenvalue
 
 
 def absolute_ridge(K: Tensor, ridge: float, *, relative: bool) -> float:
     """Return the absolute ridge; a relative one is a share of the largest eigenvalue of K."""
     check_number("ridge", ridge, above=0.0)
     return ridge * max(largest_eigenvalue(K), torch.finfo(K.dtype).tiny) if relative else ridge
-
-
-def largest_eigenvalue(K: Tensor) -> float:
-    """Return the largest eigenvalue of a positive semi-definite matrix."""
-    if len(K) < FEW_POINTS:
-        return float(torch.linalg.eigvalsh(K)[-1])
-    # The result does not depend on the first vector, as long as it has no pattern.
-    start = torch.arange(1, len(K) + 1, dtype=K.dtype, device=K.device).square().cos()
-    return float(lanczos_eigenpairs(lambda V: K @ V, start, 1).values[0])
 
 
 def left_out_coefficients(Q: Tensor) -> Tensor:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from mercer.clustering.expression import SelfExpression
-from mercer.clustering.expression.ridge import largest_eigenvalue
 from mercer.clustering.subspace.features import Features
 from mercer.clustering.subspace.graphs import Clustering
 from mercer.kernels import Kernel
+from mercer.linalg import largest_eigenvalue
 
 # Modularities that differ by at most this count as equal, and the larger ridge is kept. On ten faces with all of their
 # images a margin of .005 gains .005 NMI. With half of the images the larger ridge may group them by light (ALGORITHMS).

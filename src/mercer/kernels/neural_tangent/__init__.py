@@ -1,4 +1,4 @@
-"""The empirical tangent kernel of a network, layer by layer: no gradient by all weights is ever formed."""
+"""The empirical neural tangent kernel, computed layer by layer without forming any gradient by all weights."""
 
 from mercer.kernels.neural_tangent.kernel import NeuralTangent
 

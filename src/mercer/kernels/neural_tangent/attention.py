@@ -1,4 +1,4 @@
-"""Multi-head attention by its linear parts: four products with matrices, and a softmax that has no parameters."""
+"""Multi-head attention, split into four linear layers, which are recorded, and a softmax without parameters."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -35,13 +35,13 @@ def attend(
     average_attn_weights: bool = True,
     **options: Any,
 ) -> tuple[Tensor, Tensor | None] | None:
-    """Return what `torch.nn.functional.multi_head_attention_forward` does, its matrix products recorded.
+    """Return the result of `torch.nn.functional.multi_head_attention_forward`, and record its linear layers.
 
-    The arguments are its own. None where it does what is not done here: keys and values that are parameters, chance,
-    sequences without an axis of samples.
+    The arguments are those of torch's function. The result is None for what is not supported here: keys and values that
+    are parameters, dropout, and sequences without a batch axis.
     """
-    strange = bias_k is not None or bias_v is not None or add_zero_attn or (training and dropout_p > 0)
-    if strange or query.ndim != 3 or any(value is not None for value in options.values() if value is not False):
+    unsupported = bias_k is not None or bias_v is not None or add_zero_attn or (training and dropout_p > 0)
+    if unsupported or query.ndim != 3 or any(value is not None for value in options.values() if value is not False):
         return None
     width = query.shape[-1]
     parts = slice(0, width), slice(width, 2 * width), slice(2 * width, 3 * width)

@@ -1,4 +1,4 @@
-"""Convolutions in one and two dimensions, with groups, strides and dilation."""
+"""Gradients by the weights of convolutions in one and two dimensions, with groups, strides and dilation."""
 
 from typing import Any, NamedTuple, Self
 
@@ -14,15 +14,17 @@ Two = tuple[int, int]
 
 
 class Convolution(NamedTuple):
-    """W of a convolution: dG = sum_p g_p u_p^T, u_p the patch of the image under position p of the output.
+    """The weights W of a convolution, whose gradient is G = sum_p g_p u_p^T over the positions p of the output.
 
-    Images have a height, of 1 in one dimension, and a width.
+    u_p is the patch of the image from which position p is computed, and g_p is the gradient of the head by the output
+    at p. A convolution in one dimension is treated as one of images of height 1.
 
     Attributes
     ----------
     kernel, stride, dilation : pairs of int
+        (height, width).
     around : tuple of four int
-        Zeros that are added at the left, right, top and bottom of images.
+        Numbers of zeros that are added at the left, right, top and bottom of the images.
     groups : int
     """
 
@@ -33,22 +35,25 @@ class Convolution(NamedTuple):
     groups: int
 
     def seen(self, a: Tensor) -> Tensor:
-        """Return the images, of shape (n, c, h, w) in one dimension too."""
+        """Return the inputs as images of shape (n, c, h, w), with h = 1 for a convolution in one dimension."""
         return a.unsqueeze(2) if a.ndim == 3 else a
 
     def patches(self, images: Tensor) -> Tensor:
-        """Return the patches of images (n, c, h, w), of shape (n, groups, c / groups * kernel, P)."""
+        """Return the patches of images (n, c, h, w), of shape (n, groups, q, P).
+
+        P is the number of positions of the output, and q = c / groups * kernel height * kernel width.
+        """
         padded = functional.pad(images, self.around) if any(self.around) else images
         unfolded = functional.unfold(padded, self.kernel, dilation=self.dilation, stride=self.stride)
         return unfolded.unflatten(1, (self.groups, -1))
 
     def offsets(self) -> list[Two]:
-        """Return how far each place of the kernel is from its corner, in pixels."""
+        """Return the offset (down, right) in pixels of each entry of the kernel from its top left corner."""
         (high, wide), (down, right) = self.kernel, self.dilation
         return [(i * down, j * right) for i in range(high) for j in range(wide)]
 
     def gradient(self, a: Tensor, g: Tensor) -> Tensor:
-        """Return the gradient of each row, flat; several images of one row, (n, k, c, h, w), are added."""
+        """Return the gradient of each row, flat. If a row has k images, a of shape (n, k, c, h, w), they are summed."""
         n = len(a)
         images = a.reshape(-1, *a.shape[-3:])
         k = len(images) // n
@@ -59,19 +64,22 @@ class Convolution(NamedTuple):
 
 
 def crop(padded: Tensor, kind: Convolution, offset: Two, size: tuple[int, ...]) -> Tensor:
-    """Return the pixels of padded images that one place of the kernel meets, of shape (n, c, *size)."""
+    """Return the pixels of padded images that are multiplied by the kernel's entry at `offset`: (n, c, *size)."""
     (top, left), (down, right), (high, wide) = offset, kind.stride, size
     return padded[:, :, top : top + down * (high - 1) + 1 : down, left : left + right * (wide - 1) + 1 : right]
 
 
 def as_two(value: Any) -> Two:
-    """Return a setting of a convolution as one of two dimensions; of one dimension, that of the width."""
+    """Return a kernel size as (height, width); in one dimension the height is 1."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     return (values[0], values[1]) if len(values) == 2 else (1, values[0])
 
 
 def zeros_around(padding: Any, kernel: Two, dilation: Two) -> tuple[int, int, int, int]:
-    """Return how many zeros a convolution adds at the left, right, top and bottom: a pair, "same" or "valid"."""
+    """Return the numbers of zeros that a convolution adds at the left, right, top and bottom of an image.
+
+    `padding` is "same", "valid" or a pair (vertical, horizontal).
+    """
     if padding == "valid":
         return 0, 0, 0, 0
     if padding == "same":
@@ -82,11 +90,11 @@ def zeros_around(padding: Any, kernel: Two, dilation: Two) -> tuple[int, int, in
 
 
 class PatchFactors(Part):
-    """G = sum_p g_p u_p^T by the image, (n, c, h, w), and by g, (n, c_out, h_out, w_out).
+    """G = sum_p g_p u_p^T of a convolution, kept as the images (n, c, h, w) and as g of shape (n, c_out, h_out, w_out).
 
-    As with dense layers the inner product of two such matrices is taken in the cheaper of two ways. The inner products
-    of patches are sums over the kernel's places of inner products of pixels: with a stride of 1 the pixels' are worked
-    out once, which for a kernel of 3 x 3 is a ninth of the work.
+    As for dense layers, the inner products of the matrices G are computed in the cheaper of two ways. The inner product
+    of two patches is a sum of inner products of pixels, one for each entry of the convolution's kernel. With a stride
+    of 1 the inner products of pixels are computed once, which takes a ninth of the work for a kernel of 3 x 3.
     """
 
     def __init__(self, images: Tensor, g: Tensor, kind: Convolution) -> None:
@@ -122,7 +130,7 @@ class PatchFactors(Part):
         return products(x, z)
 
     def _of_pixels(self, other: Self) -> Tensor:
-        """Return the same from the inner products of pixels, moved along with the kernel's places and added."""
+        """Return the inner products of all patches, as sums of inner products of pixels."""
         (a, g), b = self.tensors, other.tensors[0]
         (h, w), (high, wide), (left, _, top, _) = a.shape[2:], g.shape[2:], self.kind.around
         pixels = products(a.flatten(2).mT, b.flatten(2).mT).view(len(a), h, w, len(b), h, w)
@@ -133,7 +141,7 @@ class PatchFactors(Part):
         return total.view(len(a) * high * wide, -1)
 
     def _add_by_matrices(self, other: "PatchFactors", out: Tensor) -> None:
-        """Form the matrices for some of the outputs at a time, as many as fit the working memory."""
+        """Add the inner products of the matrices G, formed for as many outputs at a time as fit the working memory."""
         images, g = self.tensors
         inputs = images.shape[1] * self.kind.kernel[0] * self.kind.kernel[1] * images.element_size()
         step = max(1, int(WORKING_MEMORY * 2**20 // ((len(self) + len(other)) * inputs)))
@@ -141,7 +149,7 @@ class PatchFactors(Part):
             out.addmm_(self._matrices(outputs), other._matrices(outputs).T)
 
     def _matrices(self, outputs: slice) -> Tensor:
-        """Return the gradients by the weights of some of the outputs of each group, flat; patches by blocks of rows."""
+        """Return the gradients by the weights of some outputs of each group, flat, computed by blocks of rows."""
         images, g = self.tensors
         grouped = g.flatten(2).unflatten(1, (self.kind.groups, -1))[:, :, outputs]
         bytes_per_row = images[0].numel() * self.kind.kernel[0] * self.kind.kernel[1] * images.element_size()
@@ -170,6 +178,6 @@ class PatchFactors(Part):
 
 
 def overlap(offset: int, n_out: int, n_in: int) -> tuple[slice, slice]:
-    """Return the positions of the output whose pixel, so much further, is inside the image; and these pixels."""
+    """Return the positions p of the output for which the pixel p + offset is inside the image, and these pixels."""
     first, end = max(0, -offset), max(0, -offset, min(n_out, n_in - offset))
     return slice(first, end), slice(first + offset, end + offset)

@@ -1,4 +1,4 @@
-"""Layers that multiply by a matrix, W a: dense layers, on rows or on tokens, and the linear parts of attention."""
+"""Gradients by the weights of dense layers, a -> W a: of rows, of tokens, and inside attention."""
 
 from typing import NamedTuple
 
@@ -8,33 +8,38 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY, row_slices
 from mercer.kernels.neural_tangent.parts import Part, tiles
 
-# A position's square costs this many multiplications beside the two products: it is read, multiplied and summed.
+# Cost of a pair of positions beside the two inner products, in multiplications: the products are read, multiplied and
+# summed.
 OVERHEAD = 16
 
 
 class Dense(NamedTuple):
-    """W in W a_p, at positions p: dG = sum_p g_p a_p^T, of shape (c_out, c_in)."""
+    """The weights W of a dense layer a_p -> W a_p, whose gradient is G = sum_p g_p a_p^T, of shape (c_out, c_in).
+
+    g_p is the gradient of the head by the output at position p.
+    """
 
     def seen(self, a: Tensor) -> Tensor:
-        """Return what of the input counts."""
+        """Return the part of the input that the gradient depends on: the whole input."""
         return a
 
     def gradient(self, a: Tensor, g: Tensor) -> Tensor:
-        """Return the gradient of each row, of shape (n, c_out c_in), from inputs and gradients with n in front."""
+        """Return the gradient G of each row, flat, of shape (n, c_out c_in); the first axis of a and g is the rows."""
         return torch.bmm(positions(g).mT, positions(a)).flatten(1)
 
 
 def positions(values: Tensor) -> Tensor:
-    """Return values of shape (n, ..., c) as (n, P, c)."""
+    """Return values of shape (n, ..., c) as (n, P, c), with all positions on one axis."""
     return values.reshape(len(values), -1, values.shape[-1])
 
 
 class DenseFactors(Part):
-    """G = sum_p g_p a_p^T by its factors: a of shape (n, P, c_in) and g of shape (n, P, c_out).
+    """G = sum_p g_p a_p^T, kept as its factors: a of shape (n, P, c_in) and g of shape (n, P, c_out).
 
-    <G, G'> is sum_pq (a_p . a'_q)(g_p . g'_q), which costs P^2 (c_in + c_out) a pair and never forms G; or the inner
-    product of the two matrices, which costs c_in c_out a pair once they are formed. The cheaper one is taken. For
-    dense layers on rows, P = 1, that is the first: thousands of multiplications in the place of millions.
+    The inner product <G, G'> is computed in the cheaper of two ways. As sum_pq (a_p . a'_q)(g_p . g'_q) it costs
+    P^2 (c_in + c_out) multiplications for a pair of rows, and G is never formed. As the inner product of the two
+    matrices it costs c_in c_out for a pair, once these are formed. For a dense layer of rows, P = 1, the first way
+    takes thousands of multiplications instead of millions.
     """
 
     def add_products(self, other: "DenseFactors", out: Tensor) -> None:
@@ -50,7 +55,7 @@ class DenseFactors(Part):
             out[rows, columns] += grams if squared == 1 else summed(grams, n_positions, b.shape[1])
 
     def _add_by_matrices(self, other: "DenseFactors", out: Tensor) -> None:
-        """Form the matrices for some of the outputs at a time, as many as fit the working memory."""
+        """Add the inner products of the matrices G, formed for as many outputs at a time as fit the working memory."""
         (a, g), (b, h) = self.tensors, other.tensors
         bytes_per_output = (len(a) + len(b)) * a.shape[2] * a.element_size()
         step = max(1, int(WORKING_MEMORY * 2**20 // bytes_per_output))
@@ -66,10 +71,10 @@ class DenseFactors(Part):
 
 
 def products(x: Tensor, z: Tensor) -> Tensor:
-    """Return the inner products of all positions of all rows, of shape (n P, m Q)."""
+    """Return the inner products between all positions of two sets of rows, of shape (n P, m Q)."""
     return x.flatten(0, 1) @ z.flatten(0, 1).T
 
 
 def summed(grams: Tensor, p: int, q: int) -> Tensor:
-    """Return the sums over the positions of both sides, (n p, m q) -> (n, m)."""
+    """Sum over the positions of both sides, (n p, m q) -> (n, m)."""
     return grams.view(len(grams) // p, p, -1, q).sum(dim=(1, 3))

@@ -1,4 +1,4 @@
-"""The tangent kernel of a network: rows are alike where a step on the weights moves their outputs alike."""
+"""The empirical neural tangent kernel of a network."""
 
 from collections.abc import Callable, Iterator
 from math import prod
@@ -16,18 +16,19 @@ from mercer.kernels.neural_tangent.network import HEADS, TangentNetwork
 from mercer.kernels.neural_tangent.parts import Part
 from mercer.mahalanobis import Mahalanobis, check_metric
 
-# MiB of gradients that are held: of the one side for good, if they fit, and of a block of rows of the other.
+# MiB for the gradients of one side, which are kept if they fit, and for those of a block of rows of the other side.
 KEPT_MEMORY, BLOCK_MEMORY = 2048.0, 128.0
 
 
 class Rows:
-    """Rows whose gradients are worked out block by block when they are walked over, or are kept from the start.
+    """Rows and their gradients, which are either given or computed block by block in each iteration over the rows.
 
     Parameters
     ----------
     network : TangentNetwork
     inputs : tensor of shape (n, d)
     kept : list of Part or None
+        The gradients of all rows, or None if they are computed when they are needed.
     """
 
     def __init__(self, network: TangentNetwork, inputs: Tensor, kept: list[Part] | None = None) -> None:
@@ -44,7 +45,7 @@ class Rows:
         return Rows(self.network, self.inputs[rows], kept)
 
     def walk(self) -> Iterator[tuple[slice, list[Part]]]:
-        """Yield slices of the rows and the parts of their gradients."""
+        """Yield blocks of rows, as a slice and the parts of the gradients of its rows."""
         if self.kept is not None:
             yield slice(0, len(self)), self.kept
             return
@@ -53,8 +54,8 @@ class Rows:
             parts = collected(self.network, self.inputs[rows])
             squares.append(squares_of(parts))
             yield rows, parts
-            parts.clear()  # whoever walks still has the list, and the next block needs the room
-        # Whoever has walked over all rows has seen their norms: another walk for these alone would cost as much.
+            parts.clear()  # the caller still holds the list, and the next block needs the memory
+        # The norms of all rows are stored, since computing them alone later would cost as much as this iteration.
         self._squares = torch.cat(squares) if squares else self.inputs.new_zeros(0)
 
     def squares(self) -> Tensor:
@@ -68,12 +69,12 @@ class Rows:
 
 
 def squares_of(parts: list[Part]) -> Tensor:
-    """Return the squared norms of gradients in parts."""
+    """Return the squared norms of gradients that are given in parts."""
     return torch.stack([part.squares() for part in parts]).sum(dim=0)
 
 
 def collected(network: TangentNetwork, inputs: Tensor) -> list[Part]:
-    """Return the parts of the gradients of rows, pass by pass; what a pass gives is copied and let go."""
+    """Return the parts of the gradients of rows, computed pass by pass; results are copied to free a pass's memory."""
     held: list[Part] = []
     for rows in row_slices(len(inputs), network.rows_a_pass):
         parts = network.parts(inputs[rows])
@@ -87,50 +88,53 @@ def collected(network: TangentNetwork, inputs: Tensor) -> list[Part]:
 
 
 class TangentRows(NamedTuple):
-    """Rows under a metric, with the network that has been made ready for them."""
+    """Rows in the coordinates of a metric, with the network that computes their gradients."""
 
     metric: Mahalanobis
     rows: Rows
 
 
 class NeuralTangent(LeafKernel):
-    """k(x, z) = <df(x)/dθ, df(z)/dθ>, f a network with one output and θ its weights: the empirical tangent kernel.
+    """The empirical neural tangent kernel k(x, z) = <df(x)/dθ, df(z)/dθ> of a network f with one output and weights θ.
 
-    Two rows are alike where a step of gradient descent that moves the output of one moves that of the other. With
-    pretrained weights it sees what the network has learned to see. It is computed layer by layer from the inputs of
-    layers and the gradients of their outputs (`parts.py`), in blocks of rows; no row's gradient by all weights is ever
-    formed. Derivatives by the rows are not there: models that need them (AGOP) raise an error.
+    Two rows are similar if a step of gradient descent that changes the network's output for one of them changes it for
+    the other in the same way. With pretrained weights, the kernel uses what the network has learned.
+
+    The kernel is computed layer by layer from the inputs of the layers and the gradients of their outputs, in blocks of
+    rows. The gradient of a row by all weights is never formed. Derivatives by the rows are not available: models that
+    need them (AGOP) raise an error.
 
     Parameters
     ----------
     network : torch.nn.Module
-        In evaluation mode. It gets rows (n, d), or images with the channels first, and gives a tensor (n,) or
-        (n, outputs). Weights that do not require gradients have no part in the kernel. Known are dense layers,
-        convolutions in one and two dimensions, batch norm, layer norm, group norm, embeddings, multi-head attention,
-        parameters that are added or multiplied, whatever modules they are in, and weights that several layers share.
-        The gradients of others are taken row by row, with a warning that names the module. It is copied where it is
-        used, and never changed.
+        A network in evaluation mode. Its input is rows (n, d), or images with the channels first, and its output is a
+        tensor (n,) or (n, outputs). Weights that do not require gradients are ignored. Dense layers, convolutions in
+        one and two dimensions, batch norm, layer norm, group norm, embeddings, multi-head attention, and parameters
+        that are added or multiplied are supported, in modules of any class, as are weights that several layers share.
+        Gradients by other parameters are computed row by row, with a warning that names the module. The network is
+        copied when it is used, and never changed.
     head : None, "sum" or "random", default=None
-        What the one output is of a network with several: their sum, or a head of its own on top of them, with random
-        weights that count as parameters (krepes, appendix A). They are small, normal with a deviation of .1 over the
-        root of the number of outputs, so that the network's outputs count beside what its layers do. None is for
-        networks with one output.
+        How a single output is made of several: as their sum, or by a linear head with random weights, which count as
+        parameters (krepes, appendix A). The random weights are normal with a standard deviation of .1 over the square
+        root of the number of outputs. They are this small so that the network's outputs matter beside the gradients
+        inside the network. None is for networks with one output.
     image_shape : tuple of int or None, default=None
-        (height, width) or (height, width, channels) of images that come as flat rows.
+        (height, width) or (height, width, channels) of images that are given as flat rows.
     n_projections : int or None, default=None
-        Random projections: the inputs of layers are projected to so many numbers, where that makes what is kept of a
-        gradient smaller, and the kernel is right up to a random error: 2 % for ResNet-18 with 64. None is exact.
+        The number of random projections of the inputs of a layer. They are used where they make the stored gradients
+        smaller, and the kernel then has a random error: 2 % for ResNet-18 with 64. None is exact.
     random_state : int, RandomState instance or None, default=0
-        Draws the random head and the projections. The default is a number, so that the kernel is one function.
+        The source of the random head and the projections. It is a number by default, so that the kernel is always the
+        same function.
     metric : None, Mahalanobis, vector of weights or (d, d) matrix, default=None
-        The network sees the rows x L, M = L L^T. None is the identity.
+        The matrix M = L L^T, or a vector with its diagonal. The network's input is the rows x L. None is the identity.
 
     Notes
     -----
-    With P positions (1 for a dense layer on rows, tokens, pixels of the output) a layer's part of a pair costs
-    P^2 (c_in + c_out) multiplications or c_in c_out of them, whichever is less. What is kept of the second side is its
-    layers' inputs and gradients, or gradients by weights where these are smaller, up to 2 GiB; beyond that it is worked
-    out again for each block of rows.
+    For a layer with P positions (1 for a dense layer of rows, otherwise the tokens or the pixels of the output), a pair
+    of rows costs P^2 (c_in + c_out) or c_in c_out multiplications, whichever is less. For the second side, the inputs
+    and gradients of its layers are stored, or the gradients by weights if these are smaller. If they need more than
+    2 GiB, they are computed again for each block of rows of the first side.
 
     Examples
     --------
@@ -160,6 +164,11 @@ class NeuralTangent(LeafKernel):
         self.metric = metric
 
     @property
+    def may_run_in_threads(self) -> bool:
+        # Each block has a memory budget of its own, and hooks on the one network.
+        return False
+
+    @property
     def has_closed_form_gradient(self) -> bool:
         return False
 
@@ -170,7 +179,7 @@ class NeuralTangent(LeafKernel):
         return self.with_params()
 
     def matrices(self, X: Tensor) -> Callable[[float], Tensor]:
-        """Return the function from a factor to the matrix of X, which is the same for all."""
+        """Return the function factor -> the matrix of X; the kernel has no bandwidth, so it is the same for all."""
         K = self.matrix(X)
         return lambda factor: K
 
@@ -178,7 +187,7 @@ class NeuralTangent(LeafKernel):
         if torch.is_grad_enabled() and X.requires_grad:
             raise TypeError(
                 "a NeuralTangent kernel has no derivatives by its rows: models that need them, such as those "
-                "with average gradient outer products, want another kernel."
+                "with average gradient outer products, need another kernel."
             )
         metric = check_metric(self.metric) if beside is None else beside.metric
         inputs = metric.project(X)
@@ -190,10 +199,10 @@ class NeuralTangent(LeafKernel):
             return TangentRows(metric, Rows(network, inputs, collected(network, inputs) if fits else None))
 
     def features(self, X: Any) -> Any:
-        """Return features of each row whose inner products are the kernel: its gradient, projected.
+        """Return features of each row whose inner products are the kernel: its gradient by the weights, projected.
 
-        How many there are depends on the network and on `n_projections`, not on the rows. Without projections they are
-        the gradients by all weights, which only small networks have memory for.
+        The number of features depends on the network and on `n_projections`, not on the rows. Without projections they
+        are the gradients by all weights, which fit into memory for small networks only.
 
         Parameters
         ----------
@@ -246,16 +255,10 @@ class NeuralTangent(LeafKernel):
         return sizes if len(sizes) == 3 else (*sizes, 1)
 
     def values(self, x: TangentRows, z: TangentRows, scratch: Tensor | None = None) -> Tensor:
-        inputs = x.rows.inputs
-        if x.rows.inputs.shape[1] != z.rows.inputs.shape[1]:
-            raise ValueError(
-                f"rows of {x.rows.inputs.shape[1]} and of {z.rows.inputs.shape[1]} columns do not compare."
-            )
-        K = (
-            torch.empty((len(x.rows), len(z.rows)), dtype=inputs.dtype, device=inputs.device)
-            if scratch is None
-            else scratch
-        )
+        a, b = x.rows.inputs, z.rows.inputs
+        if a.shape[1] != b.shape[1]:
+            raise ValueError(f"the two sets of rows have {a.shape[1]} and {b.shape[1]} columns: they must be equal.")
+        K = torch.empty((len(a), len(b)), dtype=a.dtype, device=a.device) if scratch is None else scratch
         K.zero_()
         with torch.no_grad():
             for rows, ours in x.rows.walk():
@@ -273,7 +276,7 @@ class NeuralTangent(LeafKernel):
         raise TypeError("a NeuralTangent kernel has no gradient weights, nor derivatives by its rows.")
 
     def __eq__(self, other: object) -> bool:
-        """Kernels are values: equal if their networks have equal layers and weights, and all else is equal."""
+        """Whether the networks have equal layers and weights, and all other parameters are equal."""
         if type(self) is not type(other):
             return NotImplemented
         ours, theirs = self.get_params(deep=False), other.get_params(deep=False)
@@ -285,7 +288,7 @@ class NeuralTangent(LeafKernel):
 
 
 def same_network(one: Any, other: Any) -> bool:
-    """Whether two networks are one, or have the same layers with the same weights."""
+    """Whether two networks are the same object, or have the same layers with the same weights."""
     if one is other:
         return True
     if not (isinstance(one, nn.Module) and isinstance(other, nn.Module)) or repr(one) != repr(other):

@@ -1,4 +1,4 @@
-"""A network with a scalar head, ready for passes that give each row's gradient in parts."""
+"""A network with a scalar head, and forward and backward passes that give the gradient of each row in parts."""
 
 import copy
 from collections.abc import Sequence
@@ -16,36 +16,40 @@ from mercer.kernels.neural_tangent.slots import chosen_slots
 from mercer.kernels.neural_tangent.tracing import Call, Tracing
 
 HEADS = ("sum", "random")
-# The weights of a random head, in units of one over the root of their number. Its own gradient is the network's
-# outputs, those of all other weights are as large as its weights: at 1 they hide the features of a pretrained network
-# (CIFAR-10, 3000 images, 50 components, 10 % of labels: .456 against .550 by the features alone), at .1 both are
-# heard (.552). It was chosen among seven by these test figures: no blind choice.
+# Standard deviation of the weights of a random head, times the square root of their number. The gradient by the head's
+# weights is the network's outputs, and the gradients by all other weights are proportional to the head's weights. At 1
+# they hide the features of a pretrained network (CIFAR-10, 3000 images, 50 components, 10 % of labels: .456 against
+# .550 by the features alone); at .1 both contribute (.552). The value was chosen among seven by these test figures, so
+# the figures are not an independent test of it.
 HEAD_SCALE = 0.1
-# Copies of the inputs and outputs of layers that a pass has in memory: both, gradients, and what autograd keeps. The
-# output of a layer is most often the input of the next.
+# Memory of a pass, in units of the inputs and outputs of all layers: these, their gradients, and what autograd stores.
+# The output of a layer is most often the input of the next, so that it is counted twice.
 COPIES = 1.5
-# MiB of a pass. More would help little: convolutions of eight images take a sixth less time an image than of three.
+# MiB for one pass. More would help little: with eight images instead of three, convolutions take a sixth less time per
+# image.
 PASS_MEMORY = WORKING_MEMORY
-# Numbers a row up to which parts are put beside each other.
+# Parts with up to this many numbers per row are joined.
 SHORT = 2048
 
 
 class TangentNetwork:
-    """A copy of a network, in one precision on one device, and what a trial has shown of its parameters.
+    """A copy of a network, with the form in which the gradient by each of its parameters is stored.
+
+    The forms are chosen by a trial run on a few rows.
 
     Parameters
     ----------
     network : nn.Module
-        Is copied, and never changed.
+        It is copied and never changed.
     rows : tensor of shape (n, d)
-        Rows to try it on. The weights get their type and go where they are.
+        Rows for the trial run. The copy's weights get their type and device.
     image_shape : tuple of int or None
     head : None, "sum" or "random"
     n_projections : int or None
     explicit : bool
-        Whether gradients are kept as rows of numbers, and not in factors.
+        Whether gradients must be stored as flat rows of numbers, not as factors.
     seed : int
-        Draws the random head and the projections.
+        The seed of the random head and the projections.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class TangentNetwork:
         self.rows_a_pass = max(1, int(PASS_MEMORY * 2**20 // bytes_of_a_row(calls)))
 
     def parts(self, rows: Tensor) -> list[Part]:
-        """Return what is kept of the gradients of rows, at most `rows_a_pass`: a part for each set of weights."""
+        """Return the gradients of at most `rows_a_pass` rows, as one part for each set of weights."""
         tracing, _, total = self._traced(rows)
         calls = tracing.calls
         edges = [call.output for call in calls]
@@ -97,7 +101,7 @@ class TangentNetwork:
         return beside_each_other(parts)
 
     def _traced(self, rows: Tensor) -> tuple[Tracing, Tensor, Tensor]:
-        """Return the uses of parameters in a forward pass, the scalar head of each row, and its sum."""
+        """Run a forward pass; return the recorded uses of parameters, the scalar head of each row, and its sum."""
         with torch.enable_grad():
             with Tracing(self.weights.values()) as tracing:
                 values = self._values(rows)
@@ -115,13 +119,13 @@ class TangentNetwork:
                 "head",
                 self.head,
                 HEADS,
-                f"network gives {outputs.shape[1]} outputs a row, and a kernel is of one: their 'sum', or one 'random' "
-                "head on top of them.",
+                f"network gives {outputs.shape[1]} outputs a row, and the kernel needs a single one: their 'sum', or a "
+                "'random' head on top of them.",
             )
         return outputs.sum(dim=1)
 
     def _outputs(self, rows: Tensor) -> Tensor:
-        """Return what the network gives for rows, or for the images that they are."""
+        """Return the network's outputs for rows, which are first reshaped to images if there is an image shape."""
         x = rows
         if self.image_shape is not None:
             x = rows.reshape(len(rows), *self.image_shape).movedim(3, 1).contiguous()
@@ -142,14 +146,24 @@ class TangentNetwork:
         return outputs[:, None] if outputs.ndim == 1 else outputs
 
     def _row_gradient(self, row: Tensor) -> Tensor:
-        """Return the gradient by the parameters whose use is not known, for one row."""
+        """Return the gradient of one row by the parameters whose use is not known, computed by autograd."""
         with torch.enable_grad():
             found = torch.autograd.grad(self._values(row).sum(), self.unknown, allow_unused=True)
         whole = (torch.zeros_like(w) if g is None else g for g, w in zip(found, self.unknown, strict=True))
         return torch.cat([g.flatten() for g in whole])
 
     def _try(self, rows: Tensor) -> tuple[list[Call], list[tuple[Place, Place]], set[int]]:
-        """Return the calls for a few rows, where samples are in them, and the parameters whose use is not known."""
+        """Run the network on one row and on three.
+
+        Returns
+        -------
+        calls : list of Call
+            Those of the pass with three rows.
+        places : list of (Place, Place)
+            The batch axes of their inputs and outputs.
+        unknown : set of int
+            The identities of the parameters whose use is not known.
+        """
         few = rows[:TRIAL_ROWS].repeat(TRIAL_ROWS, 1)[:TRIAL_ROWS]
         alone, value, _ = self._traced(few[:1])
         together, values, _ = self._traced(few)
@@ -160,8 +174,8 @@ class TangentNetwork:
             )
         if len(alone.calls) != len(together.calls) or not close(value.detach(), values.detach()[:1]):
             raise InvalidParameterError(
-                "network gives a row something else where others are beside it, and a kernel is of two rows alone. "
-                "network.eval() mends this for batch norm and dropout."
+                "network gives a row another output if there are other rows in the batch, but a kernel must depend on "
+                "two rows alone. network.eval() avoids this for batch norm and dropout."
             )
         places = []
         for one, some in zip(alone.calls, together.calls, strict=True):
@@ -181,22 +195,22 @@ class TangentNetwork:
         }
         named = ", ".join(sorted({owners[id(weight)] for weight in self.unknown}))
         warn_user(
-            f"how {named} uses its parameters is not known to the tangent kernel: their gradients are taken row by "
-            "row, which is slow. Known are dense layers, convolutions, norms, embeddings, attention, and "
-            "parameters that are added or multiplied.",
+            f"how {named} uses its parameters is not known to the tangent kernel: their gradients are computed row by "
+            "row, which is slow. Dense layers, convolutions, norms, embeddings, attention, and parameters that are "
+            "added or multiplied are known.",
             NumericalWarning,
         )
 
 
 def beside_each_other(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with all short ones, such as those of biases, in one: a product each would cost more."""
+    """Join all short parts, such as those of biases, into one: a product for each of them would cost more."""
     short = [part.tensors[0] for part in parts if isinstance(part, Features) and part.tensors[0].shape[1] <= SHORT]
     others = [part for part in parts if not isinstance(part, Features) or part.tensors[0].shape[1] > SHORT]
     return [Features(torch.cat(short, dim=1)), *others] if short else others
 
 
 def bytes_of_a_row(calls: Sequence[Call]) -> int:
-    """Return about how much memory a row takes in a pass, from the calls of a trial."""
+    """Estimate the memory of one row in a pass, in bytes, from the calls of a trial."""
     numbers, patches = 1.0, 0
     for call in calls:
         numbers += COPIES * (call.input.numel() + call.shape.numel())

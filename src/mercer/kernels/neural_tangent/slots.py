@@ -1,6 +1,8 @@
-"""What is kept of the gradient by each set of weights: the gradient, its factors, or a projection of it."""
+"""The form in which the gradient by each set of weights is stored: in full, as factors, or projected."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import torch
@@ -14,23 +16,24 @@ from mercer.kernels.neural_tangent.places import Place
 from mercer.kernels.neural_tangent.projection import Projection, drawn_projection
 from mercer.kernels.neural_tangent.tracing import Call, Key, Kind
 
-# Gradients of up to so many numbers are not projected: nothing is gained, and those of the head count much.
+# Gradients of up to this many numbers are not projected. Projecting them gains nothing, and those of the head, which
+# are among them, contribute much to the kernel.
 SMALL = 4096
 
 
 class Slot(NamedTuple):
-    """One set of weights: the calls that use it, and what is kept of its gradient.
+    """One set of weights: the calls that use it, and the form in which its gradient G is stored.
 
     Attributes
     ----------
     key : Key
     calls : tuple of int
-        Which of the calls of a pass use it; several where weights are shared.
+        The indices of the calls of a pass that use the weights; several if weights are shared.
     keeps : str
-        "gradient" is G itself; "factors" are those of a dense layer, "patches" those of a convolution, where they are
-        smaller; "projection" is a random projection of G.
+        "gradient" is G itself, "factors" are the factors of G for a dense layer and "patches" those for a convolution,
+        and "projection" is a random projection of G.
     with_bias : bool
-        Whether the layer's bias is in it, as the column of W for an input that is always 1.
+        Whether the layer's bias is included, as the column of W for an input that is always 1.
     projection : Projection or None
     """
 
@@ -43,18 +46,12 @@ class Slot(NamedTuple):
     def part(
         self, calls: Sequence[Call], gradients: Sequence[Tensor | None], places: Sequence[tuple[Place, Place]]
     ) -> Part:
-        """Return what is kept of a pass, from its calls and the gradients at their outputs."""
+        """Return what is stored of a pass, from its calls and the gradients of the head by their outputs."""
         uses = [self._use(calls[i], gradients[i], *places[i]) for i in self.calls]
         if self.keeps == "gradient":
-            first, *others = (kind.gradient(a, g) for kind, a, g in uses)
-            for other in others:
-                first = first + other
-            return Features(first)
+            return Features(reduce(add, (kind.gradient(a, g) for kind, a, g in uses)))
         if self.projection is not None:
-            first, *others = (self.projection.gradient(kind, a, g) for kind, a, g in uses)
-            for other in others:
-                first = first + other
-            return Features(first)
+            return Features(reduce(add, (self.projection.gradient(kind, a, g) for kind, a, g in uses)))
         if self.keeps == "patches":
             ((kind, a, g),) = uses
             return PatchFactors(a, as_images(g), kind)  # type: ignore[arg-type]
@@ -67,18 +64,18 @@ class Slot(NamedTuple):
     def _use(self, call: Call, g: Tensor | None, at_input: Place, at_output: Place) -> tuple[Kind, Tensor, Tensor]:
         kind = call.uses[self.key]
         a = at_input.in_front(kind.seen(call.input.detach()))
-        # A layer that the head does not depend on has no gradient.
+        # The gradient is zero for a layer on which the head does not depend.
         at = torch.zeros(call.shape, dtype=a.dtype, device=a.device) if g is None else g
         return kind, a, at_output.in_front(at)
 
 
 def as_images(g: Tensor) -> Tensor:
-    """Return the gradients of a convolution's output, of shape (n, c, h, w) in one dimension too."""
+    """Return gradients by a convolution's output in the shape (n, c, h, w), with h = 1 in one dimension."""
     return g.unsqueeze(2) if g.ndim == 3 else g
 
 
 def factors_of(kind: Kind, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the u and g with G = sum_p g_p u_p^T, of shapes (n, P, c_in) and (n, P, c_out)."""
+    """Return the factors u and g of G = sum_p g_p u_p^T, of shapes (n, P, c_in) and (n, P, c_out)."""
     if not isinstance(kind, Convolution):
         return positions(a), positions(g)
     n = len(a)
@@ -95,20 +92,21 @@ def chosen_slots(
     explicit: bool,
     generator: torch.Generator,
 ) -> list[Slot]:
-    """Decide for each set of weights what is kept of its gradient, from the calls of a trial: what is smallest.
+    """Choose for each set of weights the smallest form in which its gradient can be stored.
 
     Parameters
     ----------
     calls : sequence of Call
+        The calls of a trial pass.
     places : sequence of (Place, Place)
-        Where samples are in the inputs and outputs of the calls.
+        The batch axes of the inputs and outputs of the calls.
     weights : dict of identities to tensors
         The parameters whose use is known.
     n_projections : int or None
     explicit : bool
-        Whether rows of numbers are wanted, and not factors.
+        Whether gradients must be stored as flat rows of numbers, not as factors.
     generator : torch.Generator
-        Draws the projections.
+        The source of the random projections.
     """
     where: dict[Key, tuple[int, ...]] = {}
     for i, call in enumerate(calls):
@@ -122,7 +120,8 @@ def chosen_slots(
     dense = [
         slot for slot in slots if slot.keeps == "factors" and isinstance(calls[slot.calls[0]].uses[slot.key], Dense)
     ]
-    # A bias that is used where one matrix is, and nowhere else, is a column of the matrix, for an input that is 1.
+    # A bias that is used in the same calls as one matrix, and in no others, becomes a column of that matrix for an
+    # input that is always 1.
     bias_of: dict[Key, Key] = {}
     for slot in dense:
         for key, used in where.items():
@@ -142,7 +141,7 @@ def chosen_slot(
     explicit: bool,
     generator: torch.Generator,
 ) -> Slot:
-    """Return the smallest of what may be kept of a gradient: itself, its factors, or a projection if one is wanted."""
+    """Choose the smallest form of one gradient: in full, as factors, or (with `n_projections`) projected."""
     kinds = [calls[i].uses[key] for i in used]
     is_dense = all(isinstance(kind, Dense) for kind in kinds)
     is_convolution = all(isinstance(kind, Convolution) and kind.groups == 1 for kind in kinds)
@@ -161,13 +160,13 @@ def chosen_slot(
 
 
 def matrix_shape(call: Call, kind: Kind) -> tuple[int, int]:
-    """Return c_out and c_in of the matrix of weights that a call uses."""
+    """Return (c_out, c_in), the shape of the matrix of weights that a call uses."""
     if isinstance(kind, Convolution):
         return call.shape[1], call.input.shape[1] * kind.kernel[0] * kind.kernel[1]
     return call.shape[-1], call.input.shape[-1]
 
 
 def numbers_of_factors(call: Call, at_input: Place, at_output: Place) -> int:
-    """Return how many numbers the input and the output of a call have for a row."""
+    """Return how many numbers the input and the output of a call have in total for one row."""
     n_rows = call.shape[at_output.axis] // at_output.entries
     return (call.input.numel() + call.shape.numel()) // n_rows

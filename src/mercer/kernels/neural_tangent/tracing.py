@@ -1,4 +1,4 @@
-"""A network at work: which functions use its parameters, on what inputs, and where their outputs are in the graph."""
+"""Record which functions use the parameters of a running network, with their inputs and their outputs in the graph."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -16,21 +16,28 @@ from mercer.kernels.neural_tangent.dense import Dense
 from mercer.kernels.neural_tangent.direct import Lookup, Scale, Shift
 
 Key = tuple[int, int]
-"""A parameter, by its identity, and the first of its rows that is used: attention uses three parts of one matrix."""
+"""The identity of a parameter, and the first of its rows that is used: attention uses three parts of one matrix."""
 
 
 class Kind(Protocol):
     """How a function uses a parameter."""
 
     def seen(self, a: Tensor) -> Tensor:
-        """Return what of the function's input counts."""
+        """Return the part of the function's input that the gradient depends on."""
 
     def gradient(self, a: Tensor, g: Tensor) -> Tensor:
-        """Return the head's gradient by the parameter for each of n rows, flat, from `seen` inputs and gradients."""
+        """Return the gradient of the head by the parameter for each of n rows, flat.
+
+        a is the input after `seen`, and g the gradient of the head by the function's output.
+        """
 
 
 class Call(NamedTuple):
-    """A function that used parameters: its input, its output's place in the graph and shape, and the uses."""
+    """A call of a function that used parameters.
+
+    It holds the input and its version, the output's edge in torch's graph and its shape, and how each parameter was
+    used.
+    """
 
     input: Tensor
     version: int
@@ -40,10 +47,10 @@ class Call(NamedTuple):
 
 
 class Tracing(TorchFunctionMode):
-    """Records every use of the tracked parameters while it is entered.
+    """A context in which every use of the given parameters is recorded.
 
-    Functions are watched rather than modules: what a module's class is called does not matter, a user's own that calls
-    `torch.nn.functional.linear` is as well known as `torch.nn.Linear`.
+    Functions are recorded rather than modules. A user's module that calls `torch.nn.functional.linear` is therefore
+    recognized as well as `torch.nn.Linear`.
 
     Parameters
     ----------
@@ -53,7 +60,7 @@ class Tracing(TorchFunctionMode):
     ----------
     calls : list of Call
     unknown : set of int
-        The identities of the parameters that some function used in a way that is not known here.
+        The identities of the parameters that were used by a function that is not supported here.
     """
 
     def __init__(self, parameters: Iterable[Tensor]) -> None:
@@ -65,7 +72,7 @@ class Tracing(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if func is functional.batch_norm:
-            _batch_norm(*args, **kwargs)  # one in training mode is refused, whether it has parameters or not
+            _batch_norm(*args, **kwargs)  # raises an error in training mode, even without parameters
         touched = [value for value in tensors_in((args, kwargs)) if id(value) in self.tracked]
         if not touched:
             return func(*args, **kwargs)
@@ -80,18 +87,18 @@ class Tracing(TorchFunctionMode):
         if call is not None and isinstance(output, Tensor):
             self.record(call[0], output, {(id(p), 0): kind for p, kind in call[1] if p is not None})
         elif any(value.requires_grad for value in tensors_in(output)):
-            # Questions about a parameter, such as its shape, give nothing to differentiate.
+            # A result that requires no gradient, such as the parameter's shape, does not matter.
             self.unknown |= {id(value) for value in touched}
         return output
 
     def record(self, input: Tensor, output: Tensor, uses: dict[Key, Kind]) -> None:
-        """Keep a use of parameters, those that are tracked."""
+        """Record a call with its uses of tracked parameters, if the output requires a gradient."""
         kept = {key: kind for key, kind in uses.items() if key[0] in self.tracked}
         if kept and output.requires_grad:
             self.calls.append(Call(input, input._version, get_gradient_edge(output), output.shape, kept))
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None, rows: slice = slice(None)) -> Tensor:
-        """Return W x + b for some rows of W and b, and record it."""
+        """Return W x + b for some rows of W and b, and record the call."""
         first = rows.start or 0
         output = functional.linear(x, weight[rows], None if bias is None else bias[rows])
         uses: dict[Key, Kind] = {(id(weight), first): Dense()}
@@ -101,17 +108,17 @@ class Tracing(TorchFunctionMode):
         return output
 
     def shifted(self, x: Tensor, bias: Tensor, rows: slice) -> Tensor:
-        """Return x + b for some rows of b, and record it."""
+        """Return x + b for some rows of b, and record the call."""
         output = x + bias[rows]
         self.record(x, output, {(id(bias), rows.start or 0): Shift((output.shape[-1],))})
         return output
 
     def check_inputs(self) -> None:
-        """Raise if an input was overwritten after it was used: its gradient would be that of other numbers."""
+        """Raise an error if an input was overwritten after its use: gradients would be computed from wrong numbers."""
         if any(call.input._version != call.version for call in self.calls):
             raise InvalidParameterError(
                 "network overwrites the input of a layer after the layer has used it. Let it write its result "
-                "elsewhere (inplace=False, x = x + y in the place of x += y)."
+                "elsewhere (inplace=False, x = x + y instead of x += y)."
             )
 
 
@@ -127,7 +134,7 @@ def tensors_in(values: Any) -> Iterable[Tensor]:
             yield from tensors_in(value)
 
 
-# ---- what is known of each function: its input, and how it uses which parameters; None where it is not ----------
+# ---- the supported functions: each returns the input and the kind of use of each parameter, or None if unknown ------
 
 Known = tuple[Tensor, list[tuple[Tensor | None, Kind]]] | None
 
@@ -146,7 +153,7 @@ def _convolution(
     groups: int = 1,
 ) -> Known:
     if input.ndim != weight.ndim:
-        return None  # an image without an axis of samples
+        return None  # a single image without a batch axis
     kernel, steps, spread = as_two(tuple(weight.shape[2:])), _pair(stride, weight, 1), _pair(dilation, weight, 1)
     around = zeros_around(padding if isinstance(padding, str) else _pair(padding, weight, 0), kernel, spread)
     kind = Convolution(kernel, steps, around, spread, groups)
@@ -154,7 +161,7 @@ def _convolution(
 
 
 def _pair(value: Any, weight: Tensor, of_height: int) -> tuple[int, int]:
-    """Return a setting for height and width; in one dimension the height has its own."""
+    """Return an option of a convolution as (height, width); in one dimension the height is `of_height`."""
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if weight.ndim == 3:
         return of_height, values[0]
@@ -173,7 +180,7 @@ def _batch_norm(
 ) -> Known:
     if training or running_mean is None:
         raise InvalidParameterError(
-            "network has batch norm in training mode, in which the gradient of a row depends on the others: call "
+            "network has batch norm in training mode, in which the gradient of a row depends on the other rows: call "
             "network.eval() first."
         )
     shape = (input.shape[1], *(1,) * (input.ndim - 2))
@@ -227,7 +234,7 @@ def _multiplied(left: Any, right: Any, **options: Any) -> Known:
 
 
 def _operands(left: Any, right: Any) -> tuple[Tensor, Tensor | None]:
-    """Return the parameter and what it meets, None unless that is a tensor over which the parameter is repeated."""
+    """Return the parameter and the other operand, or None for the latter unless the parameter broadcasts to it."""
     parameter, other = (left, right) if isinstance(left, nn.Parameter) else (right, left)
     if isinstance(other, nn.Parameter) or not isinstance(other, Tensor):
         return parameter, None
@@ -235,7 +242,7 @@ def _operands(left: Any, right: Any) -> tuple[Tensor, Tensor | None]:
 
 
 def _without_samples(parameter: Tensor) -> tuple[int, ...]:
-    """Return the shape that is repeated over samples and positions, without ones in front."""
+    """Return the shape of a parameter without leading ones, which stand for samples and positions."""
     shape = tuple(parameter.shape)
     while shape and shape[0] == 1:
         shape = shape[1:]
