@@ -1,9 +1,9 @@
-"""Losses that embeddings are trained with: pure functions of the embeddings of a row's views, one in each file.
+"""Losses for training embeddings: pure functions of the embeddings of a row's views, one in each file.
 
-A loss with parameters or a memory of its own is an `Objective`, which holds them.
+A loss with parameters or a state of its own is an `Objective`, which holds them.
 
-The line that imports a loss here registers it: it is public, `KernelEmbedding` takes it by its name if it needs nothing
-but the embeddings of the views, the reference has its page, and the laws of the tests run over it.
+The line that imports a loss here registers it. The loss is then public, `KernelEmbedding` accepts its name if it needs
+only the embeddings of the views, the reference has a page for it, and the tests of all losses cover it.
 """
 
 import inspect
@@ -39,7 +39,7 @@ from mercer.losses.view_coding_rate import view_coding_rate as view_coding_rate
 
 
 def is_of_views(value: Any) -> bool:
-    """Whether a public name is a function of the views' embeddings of which every other parameter has a default."""
+    """Whether `value` is a function of the views' embeddings in which every other parameter has a default."""
     if not inspect.isfunction(value):
         return False
     views, *others = inspect.signature(value).parameters.values()

@@ -1,4 +1,4 @@
-"""Bootstrap your own latent, BYOL (Grill et al. 2020): views predict each other's embedding by a slower copy."""
+"""Bootstrap your own latent, BYOL (Grill et al. 2020): a view predicts the other's embedding by an averaged model."""
 
 import math
 from collections.abc import Sequence
@@ -14,65 +14,67 @@ from mercer.losses.pairs import check_views
 
 
 def byol(predictions: Sequence[Tensor], targets: Sequence[Tensor]) -> Tensor:
-    """Return the squared distance between directions, 2 - 2 cos(q, t), summed over both ways between two views.
+    """Return the squared distances 2 - 2 cos(q, t) between predictions and targets, both scaled to length 1.
 
-    The prediction q of each view is compared with the target t of the other, and the mean over samples is taken. No
-    gradient goes to the targets. For p > 2 views it is the mean over pairs of views.
+    The prediction q of each of two views is compared with the target t of the other. The result is the sum over both
+    ways, as a mean over samples. For p > 2 views it is the mean over pairs of views. The targets get no gradient.
 
     Parameters
     ----------
     predictions : sequence of two or more tensors of shape (n, h)
-        What the predictor makes of the embedding of each view.
+        For each view, the output of the predictor for its embedding.
     targets : sequence of as many tensors of shape (n, h)
-        The embedding of each view by the target network.
+        For each view, its embedding by the target network.
     """
     check_views([*predictions, *targets], at_least=4)
     if len(predictions) != len(targets):
         raise ValueError(f"there are {len(predictions)} predictions and {len(targets)} targets: each view needs both.")
     q, t = unit(torch.stack(list(predictions)), dim=2), unit(torch.stack(list(targets)).detach(), dim=2)
     p, n, _ = q.shape
-    # All pairs of views but those of a view with itself.
+    # The sum over all pairs of different views.
     cosines = (q.sum(dim=0) * t.sum(dim=0)).sum() - (q * t).sum()
     return 4.0 - 4.0 * cosines / (n * p * (p - 1))
 
 
 def target_rate(step: int, total_steps: int, start: float = 0.996) -> float:
-    """Return tau = 1 - (1 - start) (cos(pi step / total_steps) + 1) / 2: how much of itself the target keeps.
+    """Return tau = 1 - (1 - start) (cos(pi step / total_steps) + 1) / 2, the share of itself that the target keeps.
 
     Parameters
     ----------
     step : int
-        How many steps came before.
+        The number of steps before this one.
     total_steps : int
     start : float, default=0.996
-        tau at step 0; it rises to 1.
+        The value of tau at step 0. It rises to 1 at the end.
     """
     share = min(step / total_steps, 1.0)
     return 1.0 - (1.0 - start) * (math.cos(math.pi * share) + 1.0) / 2.0
 
 
 class BYOL(Objective):
-    """The objective of BYOL: a predictor of its own, and a target that is the moving average of the model.
+    """The objective of BYOL, with a predictor and with a target network that is a moving average of the model.
 
-    The predictor is the authors': linear, batch normalization, rectifier, linear without bias. The target starts as
-    the model itself, and after each step it becomes tau target + (1 - tau) model, tau from `target_rate`.
+    The predictor is that of the authors: a linear layer, batch normalization, a ReLU and a linear layer without bias.
+    The target starts as a copy of the model. After each step it becomes tau target + (1 - tau) model, with tau from
+    `target_rate`.
 
     Parameters
     ----------
     n_components : int
-        h.
+        h, the number of components of an embedding.
     hidden : int, default=4096
-        The width of the predictor; the authors'.
+        The width of the predictor. The default is the authors'.
     rate : float, default=0.996
-        tau at the first step. The authors' for 1000 epochs; they take 0.99 for 100 and 300 and 0.97 for 40.
+        tau at the first step. The default is the authors' for 1000 epochs; they use 0.99 for 100 and 300 epochs and
+        0.97 for 40.
     generator : torch.Generator
-        Where the predictor's weights come from.
+        The source of the predictor's initial weights.
 
     Notes
     -----
-    The model must be a torch module: the target is the model with its parameters exchanged, and shares its buffers.
-    Each view is embedded twice. Where most of the cost is in what does not depend on the parameters, such as kernel
-    values with landmarks, give these as the views and train what comes after them.
+    The model must be a torch module, since the target is the model with other parameters; it shares the model's
+    buffers. Each view is embedded twice. If most of the cost does not depend on the parameters, as for kernel values
+    with landmarks, pass these values as the views and train the map that follows them.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class BYOL(Objective):
         self.target = torch.nn.Module()
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Make the target a copy of the model's parameters."""
+        """Set the target to a copy of the model's parameters."""
         self.target = torch.nn.Module()
         for name, parameter in model.named_parameters():
             self.target.register_buffer(_buffer_name(name), parameter.detach().clone())
@@ -104,7 +106,7 @@ class BYOL(Objective):
         names = [name for name, _ in embed.named_parameters()]
         if {_buffer_name(name) for name in names} != set(averages):
             raise ValueError(
-                "the target has not the parameters of the model: call begin(model) before the first batch."
+                "the target does not have the parameters of the model: call begin(model) before the first batch."
             )
         parameters = {name: averages[_buffer_name(name)] for name in names}
         with torch.no_grad():
@@ -113,7 +115,7 @@ class BYOL(Objective):
 
     @torch.no_grad()
     def after_step(self, model: torch.nn.Module, step: int, total_steps: int) -> None:
-        """Move the target towards the model."""
+        """Move the target towards the model by a share 1 - tau."""
         tau = target_rate(step, total_steps, self.rate)
         averages = dict(self.target.named_buffers())
         for name, parameter in model.named_parameters():
@@ -121,13 +123,16 @@ class BYOL(Objective):
 
 
 def _buffer_name(parameter: str) -> str:
-    """Return a name for a buffer, which torch allows no dots in."""
+    """Return the name of a parameter's buffer, in which torch does not allow dots."""
     return parameter.replace(".", "/")
 
 
 def _linear(n_in: int, n_out: int, generator: torch.Generator, *, bias: bool) -> torch.nn.Linear:
-    """Return a layer with the authors' start: normal weights of deviation n_in^-1/2, cut at two deviations; no bias."""
-    layer = skip_init(torch.nn.Linear, n_in, n_out, bias=bias)  # torch's own start draws from the global state
+    """Return a linear layer initialized as by the authors.
+
+    The weights are normal with standard deviation n_in^-1/2, truncated at two deviations, and the bias is zero.
+    """
+    layer = skip_init(torch.nn.Linear, n_in, n_out, bias=bias)  # torch's own initialization uses the global generator
     deviation = n_in**-0.5
     torch.nn.init.trunc_normal_(layer.weight, std=deviation, a=-2 * deviation, b=2 * deviation, generator=generator)
     if bias:

@@ -1,4 +1,4 @@
-"""Coding rates: how many nats it takes to code features up to a precision, all together or part by part."""
+"""Coding rates: the number of nats needed to code features up to a precision, all together or class by class."""
 
 import math
 
@@ -9,27 +9,28 @@ from mercer.checks import check_number
 from mercer.exceptions import NumericalWarning, invalid_parameter, warn_user
 from mercer.losses.log_determinants import gram_log_determinant, weighted_log_determinants
 
-# The largest trace of sum_i w_i w_i^T beside which I is not lost. The rounding error of the sum, some units times its
-# trace, is one of the log determinant too: float32 is left long before it shows, float64 before the factor fails.
+# The largest trace of sum_i w_i w_i^T for which adding I is still accurate. The rounding error of the sum is a few
+# units times its trace, and is also an error of the log determinant. The limit of float32 is far below the trace at
+# which the error shows, and the limit of float64 is below the trace at which the factorization fails.
 LARGEST_TRACE = {torch.float32: 2.0**14, torch.float64: 2.0**44}
-# Memberships may be below zero by this, as rounding leaves them; they count as zero.
+# Memberships down to minus this number are rounding errors and count as zero.
 ROUNDING = 1e-5
-# A class with less than this of a sample is without samples: dividing by its size would overflow in the end.
+# A class with a smaller size than this (in samples) counts as empty: dividing by its size could overflow.
 EMPTY = 1e-20
 
 
 def coding_rate(Z: Tensor, *, epsilon: float) -> Tensor:
     """How long is the code of the features, up to a precision ε? Return R = log det(I + d / (n ε^2) Z^T Z).
 
-    It is large for features that spread over many directions. It is twice the rate of Ma et al. (2007), in nats, as
-    the paper of manifold linearizing and clustering has it; public codes of MCR2 halve it.
+    It is large for features that spread over many directions. As in the paper of manifold linearizing and clustering,
+    it is twice the rate of Ma et al. (2007), in nats. Public implementations of MCR2 use half of it.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
-        The features, one sample a row. In float32 or float64; lower precisions are worked out in float32.
+        The features, one row for each sample. Precisions below float32 are converted to float32.
     epsilon : float
-        ε. Public codes give its square the name eps.
+        ε. Public implementations call its square eps.
 
     Returns
     -------
@@ -38,12 +39,12 @@ def coding_rate(Z: Tensor, *, epsilon: float) -> Tensor:
     Warns
     -----
     NumericalWarning
-        If ε is below the rounding error of features as long as these, which no longer says anything: then it is
-        raised to where float64 can tell I from zero, and held constant by the gradient.
+        If ε is below the rounding error of features of this length. R would then be meaningless. ε is raised to a value
+        at which float64 can distinguish I from zero, and this value counts as a constant in the gradient.
 
     Notes
     -----
-    O(n d q + q^3) time with q = min(n, d). float32 features more than 128 ε / sqrt(d) long are worked out in float64.
+    O(n d q + q^3) time with q = min(n, d). float32 features longer than 128 ε / sqrt(d) are converted to float64.
 
     Examples
     --------
@@ -59,18 +60,19 @@ def coding_rate(Z: Tensor, *, epsilon: float) -> Tensor:
 def class_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
     """How long is the code if each class has its own? Return R_c, the mean of the classes' rates over samples.
 
-    R_c = sum_j (t_j / n) log det(I + d / (t_j ε^2) Z^T Diag(Π_j) Z) with Π_j column j of the membership and
-    t_j = <Π_j, 1> (equation 1 of the paper). It is at most R if rows of Π sum to 1, and R if Π_j is constant.
+    R_c = sum_j (t_j / n) log det(I + d / (t_j ε^2) Z^T Diag(Π_j) Z), where Π_j is column j of the membership and
+    t_j = <Π_j, 1> (equation 1 of the paper). It is at most R if the rows of Π sum to 1, and equals R if every Π_j is
+    constant.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
         The features, as in `coding_rate`.
     membership : tensor of shape (n,) of whole numbers, or (n, k)
-        The class of each sample, or Π: the share of each class in each sample, not negative. A class without samples
-        adds nothing to R_c nor to its gradient.
+        The class of each sample; or Π, the nonnegative share of each class in each sample. A class without samples adds
+        nothing to R_c or to its gradient.
     epsilon : float
-        ε.
+        ε, as in `coding_rate`.
 
     Returns
     -------
@@ -79,7 +81,7 @@ def class_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tenso
     Warns
     -----
     NumericalWarning
-        As `coding_rate` does.
+        As in `coding_rate`.
 
     Notes
     -----
@@ -96,20 +98,21 @@ def class_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tenso
 
 
 def pairwise_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
-    """How long is the code if each point is coded with its like? Return R_c of a membership of points to points.
+    """How long is the code if each point is coded with the points like it? Return R_c for a matrix of memberships.
 
-    R_c = (1 / n) sum_j log det(I + d / ε^2 Z^T Diag(Π_j) Z) with Π_j column j of the membership (equation 4 of the
-    paper): as in `class_coding_rate`, with a class around each point, of one point's size. It is at most R if Π is
-    doubly stochastic, R if Π = 1 1^T / n, and the mean of log(1 + d |z_j|^2 / ε^2) if Π = I.
+    R_c = (1 / n) sum_j log det(I + d / ε^2 Z^T Diag(Π_j) Z), where Π_j is column j of the membership (equation 4 of the
+    paper). It is `class_coding_rate` with one class around each point, each of the size of one point. It is at most R
+    if Π is doubly stochastic. It equals R if Π = 1 1^T / n, and the mean of log(1 + d |z_j|^2 / ε^2) if Π = I.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
         The features, as in `coding_rate`.
     membership : tensor of shape (n, n)
-        Π, not negative; doubly stochastic, as by `mercer.sinkhorn.doubly_stochastic`. Columns are taken as they are.
+        Π, a nonnegative and doubly stochastic matrix, such as the result of `mercer.sinkhorn.doubly_stochastic`. Its
+        columns are used as they are, without scaling.
     epsilon : float
-        ε.
+        ε, as in `coding_rate`.
 
     Returns
     -------
@@ -118,11 +121,11 @@ def pairwise_coding_rate(Z: Tensor, membership: Tensor, *, epsilon: float) -> Te
     Warns
     -----
     NumericalWarning
-        As `coding_rate` does.
+        As in `coding_rate`.
 
     Notes
     -----
-    O(n^2 q^2 + n q^3) time with q = min(n, d), O(n^2) memory beside blocks of 64 MiB.
+    O(n^2 q^2 + n q^3) time with q = min(n, d), and O(n^2) memory in addition to blocks of 64 MiB.
     """
     n = len(Z)
     shares = _checked_shares(torch.as_tensor(membership, device=Z.device), n, n)
@@ -138,9 +141,9 @@ def _rate_of_labels(W: Tensor, labels: Tensor) -> Tensor:
 
 
 def over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
-    """Return W = sqrt(d) / ε Z, in a precision that holds I beside sums of w_i w_i^T whose weights sum to `mass`.
+    """Return W = sqrt(d) / ε Z in float32 or float64, as needed to compute I plus a weighted sum of w_i w_i^T.
 
-    The trace of such a sum is at most mass d / ε^2 max_i |z_i|^2.
+    `mass` is the largest sum of weights. The trace of the weighted sum is at most mass d / ε^2 max_i |z_i|^2.
     """
     epsilon = check_number("epsilon", epsilon, above=0.0)
     if Z.ndim != 2 or not Z.numel() or not Z.is_floating_point():
@@ -149,7 +152,7 @@ def over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
     if not math.isfinite(largest):
         raise invalid_parameter("Z", largest, "finite throughout")
     Z = Z.to(_precision(Z))
-    # Over the largest entry, for squares may overflow or vanish.
+    # The entries are divided by the largest one, since their squares might overflow or vanish.
     longest = largest * float(torch.linalg.vector_norm(Z.detach() / (largest or 1.0), dim=1).max())
     if not longest:
         return Z
@@ -161,7 +164,7 @@ def over_precision(Z: Tensor, epsilon: float, mass: float = 1.0) -> Tensor:
     if factor * root > most:
         warn_user(
             f"epsilon={epsilon:g} is below the rounding error of features of length {longest:.1e}: "
-            f"{math.sqrt(Z.shape[1]) * root / most:.1e} is taken. Features of length 1 avoid this.",
+            f"{math.sqrt(Z.shape[1]) * root / most:.1e} is used instead. Features of length 1 avoid this.",
             NumericalWarning,
         )
         factor = most / root
@@ -183,7 +186,7 @@ def _checked_labels(labels: Tensor, n: int) -> Tensor:
 
 
 def _checked_shares(membership: Tensor, n: int, m: int | None) -> Tensor:
-    """Return Π of shape (n, m), m any if None, with what rounding left below zero at zero."""
+    """Return Π of shape (n, m), or (n, any) if m is None, with small negative entries set to zero."""
     fits = membership.ndim == 2 and len(membership) == n and membership.shape[1] == (m or max(1, membership.shape[1]))
     if not fits or not membership.is_floating_point():
         found = f"{membership.dtype} of shape {tuple(membership.shape)}"
@@ -193,5 +196,5 @@ def _checked_shares(membership: Tensor, n: int, m: int | None) -> Tensor:
     wrong = ~torch.isfinite(values) | (values < -ROUNDING)
     if bool(wrong.any()):
         raise invalid_parameter("membership", float(values[wrong][0]), "finite and not negative throughout")
-    # Not relu, which has no gradient at zero itself.
+    # clamp has a gradient at zero itself, unlike relu.
     return membership.clamp(min=0.0)

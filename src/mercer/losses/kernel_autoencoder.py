@@ -12,16 +12,16 @@ from mercer.losses.penalties import tikhonov, unit_norms
 from mercer.losses.vicreg import squared_covariances
 
 DecoderKernel = Callable[[Tensor, Tensor], Tensor]
-"""(U, V) -> the matrix of l(u, v), differentiable by torch; a `mercer.kernels.Kernel` is one."""
+"""(U, V) -> the matrix of l(u, v), differentiable by torch, such as a `mercer.kernels.Kernel`."""
 
 
 def kernel_autoencoder(
     inputs: Tensor, reconstructions: Tensor, *, B: Tensor, L: Tensor | None = None, ridge: float = 1e-3
 ) -> Tensor:
-    """Return E |x - g(f(x))|^2 + μ Tr(B^T L B), the squared error of reconstruction and the decoder's RKHS norm.
+    """Return E |x - g(f(x))|^2 + μ Tr(B^T L B), the squared error of reconstruction plus the decoder's RKHS norm.
 
-    With the encoder's norm, λ Tr(A^T K_mm A) of `tikhonov`, which whoever trains the encoder adds as under any loss,
-    it is the whole of the loss.
+    The full loss of the kernel autoencoder also has the encoder's norm, λ Tr(A^T K_mm A) (`tikhonov`). The code that
+    trains the encoder adds it, as for any other loss.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def kernel_autoencoder(
     B : tensor of shape (m, d)
         The coefficients of the decoder g(z) = B^T l_z + c.
     L : tensor of shape (m, m), optional
-        The decoder's kernel matrix; the identity by default, for a linear decoder g(z) = B^T z + c.
+        The decoder's kernel matrix. The default is the identity, for a linear decoder g(z) = B^T z + c.
     ridge : float, default=1e-3
         μ.
     """
@@ -46,42 +46,44 @@ class KernelAutoencoder(Objective):
     It is E |x - g(f(x))|^2 + μ Tr(B^T L B) + ρ E (|f(x)|^2 - 1)^2 + κ c(f), to which the trainer of the encoder
     f(x) = A^T k_x + γ adds λ Tr(A^T K_mm A). The decoder is a kernel machine on the embedding space,
     g(z) = B^T l_z + c, (l_z)_j = l(u_j, z), L_ij = l(u_i, u_j),
-    with a kernel l of its own and u_j = f(x_j) the embeddings of landmarks x_j, as they are at the moment: the optimal
-    decoder lies in the span of the samples' embeddings (the representer theorem), and landmarks stand for samples.
+    with a kernel l of its own. u_j = f(x_j) are the current embeddings of landmarks x_j. By the representer theorem the
+    optimal decoder is a combination of l at the samples' embeddings; here landmarks take the place of all samples.
 
     Parameters
     ----------
     landmarks : tensor of shape (m, d)
-        x_j, inputs as the model takes them. Their mean is the start of c.
+        x_j, inputs of the model. Their mean is the initial value of c.
     n_components : int
-        h.
+        h, the number of components of an embedding.
     kernel : callable of (U, V), or "linear"
         l, a function of two sets of embeddings that torch can differentiate. "linear" is the decoder g(z) = B^T z + c,
         with B of shape (h, d), L = I and no landmarks.
     ridge : float, default=1e-3
-        μ.
+        μ, the weight of the decoder's norm.
     unit : float, default=1.0
-        ρ. Esser et al. ask for |f(x_i)| = 1; here it is a penalty.
+        ρ, the weight of the penalty for embeddings whose length is not 1. Esser et al. require |f(x_i)| = 1 exactly.
     covariance : float, default=0.0
         κ, the weight of the sum of squared covariances between the columns of f, divided by h, as in `vicreg`.
     rows : tensor of shape (n, d), optional
         Inputs to which the decoder is fitted exactly, by `solve_decoder`, at the beginning and every `solve_every`
-        steps: the encoder alone is then trained by gradient. Some thousands will do. Without them B and c are
-        parameters of the objective, trained beside the encoder.
+        steps. Only the encoder is then trained by gradients. A few thousand rows are enough. Without `rows`, B and c
+        are parameters of the objective and are trained together with the encoder.
     solve_every : int, default=10
+        The number of steps between two fits of the decoder.
 
     Notes
     -----
-    krepes prints no formula and refers to Esser et al. (2024), where all samples are centers. It leaves open the
-    decoder's kernel and its landmarks, whether |f(x_i)| = 1 is kept, and what the 'covariance coefficient' is that its
-    appendix B.3 tunes for this loss: κ is the likely reading. It searches all weights in [1e-5, 100] and gives none as
-    a default.
+    krepes prints no formula and refers to Esser et al. (2024), where all samples are centers. It does not say which
+    kernel and landmarks the decoder has, whether |f(x_i)| = 1 is kept, and what the 'covariance coefficient' is that
+    its appendix B.3 tunes for this loss; κ is the likely meaning. It searches all weights in [1e-5, 100] and gives none
+    as a default.
 
-    With rows the decoder is at its optimum: kernel matrices are ill-conditioned, and steps of the optimizer on B are
-    slow there. A lower loss need not make better embeddings.
+    With `rows`, the decoder is always close to its optimum. Without them its training is slow, since kernel matrices
+    are ill-conditioned. A lower loss does not necessarily mean better embeddings.
 
-    Several views count as further samples, each of which is to be had back. Beside the embeddings of n samples a batch
-    costs those of m landmarks and O(n m (h + d) + m^2 (h + d)); a few hundred landmarks will do.
+    Several views count as additional samples, each of which is reconstructed. In addition to the embeddings of n
+    samples, a batch costs the embeddings of m landmarks and O(n m (h + d) + m^2 (h + d)). A few hundred landmarks are
+    enough.
     """
 
     min_views = 1
@@ -115,30 +117,30 @@ class KernelAutoencoder(Objective):
         self.min_batch = 2 if self.covariance > 0 else 1
         self.solve_every = check_count("solve_every", solve_every)
         self.register_buffer("landmarks", None if self.kernel is None else landmarks.detach().clone())
-        # Not in checkpoints: they are data, and whoever resumes has them.
+        # The rows are data, which are given again when a training is resumed: checkpoints do not contain them.
         self.register_buffer("rows", rows, persistent=False)
         self._hold("B", landmarks.new_zeros(h if self.kernel is None else len(landmarks), landmarks.shape[1]))
         self._hold("c", landmarks.detach().mean(dim=0))
 
     def _hold(self, name: str, start: Tensor) -> None:
-        """Register a part of the decoder, as a parameter only if it is trained."""
+        """Register a part of the decoder: as a parameter if it is trained, otherwise as a buffer."""
         if self.rows is None:
             self.register_parameter(name, torch.nn.Parameter(start))
         else:
             self.register_buffer(name, start)
 
     def begin(self, model: torch.nn.Module) -> None:
-        """Fit the decoder to the embeddings that the model starts with."""
+        """Fit the decoder to the embeddings by the initial model, if there are `rows`."""
         if self.rows is not None:
             self.solve_decoder(model, self.rows)
 
     def after_step(self, model: torch.nn.Module, step: int, total_steps: int) -> None:
-        """Fit the decoder again, if it is time."""
+        """Fit the decoder again after every `solve_every` steps, if there are `rows`."""
         if self.rows is not None and (step + 1) % self.solve_every == 0:
             self.solve_decoder(model, self.rows)
 
     def batch_loss(self, embed: Embed, views: Sequence[Tensor], generator: torch.Generator) -> Tensor:
-        """Return the loss of a batch, without the encoder's norm."""
+        """Return the loss of a batch without the encoder's norm."""
         x = torch.cat(list(views))
         z = torch.cat([embed(view) for view in views])
         features, L = self._features(embed, z)
@@ -151,27 +153,27 @@ class KernelAutoencoder(Objective):
 
     @torch.no_grad()
     def solve_decoder(self, embed: Embed, inputs: Tensor) -> None:
-        """Set B and c to the best decoder of the embeddings as they are: a ridge regression, O(n m (m + d) + m^3).
+        """Set B and c to the best decoder of the current embeddings, a ridge regression: O(n m (m + d) + m^3) time.
 
         Parameters
         ----------
         embed : callable
             The model.
         inputs : tensor of shape (n, d)
-            Rows to fit to.
+            The rows to which the decoder is fitted.
         """
         features, L = self._features(embed, embed(inputs))
         features, x = features.to(torch.float64), inputs.to(torch.float64)
         penalty = torch.eye(len(self.B), dtype=x.dtype, device=x.device) if L is None else L.to(x)
         centered = features - features.mean(dim=0)
         gram = centered.T @ centered / len(x) + self.ridge * (penalty + penalty.T) / 2
-        # A pseudo-inverse, for landmarks may have equal embeddings.
+        # A pseudo-inverse is needed, since landmarks may have equal embeddings.
         B = torch.linalg.pinv(gram, hermitian=True) @ (centered.T @ (x - x.mean(dim=0)) / len(x))
         self.B.copy_(B)
         self.c.copy_(x.mean(dim=0) - features.mean(dim=0) @ B)
 
     def _features(self, embed: Embed, z: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the rows l_z, of which the decoder is a linear function, and L."""
+        """Return l_z for each row z, of which the decoder is a linear function, and L."""
         if self.kernel is None:
             return z, None
         u = embed(self.landmarks)

@@ -1,4 +1,4 @@
-"""Log determinants of I plus weighted sums of outer products, many at a time, with gradients in closed form."""
+"""Log determinants of I plus weighted sums of outer products, for many weightings at once, with their gradients."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,8 +10,9 @@ from torch.autograd.function import once_differentiable
 from mercer.blocks import row_slices, rows_per_block
 from mercer.linalg import threads_for
 
-# Products w_a w_b are taken for a in one strip of columns and b up to its end: at d = 128 strips of 16 make 56 % of all
-# products. Narrower ones gain nothing, for they leave the products of matrices too little to do; 32 take 15 % longer.
+# Outer products are symmetric: the products w_a w_b are computed for a in one strip of columns and b up to the strip's
+# end. At d = 128, strips of 16 columns need 56 % of all products. Narrower strips are not faster, since the matrix
+# products become too small, and strips of 32 take 15 % longer.
 STRIP = 16
 
 
@@ -35,23 +36,25 @@ def weighted_log_determinants(W: Tensor, V: Tensor, s: Tensor) -> Tensor:
     Parameters
     ----------
     W : tensor of shape (n, d)
-        With rows w_i.
+        Its rows are the w_i.
     V : tensor of shape (n, m)
-        Weights, not negative.
+        The weights V_ij, which must not be negative.
     s : tensor of shape (m,)
 
     Notes
     -----
-    With E_j the inverse of the matrix of column j, the gradient in w_i is 2 sum_j s_j V_ij E_j w_i, in V_ij it is
-    s_j w_i^T E_j w_i, in s_j the log determinant. They are known up to a factor once the value is, and are worked out
-    beside it: no E_j is kept. All sums are products of V or E with the products w_a w_b, b <= a, which halves them.
+    Let E_j be the inverse of the matrix of column j. The gradient is 2 sum_j s_j V_ij E_j w_i with respect to w_i,
+    s_j w_i^T E_j w_i with respect to V_ij, and the log determinant with respect to s_j. The gradients are computed
+    together with the value, up to the factor of the backward pass, so that no E_j is stored. All sums are matrix
+    products of V or E with the products w_a w_b for b <= a, which halves the work.
 
-    O(m n q^2 + m q^3) time with q = min(n, d), and O(n m) memory beside the blocks of `mercer.blocks.WORKING_MEMORY`:
-    at n = m = 512 and d = 128 in float32 a peak of 61 MB, where all columns at once take 126 MB and no less time.
+    O(m n q^2 + m q^3) time with q = min(n, d), and O(n m) memory in addition to blocks of
+    `mercer.blocks.WORKING_MEMORY`. For n = m = 512 and d = 128 in float32 the peak is 61 MB; all columns at once would
+    take 126 MB and no less time.
     """
     if len(W) < W.shape[1]:
-        # Rotated into the span of its rows, to which all w_i and E_j w_i belong, so that the rotation can be held
-        # constant: the gradient is rotated back.
+        # The rows are rotated into their span, which has fewer dimensions. All w_i and E_j w_i are in this span, so the
+        # rotation can be a constant of the gradient, which is rotated back by autograd.
         W = W @ torch.linalg.qr(W.detach().T).Q
     return _Weighted.apply(W, V, s)
 
@@ -81,7 +84,7 @@ class _Weighted(torch.autograd.Function):
         dW = torch.zeros_like(W) if for_W else None
         dV = torch.zeros_like(V) if for_V else None
         log_determinants = torch.empty_like(s)
-        # The sums, their factors and inverses, what LAPACK copies and what is added up.
+        # 8 matrices for each column: the sums, their factors and inverses, LAPACK's copies and the terms of the sums.
         for some in row_slices(m, rows_per_block(m, 8 * d * d * W.element_size())):
             E, log_determinants[some] = _factored(_one_plus_sums(W, V[:, some]), for_W or for_V)
             if E is not None:
@@ -99,7 +102,7 @@ class _Weighted(torch.autograd.Function):
 
 
 def _one_plus_sums(W: Tensor, V: Tensor) -> Tensor:
-    """Return I + sum_i V_ij w_i w_i^T for all j, of shape (m, d, d), of which only the lower triangle is right."""
+    """Return I + sum_i V_ij w_i w_i^T for all j, of shape (m, d, d); only the lower triangles are valid."""
     d, m = W.shape[1], V.shape[1]
     M = W.new_zeros(m, d, d)
     for rows in _rows(W):
@@ -111,9 +114,9 @@ def _one_plus_sums(W: Tensor, V: Tensor) -> Tensor:
 
 
 def _factored(M: Tensor, with_inverse: bool) -> tuple[Tensor | None, Tensor]:
-    """Return the inverses, if asked for, and log determinants of matrices of which the lower triangle is given."""
-    # Two threads would meet hundreds of times in each small matrix: on a busy machine they wait a hundred times longer
-    # than they work.
+    """Return the inverses (None unless asked for) and log determinants of matrices given by their lower triangles."""
+    # Two threads would synchronize hundreds of times for each small matrix. On a busy machine they would wait a hundred
+    # times longer than they compute.
     with threads_for(M.shape[-1]):
         lower = torch.linalg.cholesky_ex(M).L
         inverse = torch.cholesky_inverse(lower) if with_inverse else None
@@ -121,7 +124,7 @@ def _factored(M: Tensor, with_inverse: bool) -> tuple[Tensor | None, Tensor]:
 
 
 def _add_gradients(W: Tensor, U: Tensor, E: Tensor, dW: Tensor | None, dV: Tensor | None) -> None:
-    """Add 2 sum_j U_ij E_j w_i to row i of dW, and w_i^T E_j w_i to entry (i, j) of dV, where there is one."""
+    """Add 2 sum_j U_ij E_j w_i to row i of dW, and w_i^T E_j w_i to entry (i, j) of dV, unless these are None."""
     m, d, _ = E.shape
     for strip in row_slices(d, STRIP):
         E_strip = E[:, strip, : strip.stop].reshape(m, -1)
@@ -137,7 +140,7 @@ def _add_gradients(W: Tensor, U: Tensor, E: Tensor, dW: Tensor | None, dV: Tenso
 
 
 def _products(w: Tensor, strip: slice, twice: int = 0) -> Tensor:
-    """Return w_ia w_ib for a in the strip and b up to its end, row by row; the first `twice` of the b count twice."""
+    """Return w_ia w_ib for a in the strip and b up to its end, for each row i; those of the first `twice` b doubled."""
     other = w[:, : strip.stop]
     if twice:
         other = torch.cat([2.0 * other[:, :twice], other[:, twice:]], dim=1)

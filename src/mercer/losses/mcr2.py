@@ -7,20 +7,20 @@ from mercer.losses.directions import unit
 
 
 def mcr2(Z: Tensor, membership: Tensor, *, epsilon: float) -> Tensor:
-    """Return R_c - R, the coding rate of the features class by class less that of all: to be minimized.
+    """Return R_c - R, to be minimized: the coding rate of the features class by class minus that of all features.
 
-    The authors maximize R - R_c, which is not negative. Its maximum has the features of each class spread evenly over
-    a subspace, and the subspaces of classes orthogonal.
+    The authors maximize R - R_c, which is never negative. At its maximum, the features of each class are spread evenly
+    over a subspace, and the subspaces of different classes are orthogonal.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
-        The features, one sample a row. They enter by their directions alone, for Z is constrained to rows of length 1;
-        one of zeros stays so.
+        The features, one row for each sample. Rows are scaled to length 1, as the authors require; a row of zeros stays
+        zero.
     membership : tensor of shape (n,) of whole numbers, or (n, k)
         The class of each sample, or the share of each class in each sample; see `class_coding_rate`.
     epsilon : float
-        ε. The authors take ε^2 = 0.5 for labeled images.
+        ε, the precision of the code. The authors use ε^2 = 0.5 for labeled images.
 
     Returns
     -------

@@ -13,23 +13,24 @@ REGULARIZERS = ("squared", "entropy")
 def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, regularizer: str = "squared") -> Tensor:
     """Which points belong together, and to which subspace? Return R_c - R + γ r(Π), to be minimized over Z and Π.
 
-    The authors maximize R - R_c - γ r(Π). R is the coding rate of all features and R_c that of each point with its
-    like (`pairwise_coding_rate`). Without r, which is least for Π = 1 1^T / n, the optimal Π is a permutation: every
-    point a cluster.
+    The authors maximize R - R_c - γ r(Π). R is the coding rate of all features, and R_c is the mean rate if each point
+    is coded together with the points like it (`pairwise_coding_rate`). The regularizer r is smallest for
+    Π = 1 1^T / n. Without it the optimal Π is a permutation, in which every point is a cluster of its own.
 
     Parameters
     ----------
     Z : tensor of shape (n, d)
-        The features, one sample a row. They enter by their directions alone, for Z is constrained to rows of length 1;
-        one of zeros stays so.
+        The features, one row for each sample. Rows are scaled to length 1, as the authors require; a row of zeros stays
+        zero.
     membership : tensor of shape (n, n)
-        Π, doubly stochastic: P = `mercer.sinkhorn.doubly_stochastic` of C C^T / η, C the output of the cluster head.
+        Π, a doubly stochastic matrix: `mercer.sinkhorn.doubly_stochastic` of C C^T / η, where C is the output of the
+        cluster head.
     epsilon : float
-        ε. The authors take ε^2 = 0.1.
+        ε, the precision of the code. The authors use ε^2 = 0.1.
     gamma : float, default=0.05
-        γ, the authors' for r = |Π|^2 / 2.
+        γ. The default is the authors' for r = |Π|^2 / 2.
     regularizer : {"squared", "entropy"}, default="squared"
-        r(Π): |Π|^2 / 2, or the negative entropy sum_ij Π_ij log Π_ij, the authors' footnote 8.
+        r(Π): |Π|^2 / 2, or the negative entropy sum_ij Π_ij log Π_ij of the authors' footnote 8.
 
     Returns
     -------
@@ -37,8 +38,8 @@ def mlc(Z: Tensor, membership: Tensor, *, epsilon: float, gamma: float = 0.05, r
 
     Notes
     -----
-    O(n^2 q^2 + n q^3) time with q = min(n, d), O(n^2) memory beside blocks of 64 MiB. r grows with n and the rates do
-    not: |Π|^2 is 1 for the even Π and n for a permutation.
+    O(n^2 q^2 + n q^3) time with q = min(n, d), and O(n^2) memory in addition to blocks of 64 MiB. r grows with n while
+    the rates do not: |Π|^2 is 1 for Π = 1 1^T / n and n for a permutation.
     """
     gamma = check_number("gamma", gamma, at_least=0.0)
     penalty = _squared if check_choice("regularizer", regularizer, REGULARIZERS) == "squared" else _negative_entropy
@@ -52,5 +53,5 @@ def _squared(P: Tensor) -> Tensor:
 
 
 def _negative_entropy(P: Tensor) -> Tensor:
-    # The slope at zero is -inf; that of the smallest number serves.
+    # At zero the derivative is -inf. It is replaced by the derivative at the smallest positive number.
     return (P * P.clamp(min=torch.finfo(P.dtype).tiny).log()).sum()

@@ -1,4 +1,4 @@
-"""How the negative x- of a sample is drawn."""
+"""The drawing of the negative x- of each sample, for contrastive losses."""
 
 import torch
 from torch import Tensor
@@ -7,18 +7,18 @@ from mercer.checks import check_count
 
 
 def draw_negatives(n: int, generator: torch.Generator) -> Tensor:
-    """Return, for each of n samples, the index of another one, all others being equally likely.
+    """Return the index of another sample for each of n samples, drawn uniformly from the others.
 
     `spectral_contrastive(a, b, negatives=b[draw_negatives(len(b), generator)])` is the loss over triples (x, x+, x-) as
-    Esser et al. (2024) write it. Its mean over all draws is the mean over all pairs of different samples; the default
-    of the losses, all pairs at once, has far less noise at the same cost.
+    Esser et al. (2024) write it. Its mean over all draws is the mean over all pairs of different samples. The losses
+    use all pairs by default, which has far less noise at the same cost.
 
     Parameters
     ----------
     n : int
-        At least 2.
+        The number of samples, at least 2.
     generator : torch.Generator
-        Where the random numbers come from; the indices are where it is.
+        The source of the random numbers. The indices are on its device.
     """
     check_count("n", n, at_least=2)
     rows = torch.arange(n, device=generator.device)

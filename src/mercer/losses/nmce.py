@@ -1,4 +1,4 @@
-"""Neural manifold clustering and embedding, NMCE (Li et al. 2022): memberships of points to clusters."""
+"""Neural manifold clustering and embedding, NMCE (Li et al. 2022), for memberships of points in clusters."""
 
 from collections.abc import Sequence
 
@@ -13,22 +13,23 @@ from mercer.losses.view_coding_rate import mean_cosine_size
 
 
 def nmce(views: Sequence[Tensor], memberships: Sequence[Tensor], *, epsilon: float, agreement: float = 200.0) -> Tensor:
-    """Return R_c - R of the mean view and membership, less λ E |z^T z'|: to be minimized over both.
+    """Return R_c - R - λ E |z^T z'|, to be minimized over features and memberships.
 
-    It is `mcr2` with a membership that is learned too (equation 2 of the paper of MLC, which compares itself with it),
-    and views of a sample asked to agree. The mean of the views is scaled to rows of length 1.
+    R_c - R is `mcr2` of the mean features and the mean membership over the views, with a membership that is learned
+    too (equation 2 of the paper of MLC, which compares itself with this method). The last term makes the views of a
+    sample agree. The mean features are scaled to rows of length 1.
 
     Parameters
     ----------
     views : sequence of two or more tensors of shape (n, d)
-        The features of each view; row i of each belongs to sample i. They enter by their directions alone.
+        The features of each view; row i of each belongs to sample i. Rows are scaled to length 1.
     memberships : sequence of as many tensors of shape (n, k)
-        The share of each cluster in each sample, by each view: rows sum to 1, as by a softmax.
+        For each view, the share of each cluster in each sample. Rows sum to 1, as after a softmax.
     epsilon : float
-        ε. The authors' code takes ε^2 = 0.5; 0.2 in the comparison of Table 6.
+        ε, the precision of the code. The authors' code uses ε^2 = 0.5; the comparison in Table 6 uses 0.2.
     agreement : float, default=200.0
-        λ. Theirs is 100, beside rates that are halved. They take the cosine itself; its size, as `view_coding_rate`
-        has it, is the same where views agree at all.
+        λ. The authors use 100 with rates that are halved. They use the cosine itself instead of its absolute value, as
+        in `view_coding_rate`; the two are the same unless a cosine is negative.
 
     Notes
     -----

@@ -55,7 +55,7 @@ class Objective(torch.nn.Module, ABC):
         views : sequence of tensors
             The inputs: p views of the n rows; row i of each is a view of the same row.
         generator : torch.Generator
-            Where all random numbers come from.
+            The source of all random numbers.
         """
         rows = [len(view) for view in views]
         if len(rows) < self.min_views or len(set(rows)) > 1:

@@ -1,4 +1,4 @@
-"""What is asked of the map beside the loss: a small norm, orthonormal directions, embeddings of length 1."""
+"""Penalties and constraints that are added to a loss: a small norm, orthonormal directions, embeddings of length 1."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ def tikhonov(A: Tensor, K_mm: Tensor | None = None) -> Tensor:
     ----------
     A : tensor of shape (m, h)
     K_mm : tensor of shape (m, m), optional
-        The kernel matrix of the landmarks; the identity by default, as in whitened coordinates.
+        The kernel matrix of the landmarks. The default is the identity, as in whitened coordinates.
 
     Notes
     -----
@@ -23,7 +23,7 @@ def tikhonov(A: Tensor, K_mm: Tensor | None = None) -> Tensor:
 
 
 def orthogonality(gram: Tensor) -> Tensor:
-    """Return |A^T K_mm A - I|^2, which is 0 where the directions W in the kernel's space are orthonormal.
+    """Return |A^T K_mm A - I|^2, which is 0 if the directions W in the kernel's feature space are orthonormal.
 
     Parameters
     ----------
@@ -34,21 +34,21 @@ def orthogonality(gram: Tensor) -> Tensor:
 
 
 def orthonormal(A: Tensor, K_mm: Tensor | None = None) -> Tensor:
-    """Return the nearest A' to A with A'^T K_mm A' = I, near by the RKHS norm Tr((A' - A)^T K_mm (A' - A)).
+    """Return the A' nearest to A with A'^T K_mm A' = I, by the distance Tr((A' - A)^T K_mm (A' - A)) of the RKHS.
 
-    It is the polar factor A (A^T K_mm A)^-1/2. Taken after each step, it keeps the constraint of the simple
+    It is the polar factor A (A^T K_mm A)^-1/2. Applied after each step, it enforces the constraint of the simple
     contrastive loss.
 
     Parameters
     ----------
     A : tensor of shape (m, h)
     K_mm : tensor of shape (m, m), optional
-        The identity by default, as in whitened coordinates.
+        The kernel matrix of the landmarks. The default is the identity, as in whitened coordinates.
 
     Raises
     ------
     NumericalError
-        If the columns of A are linearly dependent: then none is nearest.
+        If the columns of A are linearly dependent: the nearest A' is then not unique.
 
     Notes
     -----
@@ -57,7 +57,7 @@ def orthonormal(A: Tensor, K_mm: Tensor | None = None) -> Tensor:
     B = A.to(torch.float64)
     gram = B.T @ (B if K_mm is None else K_mm.to(torch.float64) @ B)
     values, V = torch.linalg.eigh((gram + gram.T) / 2)
-    # Not >, so that NaN is caught as well.
+    # `not >` instead of `<=`, so that NaN is caught as well.
     if not bool(values[0] > len(values) * torch.finfo(values.dtype).eps * values[-1]):
         raise NumericalError(
             f"the {len(values)} columns of A are linearly dependent, or not finite: A^T K_mm A has eigenvalues from "
@@ -67,7 +67,7 @@ def orthonormal(A: Tensor, K_mm: Tensor | None = None) -> Tensor:
 
 
 def unit_norms(embeddings: Tensor) -> Tensor:
-    """Return E[(|f(x)|^2 - 1)^2], which is 0 where all embeddings have length 1.
+    """Return E[(|f(x)|^2 - 1)^2], which is 0 if all embeddings f(x) have length 1.
 
     Parameters
     ----------

@@ -8,15 +8,17 @@ from mercer.losses.pairs import check_views, mean_positive_product, negative_pro
 def simple_contrastive(*views: Tensor, negatives: Tensor | None = None) -> Tensor:
     """Return E[f(x)^T (f(x-) - f(x+))].
 
-    x+ is another view of the sample of x, and x- a view of any sample, drawn independently: its mean over all pairs of
-    views is |E f|^2. The loss is an indefinite quadratic: without the constraint A^T K_mm A = I it has no minimum.
+    x+ is another view of the same sample as x, and x- is a view of any sample, drawn independently. Over all pairs of
+    views, the mean of f(x)^T f(x-) is |E f|^2. The loss is an indefinite quadratic function: without the constraint
+    A^T K_mm A = I it has no minimum.
 
     Parameters
     ----------
     *views : tensors of shape (n, h)
         The embeddings of two or more views; row i of each belongs to sample i.
     negatives : tensor of shape (n, h), optional
-        The embedding of one x- for each sample, for all views of it; see `draw_negatives`. All pairs by default.
+        The embedding of one x- for each sample, which is used for all its views; see `draw_negatives`. By default all
+        pairs of views are used.
     """
     check_views(views)
     if negatives is not None:

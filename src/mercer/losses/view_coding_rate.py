@@ -1,4 +1,4 @@
-"""The self-supervised start of manifold linearizing and clustering (Ding et al. 2023, equation 5)."""
+"""The self-supervised initialization of manifold linearizing and clustering (Ding et al. 2023, equation 5)."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -13,21 +13,21 @@ from mercer.losses.pairs import check_views
 
 
 def view_coding_rate(*views: Tensor, epsilon: float, agreement: float = 200.0) -> Tensor:
-    """Return -R(mean of the views) - λ E |z^T z'|, to be minimized: samples spread out, views of a sample agree.
+    """Return -R(mean of the views) - λ E |z^T z'|, to be minimized: samples spread out, and views of a sample agree.
 
-    R is `coding_rate`, z and z' are two views of a sample, of length 1. The sign before λ is that of the paper, which
-    maximizes both terms. For p > 2 views the mean is over all views, and E over pairs of views as well.
+    R is `coding_rate`, and z and z' are the features of two views of a sample, scaled to length 1. The paper maximizes
+    R + λ E |z^T z'|. For p > 2 views the mean is over all views, and E is over samples and pairs of views.
 
     Parameters
     ----------
     *views : tensors of shape (n, d)
-        The features of two or more views; row i of each belongs to sample i. They enter by their directions alone;
-        one of zeros stays so.
+        The features of two or more views; row i of each belongs to sample i. Rows are scaled to length 1; a row of
+        zeros stays zero.
     epsilon : float
-        ε. The authors take ε^2 = 0.2.
+        ε, the precision of the code. The authors use ε^2 = 0.2.
     agreement : float, default=200.0
-        λ. The paper sums over samples, so that its λ is this over n, and does not print it. The code of NMCE, where
-        the start is from, takes a mean, and 100 beside R / 2.
+        λ. The paper sums over samples, so that its λ is this one divided by n, and does not print its value. The code
+        of NMCE, from which this initialization comes, takes a mean over samples and uses 100 for R / 2.
 
     Notes
     -----

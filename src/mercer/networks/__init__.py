@@ -1,4 +1,4 @@
-"""Networks that turn samples into features: backbones, heads, and their evaluation row block by row block."""
+"""Networks that compute features of samples: backbones, heads, and their evaluation by blocks of rows."""
 
 from mercer.networks.attention import AttentionNetwork
 from mercer.networks.convolutional import CNN

@@ -1,4 +1,4 @@
-"""A small network of self-attention: a row is cut into tokens that look at each other."""
+"""A small self-attention network, for rows that are divided into tokens."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from mercer.training.randomness import global_chance_from
 
 
 class AttentionBlock(nn.Module):
-    """Self-attention and a perceptron of each token, both of normalized tokens and added to what came in."""
+    """Self-attention, then a perceptron of each token; each acts on normalized tokens and is added to its input."""
 
     def __init__(self, width: int, n_heads: int) -> None:
         super().__init__()
@@ -26,21 +26,23 @@ class AttentionBlock(nn.Module):
 
 
 class AttentionNetwork(nn.Module):
-    """Rows (n, d) -> outputs: a row is cut into tokens of equal length, which pass through blocks of self-attention.
+    """A network that divides a row into tokens of equal length, which pass through blocks of self-attention.
+
+    It maps rows (n, d) to outputs (n, n_outputs).
 
     Parameters
     ----------
     d : int
-        Columns of the rows, a multiple of `n_tokens`.
+        The number of columns, a multiple of `n_tokens`.
     n_tokens : int, default=1
-        Such as the rows of an image.
+        The number of tokens, such as the number of pixel rows of an image.
     width : int, default=64
-        Of a token inside, a multiple of `n_heads`.
+        The number of features of a token inside the network, a multiple of `n_heads`.
     n_heads : int, default=4
     n_blocks : int, default=2
     n_outputs : int, default=1
     random_state : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
 
     def __init__(

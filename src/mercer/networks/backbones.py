@@ -1,4 +1,4 @@
-"""Networks that turn samples into features: none, a perceptron, the ResNet-18 of small images, or the user's own."""
+"""The backbones that estimators offer: none, a perceptron, the ResNet-18 of small images, or the user's own network."""
 
 import copy
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ MLP_WIDTHS = (512, 512)
 
 
 def mlp(d: int, widths: Sequence[int] = MLP_WIDTHS, *, seed: int = 0) -> nn.Sequential:
-    """Return a perceptron of rows of d numbers: for each of the widths, an affine map and a ReLU.
+    """Return a perceptron for rows of d numbers: for each width, an affine map and a ReLU.
 
     Parameters
     ----------
     d : int
     widths : sequence of int, default=(512, 512)
-        Of the hidden layers and, last, of the features.
+        The widths of the hidden layers, and the number of features as the last of them.
     seed : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
     if not isinstance(widths, (list, tuple)) or not widths:
         raise invalid_parameter("widths", widths, "one or more whole numbers, such as (512, 512)")
@@ -40,14 +40,14 @@ def mlp(d: int, widths: Sequence[int] = MLP_WIDTHS, *, seed: int = 0) -> nn.Sequ
 
 
 class ResNet18(ResNet):
-    """The residual network of 18 layers, without its classifier: 11.2 million weights, 512 features.
+    """The residual network of 18 layers without its classifier, with 11.2 million weights and 512 features.
 
     Parameters
     ----------
     n_channels : int, default=3
-        Of the images.
+        The number of channels of the images.
     seed : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
 
     def __init__(self, n_channels: int = 3, *, seed: int = 0) -> None:
@@ -56,12 +56,12 @@ class ResNet18(ResNet):
 
 
 class ChannelsFirst(nn.Module):
-    """Flat rows, (n, height * width * channels), as the images (n, channels, height, width) that torch convolves.
+    """A layer that reshapes flat rows (n, height * width * channels) to images (n, channels, height, width).
 
     Parameters
     ----------
     image_shape : tuple of int
-        (height, width), which has one channel, or (height, width, channels): the order of the numbers in a row.
+        (height, width) for images with one channel, or (height, width, channels): the order of the numbers in a row.
     """
 
     def __init__(self, image_shape: tuple[int, ...]) -> None:
@@ -76,27 +76,29 @@ class ChannelsFirst(nn.Module):
 
 
 def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0) -> tuple[nn.Module, int]:
-    """Return the network that `backbone` stands for, and how many features it gives.
+    """Return the network that `backbone` stands for, and its number of features.
 
-    The network takes a batch of flat rows, whatever the samples are, and returns features of shape (n, p). Images
-    become (n, channels, height, width) as they enter it, in `ChannelsFirst`; everywhere outside the channels are last.
+    The network takes a batch of flat rows, for samples of any shape, and returns features of shape (n, p). Its first
+    layer, `ChannelsFirst`, reshapes images to (n, channels, height, width). Everywhere outside the network, the
+    channels are last.
 
     Parameters
     ----------
     backbone : None, "mlp", "resnet18" or torch.nn.Module
-        None is the samples as they are, in flat rows. "mlp" is `mlp(d)` of flat rows, "resnet18" is `ResNet18` and
-        wants images. A module gets (n, d), or images with the channels first, and must return finite floats of
-        shape (n, p). It is copied as it is, weights and modes, and never changed itself.
+        None leaves the samples unchanged, as flat rows. "mlp" is `mlp(d)` of flat rows, and "resnet18" is `ResNet18`,
+        which needs images. The input of a module is (n, d), or images with the channels first, and it must return
+        finite floats of shape (n, p). The module is copied with its weights and its training and evaluation modes. It
+        is never changed itself.
     sample_shape : tuple of int
-        Of one sample: (d,), (height, width) or (height, width, channels).
+        The shape of one sample: (d,), (height, width) or (height, width, channels).
     seed : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
 
     Returns
     -------
     network : torch.nn.Module
     width : int
-        p, from a run of a copy in evaluation mode on zeros.
+        p, found by running a copy in evaluation mode on zeros.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
 
 
 def weights_of(backbone: Any) -> list[Tensor]:
-    """Return the weights that a user's module brings, flat, for a digest; those that are drawn here follow a seed."""
+    """Return the weights of a user's module, flat, for a digest; a backbone by name is identified by its seed."""
     return [weight.reshape(-1) for weight in backbone.state_dict().values()] if isinstance(backbone, nn.Module) else []
 
 
@@ -138,11 +140,11 @@ def _check_sample_shape(sample_shape: Any) -> tuple[int, ...]:
 
 
 def _width(network: nn.Sequential, d: int, seed: int) -> int:
-    """Return how many features a network gives for rows of d numbers, by a run on two rows of zeros."""
+    """Return the number of features that a network gives for rows of d numbers, by running it on two rows of zeros."""
     entrance, body = network
     weight = next((weight for weight in body.parameters() if weight.is_floating_point()), torch.zeros(0))
     batch = entrance(weight.new_zeros((2, d)))
-    # A copy runs, since a run may count batches and fill buffers; and it takes no chance from elsewhere.
+    # A copy is run, since a run may change counters and buffers, and with random numbers of its own.
     trial = copy.deepcopy(body).eval()
     with global_chance_from(seed, batch.device), torch.no_grad():
         try:

@@ -13,19 +13,20 @@ from mercer.training.randomness import global_chance_from
 
 
 class CNN(nn.Sequential):
-    """Images (n, c, h, w) -> outputs: 3 x 3 convolutions with ReLU, each followed by pooling to half the size.
+    """A network of 3 x 3 convolutions with ReLU, each followed by average pooling to half the size.
 
-    The last maps are averaged over their places, and the outputs are linear functions of the means.
+    It maps images (n, c, h, w) to outputs (n, n_outputs). The features of the last layer are averaged over all pixels,
+    and the outputs are linear functions of the averages.
 
     Parameters
     ----------
     n_channels : int, default=3
-        Of the images.
+        The number of channels of the images.
     widths : sequence of int, default=(32, 64, 128)
-        Channels after each convolution. Images must be at least 2 ** len(widths) pixels high and wide.
+        The number of channels after each convolution. Images must be at least 2 ** len(widths) pixels high and wide.
     n_outputs : int, default=1
     random_state : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
 
     def __init__(

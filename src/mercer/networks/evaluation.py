@@ -1,4 +1,4 @@
-"""A network in use: its output for many rows, block by block; its weights, taken and put back; a guarded loss."""
+"""The use of a trained network: its outputs for many rows, its weights as arrays, and a loss that stops at NaN."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,19 +17,24 @@ Network = TypeVar("Network", bound=nn.Module)
 
 @torch.no_grad()
 def by_blocks(function: Callable[[Tensor], Tensor], X: np.ndarray, like: Tensor) -> Tensor:
-    """Return a network's output for all rows, worked out for 2048 of them at a time.
+    """Return the outputs of a network for all rows, computed for 2048 rows at a time.
 
     Parameters
     ----------
     function : callable
-        Rows, (b, D) -> (b, k).
+        The network, a function of rows: (b, D) -> (b, k).
     X : ndarray of shape (n, D)
     like : tensor
-        Rows get its type and go where it is.
+        Rows are converted to its type and device.
 
     Returns
     -------
-    tensor of shape (n, k), with finite numbers: others are an error
+    tensor of shape (n, k)
+
+    Raises
+    ------
+    NumericalError
+        If an output is NaN or infinite.
     """
     blocks = row_slices(len(X), ROWS_A_BLOCK)
     result = torch.cat([function(as_tensor(X[rows], dtype=like.dtype, device=like.device)) for rows in blocks])
@@ -40,12 +45,12 @@ def by_blocks(function: Callable[[Tensor], Tensor], X: np.ndarray, like: Tensor)
 
 
 def arrays_of(network: nn.Module) -> dict[str, np.ndarray]:
-    """Return a copy of a network's weights and buffers, as a model file holds them."""
+    """Return a copy of a network's weights and buffers as arrays, by name, as in a model file."""
     return {name: value.detach().cpu().numpy().copy() for name, value in network.state_dict().items()}
 
 
 def with_arrays(network: Network, weights: Mapping[str, np.ndarray]) -> Network:
-    """Put such weights into a network of the same build; return it, in evaluation mode."""
+    """Load the result of `arrays_of` into a network with the same layers; return it in evaluation mode."""
     try:
         network.load_state_dict({name: torch.as_tensor(value) for name, value in weights.items()})
     except RuntimeError as error:
@@ -55,7 +60,7 @@ def with_arrays(network: Network, weights: Mapping[str, np.ndarray]) -> Network:
 
 
 def guarded(parts: Sequence[Tensor], loss: Callable[[], Tensor]) -> Tensor:
-    """Return the loss, or NaN if features are not finite: the trainer then stops and keeps the last good state."""
+    """Return the loss, or NaN if a part is not finite: the training then stops and keeps the last good state."""
     if all(bool(torch.isfinite(part.detach()).all()) for part in parts):
         return loss()
     return torch.stack([part.sum() for part in parts]).sum() * math.nan

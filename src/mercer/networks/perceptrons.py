@@ -1,4 +1,4 @@
-"""Networks of rows of numbers: a perceptron, and the residual one of krepes."""
+"""Networks for rows of tables: a perceptron, and the residual network of krepes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,12 +21,12 @@ class MLP(nn.Sequential):
     Parameters
     ----------
     d : int
-        Columns of the rows.
+        The number of columns.
     widths : sequence of int, default=(512, 512)
-        Of the hidden layers; there may be none.
+        The widths of the hidden layers. It may be empty.
     n_outputs : int, default=1
     random_state : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class MLP(nn.Sequential):
 
 
 class OneTokenAttention(nn.Module):
-    """Single-head self-attention of a sample with itself.
+    """Single-head self-attention of a sequence of one token, which is the row.
 
-    A row is a sequence of one token. The softmax over one item is 1 whatever query and key are, so that the result is
-    the value, and no gradient reaches the other two. They are parameters, which the paper counts, and are not computed:
-    that saves the network two thirds of the work here. There is no projection of the output: with one the network of
-    width 1032 has 6.1 million parameters, without it the paper's 5.
+    The softmax over one item is 1 for any query and key, so that the result is the value, and query and key get no
+    gradient. They are parameters, since the paper counts them, but they are not computed, which saves two thirds of the
+    work of this layer. There is no projection of the output: with one, the network of width 1032 would have 6.1 million
+    parameters; without it, it has the paper's 5 million.
 
     Parameters
     ----------
@@ -65,26 +65,26 @@ class OneTokenAttention(nn.Module):
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return what is added to rows of shape (n, width)."""
+        """Return the values of rows of shape (n, width), which the network adds to the rows."""
         return self.value(x)
 
 
 class ResMLP(nn.Module):
-    """The residual network of krepes, appendix B.2, Algorithm 1, and its projection to the outputs.
+    """The residual network of krepes, appendix B.2, Algorithm 1, followed by a linear map to the outputs.
 
     Parameters
     ----------
     d : int
-        Columns of the rows.
+        The number of columns.
     width : int, default=1032
-        w, a multiple of `bottleneck`. With the default there are about 5 million weights.
+        w, the width of the layers, a multiple of `bottleneck`. With the default there are about 5 million weights.
     n_outputs : int, default=1
     n_blocks : int, default=3
-        B.
+        B, the number of blocks.
     bottleneck : int, default=4
-        r: blocks are w / r wide inside.
+        r: the hidden layer of a block has width w / r.
     random_state : int, default=0
-        Where the weights come from, and nothing else.
+        The seed of the initial weights, which depend on nothing else.
     """
 
     def __init__(

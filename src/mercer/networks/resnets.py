@@ -10,14 +10,14 @@ from mercer.training.randomness import global_chance_from
 
 CPU = torch.device("cpu")
 WIDTHS = (64, 128, 256, 512)
-# Layers -> blocks of each width; whether blocks are narrow inside.
+# Number of layers -> number of blocks of each width, and whether they are bottleneck blocks.
 DEPTHS = {18: ((2, 2, 2, 2), False), 34: ((3, 4, 6, 3), False), 50: ((3, 4, 6, 3), True)}
-# Blocks that are narrow inside give so many times their width.
+# Ratio of a bottleneck block's output channels to its inner width.
 EXPANSION = 4
 
 
 class ResidualBlock(nn.Module):
-    """Two 3 x 3 convolutions, added to what came in, or to its projection by a 1 x 1 one where the shape changes."""
+    """Two 3 x 3 convolutions, added to the input, or to its 1 x 1 convolution if the shape changes."""
 
     def __init__(self, n_in: int, n_out: int, stride: int) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class ResidualBlock(nn.Module):
 
 
 class BottleneckBlock(nn.Module):
-    """A 3 x 3 convolution between two of 1 x 1, which make its input narrow and its output wide again."""
+    """A 1 x 1 convolution to fewer channels, a 3 x 3 convolution, and a 1 x 1 convolution to more channels."""
 
     def __init__(self, n_in: int, width: int, stride: int) -> None:
         super().__init__()
@@ -48,21 +48,22 @@ class BottleneckBlock(nn.Module):
 class ResNet(nn.Sequential):
     """The residual network of 18, 34 or 50 layers (He, Zhang, Ren and Sun, 2016) as it is used on CIFAR.
 
-    Images of 32 x 32 pixels are too small for the first layer of the original, 7 x 7 in steps of two and a
-    pooling: here it is 3 x 3 in steps of one, with no pooling. It takes images of shape (n, c, h, w) of any size, and
-    gives the means of its last maps, 512 of them, or 2048 with 50 layers; or linear functions of these.
+    Images of 32 x 32 pixels are too small for the first layer of the original, a 7 x 7 convolution of stride 2 followed
+    by pooling. Here it is a 3 x 3 convolution of stride 1 without pooling. The input is images of shape (n, c, h, w)
+    and of any size. The output is the means of the last channels over all pixels, 512 of them, or 2048 with 50 layers;
+    or linear functions of these means.
 
     Parameters
     ----------
     depth : int, default=18
-        18, 34 or 50; it then has 11.2, 21.3 or 23.5 million weights.
+        The number of layers: 18, 34 or 50, for 11.2, 21.3 or 23.5 million weights.
     n_channels : int, default=3
-        Of the images.
+        The number of channels of the images.
     n_outputs : int or None, default=None
-        None gives the means of the last maps.
+        The number of linear functions. None gives the means themselves.
     random_state : int, default=0
-        Where the weights come from, and nothing else: those of convolutions are normal, as large as keeps the
-        gradients of one size through the layers (He, Zhang, Ren and Sun, 2015).
+        The seed of the initial weights, which depend on nothing else. The weights of convolutions are normal, scaled so
+        that gradients keep their size through the layers (He, Zhang, Ren and Sun, 2015).
     """
 
     def __init__(
@@ -97,5 +98,5 @@ class ResNet(nn.Sequential):
 
 
 def convolution(n_in: int, n_out: int, size: int, stride: int = 1) -> nn.Sequential:
-    """Return a convolution that keeps the size of the image but for its stride, and normalizes over the batch."""
+    """Return a convolution with batch normalization; a stride of 1 keeps the size of the image."""
     return nn.Sequential(nn.Conv2d(n_in, n_out, size, stride, padding=size // 2, bias=False), nn.BatchNorm2d(n_out))

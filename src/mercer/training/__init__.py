@@ -1,4 +1,4 @@
-"""Training of torch modules with gradients: a loop that can be killed at any moment and then continues where it was."""
+"""Training of torch modules with gradients, by a loop that can be killed at any moment and continued later."""
 
 from mercer.training.checkpoint import data_digest
 from mercer.training.lars import LARS

@@ -22,14 +22,14 @@ from mercer.training.states import State
 
 FORMAT = "mercer-checkpoint 1"
 FOREIGN = "is not a checkpoint, or is damaged or incomplete"
-# MiB that are hashed at a time.
+# MiB of the data that are hashed at a time.
 PIECE = 16.0
-# Differences that an error names.
+# Number of differences that an error message names.
 NAMED = 6
 
 
 class Checkpoint:
-    """The file of one training: its path, the training that it must belong to, and when it was last written.
+    """The checkpoint file of one training: its path, the training it belongs to, and when it was last written.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class Checkpoint:
             document, tensors = _unpack(data)
         except ModelFileError as error:
             raise self.wrong(str(error)) from None
-        except (ValueError, RecursionError) as error:  # what is no JSON
+        except (ValueError, RecursionError) as error:  # invalid JSON
             raise self.wrong(f"is malformed ({type(error).__name__}: {escaped(shortened(str(error)))})") from error
         found = differences(document["about"], self.about)
         if found:
             more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
             raise ModelFileError(
                 f"checkpoint={str(self.path)!r} is of another training: {'; '.join(found[:NAMED])}{more}. Put back "
-                "what differs (a random_state of None never is the same), give another path, or remove the file."
+                "what differs (a random_state of None is never the same), give another path, or remove the file."
             )
         return document, tensors
 
@@ -114,7 +114,7 @@ def differences(before: Any, now: Any, name: str = "") -> list[str]:
 
 
 def as_json(name: str, value: Any) -> Any:
-    """Return `value` as JSON gives it back: tuples become lists."""
+    """Return `value` as it is after writing and reading it as JSON: tuples become lists."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -122,14 +122,14 @@ def as_json(name: str, value: Any) -> Any:
 
 
 def wrong_beginning(first: bytes, size: int) -> str | None:
-    """Return what is wrong with the first bytes of a file of that size, None if nothing is."""
+    """Return what is wrong with the first bytes of a file of the given size, or None."""
     return None if is_beginning(first, size) else FOREIGN
 
 
 def _unpack(data: bytearray) -> tuple[dict[str, Any], State]:
     try:
         texts, views = unpacked(data)
-    except (ValueError, RecursionError):  # of which the ModelFileError is one
+    except (ValueError, RecursionError):  # a ModelFileError is a ValueError
         raise ModelFileError(FOREIGN) from None
     text = texts.get("document", "")
     if texts.get("sha256") != _digest(text, views):
@@ -140,7 +140,7 @@ def _unpack(data: bytearray) -> tuple[dict[str, Any], State]:
         raise ModelFileError(f"is of the format {shown(found)}, and this version reads {FORMAT!r}")
     if not isinstance(document.get("about"), dict):
         raise ModelFileError("is malformed: it does not say what training it is of")
-    # Copies, whose memory is aligned as torch's own: sums then have the same order, to the last bit.
+    # Copies have the memory alignment of torch's own tensors, so that sums have the same order, to the last bit.
     return document, {name: view.clone() for name, view in views.items()}
 
 

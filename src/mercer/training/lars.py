@@ -1,4 +1,4 @@
-"""LARS: stochastic gradient descent whose steps are in proportion to the size of each weight matrix."""
+"""LARS: stochastic gradient descent with steps in proportion to the norm of each weight matrix."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,13 +10,13 @@ from torch import Tensor
 class LARS(torch.optim.Optimizer):
     """Layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017), for large batches.
 
-    For a weight w with gradient g, u = g + weight_decay w, and the momentum is that of `trust` |w| / |u| u: with a
-    learning rate of 1, a step changes each weight by a thousandth of its length, however long its gradient is. Where
-    one of the lengths is 0, the factor is 1. Biases and the scales of normalizations, which have one dimension or none,
-    are neither scaled nor decayed, as in SimCLR and Barlow Twins.
+    For a weight matrix w with gradient g, let u = g + weight_decay w. The momentum accumulates `trust` |w| / |u| u.
+    With a learning rate of 1, a step therefore changes each weight matrix by a thousandth of its norm, for a gradient
+    of any size. If one of the norms is 0, the factor of u is 1. Biases and the scales of normalizations, which have at
+    most one dimension, are neither scaled nor decayed, as in SimCLR and Barlow Twins.
 
-    The paper divides by |g| + weight_decay |w| and has the learning rate inside the momentum; this is the form that
-    self-supervised learning uses. They differ by the angle between g and w, and while the rate changes.
+    The paper divides by |g| + weight_decay |w| and has the learning rate inside the momentum. This is the form that
+    self-supervised learning uses. The two differ if g and w are not parallel, and while the learning rate changes.
 
     Parameters
     ----------
@@ -25,6 +25,7 @@ class LARS(torch.optim.Optimizer):
     momentum : float, default=0.9
     weight_decay : float, default=0.0
     trust : float, default=0.001
+        The norm of a step, as a share of the norm of the weight, for a learning rate of 1 without momentum.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class LARS(torch.optim.Optimizer):
         if w.ndim > 1:
             u.add_(w, alpha=group["weight_decay"])
             length, gradient = torch.linalg.vector_norm(w), torch.linalg.vector_norm(u)
-            # Chosen on the device of w: no step waits for a number to come back.
+            # torch.where chooses on the device of w, so that no step waits for a number to be copied to the CPU.
             u.mul_(torch.where((length > 0) & (gradient > 0), group["trust"] * length / gradient, 1.0))
         momentum = self.state[w].get("momentum_buffer")
         if momentum is None:

@@ -1,4 +1,4 @@
-"""Training of a module with gradients, in one call."""
+"""The function `train`, which trains a module with gradients."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -130,7 +130,7 @@ def train(
         raise invalid_parameter("recipe", recipe, "a Recipe")
     seed = check_count("seed", seed, at_least=0)
     if not isinstance(data, str):
-        raise invalid_parameter("data", type(data), "a str, that data_digest makes of them")
+        raise invalid_parameter("data", type(data), "a str, the result of data_digest")
     callables = Callables(batch_loss, precondition, after_step, validation, progress)
     run = Run(module, callables, n_rows, recipe, seed, min_batch)
     if checkpoint is not None:

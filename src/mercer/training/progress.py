@@ -1,11 +1,11 @@
-"""The epochs of a training as tasks of scikit-learn's callbacks."""
+"""Progress of a training through scikit-learn's callbacks, with one task for each epoch."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 Progress = Callable[[int, int, dict[str, Any] | None], bool | None]
-"""What the loop tells of its epochs: (epoch, n_epochs, record), the record None where the epoch begins."""
+"""The function that the loop calls: (epoch, n_epochs, record), where record is None at the start of an epoch."""
 
 
 @contextmanager
@@ -21,9 +21,9 @@ def fit_progress(
 ) -> Iterator[Progress]:
     """Return a `progress` for the loop that runs the callbacks of the estimator, one task for each epoch.
 
-    The estimator has `sklearn.callback.CallbackSupportMixin` among its bases and `sklearn.callback.with_callbacks` on
-    its `fit`; its user asks for a bar with `estimator.set_callbacks(ProgressBar())`. A callback may end the training.
-    After a resume, the tasks begin at the epoch at which the training continues.
+    The estimator must inherit from `sklearn.callback.CallbackSupportMixin`, and its `fit` must be decorated with
+    `sklearn.callback.with_callbacks`. Users get a progress bar by `estimator.set_callbacks(ProgressBar())`. A callback
+    may end the training. After a resume, the tasks begin at the epoch at which the training continues.
 
     Parameters
     ----------
@@ -32,9 +32,10 @@ def fit_progress(
     X, y : array-likes, optional
         The data, for callbacks that ask for them.
     fitted : callable, optional
-        () -> the attributes with which a copy of the estimator could predict now; for callbacks that score.
+        () -> the fitted attributes with which a copy of the estimator can predict at this moment, for callbacks that
+        compute scores.
     within : sklearn.callback.CallbackContext, optional
-        Where a fit trains more than once: the context of the whole fit, of which this training is one task.
+        The context of the whole fit, if a fit has several trainings. This training is then one task of it.
     task_name : str, default="fit"
 
     Examples
@@ -51,7 +52,7 @@ def fit_progress(
     def progress(epoch: int, n_epochs: int, record: dict[str, Any] | None) -> bool:
         if record is not None:
             return bool(tasks[epoch].call_on_fit_task_end(**data, reconstruction_attributes=fitted))
-        while len(tasks) <= epoch:  # those of the epochs before a resume are there, so that numbers are right
+        while len(tasks) <= epoch:  # after a resume, earlier epochs get tasks too, so that the numbers are right
             tasks.append(whole.subcontext(task_name="epoch"))
         tasks[epoch].call_on_fit_task_begin(**data)
         return False

@@ -78,11 +78,11 @@ class Recipe:
             checked["clip_norm"] = check_number("clip_norm", self.clip_norm, above=0.0)
         if self.patience is not None:
             checked["patience"] = check_count("patience", self.patience)
-        for name, value in checked.items():  # numbers of NumPy become Python's, which go into a checkpoint
+        for name, value in checked.items():  # NumPy's numbers become Python's, which a checkpoint can hold
             object.__setattr__(self, name, value)
 
     def lasting(self, n_steps: int, n_rows: int, min_batch: int = 1) -> "Recipe":
-        """Return the recipe with as many epochs of n_rows as make n_steps, or a few more."""
+        """Return the recipe with the smallest number of epochs of `n_rows` rows that has at least `n_steps` steps."""
         return replace(self, n_epochs=-(-n_steps // count_batches(n_rows, self.batch_size, min_batch)))
 
     def rate(self, step: int, steps_per_epoch: int) -> float:
@@ -97,6 +97,6 @@ class Recipe:
 
 
 def check_recipe(name: str, value: Any) -> None:
-    """Raise unless `value` is what an estimator takes for a recipe."""
+    """Raise an error unless `value` is a Recipe or None."""
     if value is not None and not isinstance(value, Recipe):
         raise invalid_parameter(name, value, "a mercer.training.Recipe or None")

@@ -1,4 +1,4 @@
-"""A training under way: steps, epochs, early stopping, the guard against NaN, and going on where it was."""
+"""A running training: its steps and epochs, early stopping, the handling of NaN, and resuming from a checkpoint."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from mercer.training.stopping import best_epoch, epochs_without_gain
 
 
 class Callables(NamedTuple):
-    """What the caller of `train` has to say to each step and epoch."""
+    """The functions that the caller of `train` gives for each step and epoch; see `train`."""
 
     batch_loss: Callable[[Tensor, torch.Generator], Tensor]
     precondition: Callable[[Tensor, torch.Generator], None] | None = None
@@ -39,14 +39,15 @@ class Callables(NamedTuple):
 
 
 class NotFinite(ArithmeticError):
-    """What was found not to be finite, in words."""
+    """An error inside a training whose message says what was not finite."""
 
 
 class Run:
-    """A training under way; parameters as in `train`.
+    """A running training; the parameters are those of `train`.
 
-    Its whole state, which goes into a checkpoint: the module's, the optimizer's, `step`, `history`, `summed_loss` (over
-    the rows of the epoch so far), `best` (the module's state at the best epoch), `stopped` and `warning`.
+    Its whole state is saved in a checkpoint: the states of the module and the optimizer, `step`, `history`,
+    `summed_loss` (over the rows of the epoch so far), `best` (the state of the module at the best epoch), `stopped` and
+    `warning`.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Run:
         self.n_batches = count_batches(n_rows, recipe.batch_size, min_batch)
         self.parameters = trained_parameters(module)
         self.device = next(iter(self.parameters.values())).device
-        # A module may hold infinities on purpose, as masks; no other numbers may become so.
+        # A module may hold infinities on purpose, such as masks. Everything that is finite now must stay finite.
         self.finite = {name for name, value in snapshot(module).items() if are_finite([value])}
         if not self.finite.issuperset(self.parameters):
             broken = sorted(set(self.parameters) - self.finite)
@@ -82,7 +83,7 @@ class Run:
         return [record["criterion"] for record in self.history]
 
     def to_the_end(self) -> None:
-        """Train, from the checkpoint on if there is one, and leave the module in the state that is to be kept."""
+        """Train, starting from the checkpoint if there is one, and leave the module in its final state."""
         self._resume()
         if not self.stopped:
             try:
@@ -91,24 +92,26 @@ class Run:
                 if self.best:
                     restore(self.module, self.best)
             except NotFinite as found:
-                self._give_up(str(found))
+                self._stop_at_nan(str(found))
             self.optimizer.zero_grad()
             self._save(module=snapshot(self.module))
         if self.warning:
             warn_user(self.warning, ConvergenceWarning)
 
     def _epoch(self) -> None:
+        """Make the remaining steps of the current epoch, and end it."""
         epoch, done = divmod(self.step, self.n_batches)
-        self._tell(epoch, None)
+        self._report(epoch, None)
         for rows in epoch_batches(self.n_rows, self.n_batches, self.seed, epoch)[done:]:
             self._step(rows)
         self._end_epoch(epoch)
 
     def _step(self, rows: Tensor) -> None:
+        """Make one step: compute the gradients, write a checkpoint if one is due, and update the parameters."""
         before = snapshot(self.module)
         loss = self._find_gradients(rows)
         self.good = before
-        # Before the update: what is saved is known to be good. The step is made again when the training goes on.
+        # The state is saved before the update, since it is known to be finite. A resumed training repeats this step.
         if self.checkpoint is not None and self.checkpoint.is_due():
             moments = optimizer_state(self.optimizer, self.parameters)
             self._save(module=before, best=self.best, optimizer=moments)
@@ -117,30 +120,33 @@ class Run:
         self.step += 1
 
     def _find_gradients(self, rows: Tensor) -> float:
+        """Set the (preconditioned) gradients of the parameters, and return the loss of the batch."""
         self.optimizer.zero_grad()
-        with self._chance("step", self.step), torch.enable_grad():
+        with self._seeded("step", self.step), torch.enable_grad():
             loss = self.callables.batch_loss(rows, generator_of(self.seed, "views", self.step))
             value = _loss_value(loss)
             _require(math.isfinite(value), f"the loss is {value}")
             loss.backward()
         self._check_gradients("the gradient")
         if self.callables.precondition is not None:
-            with self._chance("step", self.step), torch.enable_grad():
+            with self._seeded("step", self.step), torch.enable_grad():
                 self.callables.precondition(rows, generator_of(self.seed, "views", self.step))
             self._check_gradients("the preconditioned gradient")
         return value
 
     def _update(self) -> None:
+        """Clip the gradients, make a step of the optimizer, and call `after_step`."""
         if self.recipe.clip_norm is not None:
             nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.clip_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = self.recipe.rate(self.step, self.n_batches)
         self.optimizer.step()
         if self.callables.after_step is not None:
-            with self._chance("after_step", self.step), torch.no_grad():
+            with self._seeded("after_step", self.step), torch.no_grad():
                 self.callables.after_step()
 
     def _end_epoch(self, epoch: int) -> None:
+        """Add the epoch to the history, keep the module's state if it is the best, and decide whether to stop."""
         loss, self.summed_loss = self.summed_loss / self.n_rows, 0.0
         kept = (value for name, value in self.module.state_dict().items() if name in self.finite)
         _require(are_finite(kept), "the step led to parameters or buffers that are not finite")
@@ -150,7 +156,7 @@ class Run:
         self.history.append({"epoch": epoch, "loss": loss, "criterion": criterion, "learning_rate": rate})
         if self.recipe.keep == "best" and best_epoch(self.criteria) == epoch:
             self.best = snapshot(self.module)
-        asked = self._tell(epoch, self.history[-1])
+        asked = self._report(epoch, self.history[-1])
         idle = epochs_without_gain(self.criteria, self.recipe.tolerance)
         if epoch + 1 == self.recipe.n_epochs:
             self.stopped = "finished"
@@ -160,14 +166,16 @@ class Run:
             self.stopped = "callback"
 
     def _validate(self) -> float:
+        """Return the caller's criterion of the epoch, and restore the modes of the module."""
         modes = [(part, part.training) for part in self.module.modules()]
-        with self._chance("validation"), torch.no_grad():
+        with self._seeded("validation"), torch.no_grad():
             criterion = float(self.callables.validation(generator_of(self.seed, "validation")))  # type: ignore[misc]
         for part, training in modes:
             part.training = training
         return criterion
 
-    def _give_up(self, found: str) -> None:
+    def _stop_at_nan(self, found: str) -> None:
+        """Restore the best state, or else the last good one, and set the warning; an error if there is none."""
         rate = self.recipe.rate(max(0, self.step - 1), self.n_batches)
         where = f"after {self.step} steps, in epoch {len(self.history)} at a learning rate of {rate:.3g}, {found}"
         if not self.good:
@@ -181,6 +189,7 @@ class Run:
         )
 
     def _save(self, **parts: Mapping[str, Tensor]) -> None:
+        """Write a checkpoint, if there is one, with the progress and the given states."""
         if self.checkpoint is None:
             return
         document = {name: getattr(self, name) for name in PROGRESS}
@@ -189,6 +198,7 @@ class Run:
         )
 
     def _resume(self) -> None:
+        """Restore the states and the progress of the checkpoint, if its file exists."""
         saved = None if self.checkpoint is None else self.checkpoint.read()
         if saved is None:
             return
@@ -209,10 +219,12 @@ class Run:
         gradients = [parameter.grad for parameter in self.parameters.values()]
         _require(are_finite(gradients), f"{what} has numbers that are not finite")
 
-    def _chance(self, purpose: str, number: int = 0) -> AbstractContextManager[None]:
+    def _seeded(self, purpose: str, number: int = 0) -> AbstractContextManager[None]:
+        """Return a context in which torch's global generators are seeded for a purpose and a step."""
         return global_chance_from(seed_of(self.seed, purpose, number), self.device)
 
-    def _tell(self, epoch: int, record: dict[str, Any] | None) -> bool:
+    def _report(self, epoch: int, record: dict[str, Any] | None) -> bool:
+        """Call `progress` of the caller; return whether it asks to stop."""
         progress = self.callables.progress
         return progress is not None and bool(progress(epoch, self.recipe.n_epochs, record))
 

@@ -1,4 +1,4 @@
-"""What a checkpoint must hold for a training to go on from it: whoever can write the file can also write nonsense."""
+"""Checks of the content of a checkpoint before a training resumes from it: the file may be damaged or forged."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -12,25 +12,25 @@ from mercer.training.optimizers import make_optimizer
 from mercer.training.recipe import Recipe
 from mercer.training.states import State, are_finite, trained_parameters
 
-# How far a training has come, as attributes of a `Run` and in the document of its checkpoint.
+# The progress of a training: names of attributes of a `Run` and of entries in the document of its checkpoint.
 PROGRESS = ("step", "history", "summed_loss", "stopped", "warning")
 STOPS = ("", "finished", "patience", "callback", "nan")
 OF_EPOCH = ("loss", "criterion", "learning_rate")
 
 
 def check_progress(document: Mapping[str, Any], n_batches: int, n_epochs: int) -> None:
-    """Raise unless steps, epochs and losses are such as a training of so many batches and epochs leaves."""
+    """Raise an error unless steps, history and losses are possible for `n_epochs` epochs of `n_batches` batches."""
     missing = [name for name in PROGRESS if name not in document]
     if missing:
         raise _malformed(f"{missing[0]} is missing")
     step, history, stopped = document["step"], document["history"], document["stopped"]
     if type(step) is not int or not 0 <= step <= n_batches * n_epochs:
-        raise _malformed(f"step is {shown(step)}, where {n_batches * n_epochs} steps are to be made")
+        raise _malformed(f"step is {shown(step)}, but the training has {n_batches * n_epochs} steps")
     if not isinstance(stopped, str) or stopped not in STOPS or not isinstance(document["warning"], str):
         raise _malformed(f"stopped is {shown(stopped)}, warning is {shown(document['warning'])}")
     if not _is_finite(document["summed_loss"]):
         raise _malformed(f"summed_loss is {shown(document['summed_loss'])}, and must be a finite number")
-    # A training that became NaN at the end of an epoch has no record of it.
+    # If a training became NaN at the end of an epoch, the history has no record of that epoch.
     wanted = {step // n_batches} | ({(step - 1) // n_batches} if stopped == "nan" else set())
     if not isinstance(history, list) or len(history) not in wanted:
         raise _malformed(f"history is not that of {step // n_batches} epochs")
@@ -45,18 +45,18 @@ def check_progress(document: Mapping[str, Any], n_batches: int, n_epochs: int) -
 def checked_parts(
     tensors: Mapping[str, Tensor], module: nn.Module, finite: Collection[str], slots: Mapping[str, bool]
 ) -> dict[str, State]:
-    """Return the tensors by the part that they are of: module, best, optimizer.
+    """Return the tensors of a checkpoint in three groups, "module", "best" and "optimizer", or raise an error.
 
     Parameters
     ----------
     tensors : dict
-        Named part/name, or optimizer/slot/name.
+        Tensors named part/name, or optimizer/slot/name.
     module : Module
-        Which has the same names, shapes and types.
+        The module that is trained. Names, shapes and types must be the same.
     finite : set of str
-        What of the module must be finite.
+        The names of the parameters and buffers that must be finite.
     slots : dict
-        The optimizer's, and whether each has the shape of its parameter.
+        The result of `optimizer_slots`.
     """
     parts: dict[str, State] = {"module": {}, "best": {}, "optimizer": {}}
     for key, value in tensors.items():
@@ -89,7 +89,10 @@ def checked_parts(
 
 
 def optimizer_slots(recipe: Recipe) -> dict[str, bool]:
-    """Return what an optimizer keeps for a parameter, and whether it has the parameter's shape: by a trial."""
+    """Return the names of the tensors that an optimizer stores for a parameter, found by a trial step.
+
+    The value is True if the tensor has the shape of the parameter, and False if it is a single number.
+    """
     parameter = nn.Parameter(torch.ones(2, 2))
     optimizer = make_optimizer(
         recipe.optimizer, [parameter], recipe.learning_rate, recipe.weight_decay, recipe.momentum

@@ -1,4 +1,4 @@
-"""Settings of a fit as texts, by which a checkpoint is known again in this process or another."""
+"""The parameters of a fit as texts, by which a checkpoint is matched to its fit, also in another process."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,15 +8,15 @@ from typing import Any
 
 
 def settings_of(model: Any, names: Iterable[str]) -> dict[str, str]:
-    """Return parameters of an estimator by which a checkpoint of its fit is known again, in this process or another."""
+    """Return the named parameters of an estimator as texts, which a checkpoint of its fit stores and compares."""
     return {name: text_in_any_process(getattr(model, name)) for name in names}
 
 
 def text_in_any_process(value: Any) -> str:
-    """Return a text of a value that is the same in another process, and another for another value.
+    """Return a text that is the same for equal values in every process, and different for different values.
 
-    The text of a function has its address, so its name stands for it; of a lambda, whose name says nothing, also what
-    it does.
+    A function is described by its name, since its `str` has its memory address. All lambdas have the same name, so a
+    digest of the code is added for them.
     """
     if isinstance(value, partial):
         bound = [*map(text_in_any_process, value.args)]
@@ -30,6 +30,6 @@ def text_in_any_process(value: Any) -> str:
 
 
 def digest_of_code(code: CodeType) -> str:
-    """Return a digest of what code does, wherever it is written."""
+    """Return a digest of compiled code that does not depend on the file and the line where the code is written."""
     constants = [digest_of_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return hashlib.sha256(repr((code.co_code, code.co_names, constants)).encode()).hexdigest()[:16]

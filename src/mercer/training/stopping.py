@@ -1,10 +1,10 @@
-"""When to stop, as pure functions of the criteria of the epochs so far: no counter has to be saved."""
+"""Early stopping, as pure functions of the criteria of the epochs so far, so that no counter has to be saved."""
 
 from collections.abc import Sequence
 
 
 def best_epoch(criteria: Sequence[float]) -> int | None:
-    """Return the epoch of the smallest criterion, the first of equals; None before the first."""
+    """Return the epoch with the smallest criterion, the first of equal ones, or None if there is no epoch yet."""
     return min(range(len(criteria)), key=criteria.__getitem__, default=None)
 
 

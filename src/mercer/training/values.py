@@ -1,4 +1,4 @@
-"""Optimizers and schedules of the learning rate as values: settings that are read, compared, saved and printed."""
+"""Optimizers and learning-rate schedules as values, which can be passed to estimators, compared, saved and printed."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,13 +9,14 @@ from mercer.exceptions import invalid_parameter
 
 @dataclass(frozen=True)
 class Adam:
-    """Adam (Kingma and Ba 2015): every entry moves by about the rate.
+    """The optimizer Adam (Kingma and Ba 2015), in which a step changes every entry by about the learning rate.
 
     Parameters
     ----------
     learning_rate : float, default=0.001
-        Its peak.
+        The largest learning rate.
     weight_decay : float, default=0.0
+        A number that is multiplied by the parameters and added to their gradients.
     """
 
     learning_rate: float = 1e-3
@@ -30,14 +31,14 @@ class Adam:
 
 @dataclass(frozen=True)
 class SGD:
-    """Steps along the gradient, or what a preconditioner made of it.
+    """Stochastic gradient descent: steps along the gradient, or along the preconditioned gradient if there is one.
 
     Parameters
     ----------
     learning_rate : float, default=0.1
-        Its peak.
+        The largest learning rate.
     momentum : float, default=0.0
-        The weight of the past in the running gradient, from 0 to below 1.
+        The weight of earlier gradients in the running sum, at least 0 and below 1.
     """
 
     learning_rate: float = 0.1
@@ -53,13 +54,14 @@ class SGD:
 
 @dataclass(frozen=True)
 class Cosine:
-    """A linear rise to the peak, then half a cosine down to a share of it (`warmup_cosine`).
+    """A learning rate that rises linearly to its largest value and then falls along half a cosine (`warmup_cosine`).
 
     Parameters
     ----------
     warmup_epochs : float, default=1.0
+        The number of epochs, or a fraction of one, during which the learning rate rises.
     final : float, default=0.0
-        The last rate as a share of the peak, from 0 to 1; 1 keeps it constant.
+        The last learning rate as a share of the largest, from 0 to 1. With 1 it is constant after the warm-up.
     """
 
     warmup_epochs: float = 1.0
@@ -74,7 +76,7 @@ OPTIMIZER_VALUES: dict[str, type[Adam] | type[SGD]] = {"adam": Adam, "sgd": SGD}
 
 
 def check_optimizer(value: Any) -> Adam | SGD:
-    """Return the optimizer that a string stands for, or the value itself."""
+    """Return the optimizer that `value` stands for: that of the given name with its defaults, or the value itself."""
     if isinstance(value, str) and value in OPTIMIZER_VALUES:
         return OPTIMIZER_VALUES[value]()
     if not isinstance(value, (Adam, SGD)):

@@ -1,7 +1,7 @@
-"""Views of tables and images: random changes that leave a row what it is, for learning without labels.
+"""Views of tables and images: random copies of a row that show the same thing, for learning without labels.
 
-The line that imports a view here registers it: it is public, it is saved and loaded by its name, the reference has its
-page, and the laws of the tests run over it.
+The line that imports a view here registers it. The view is then public, model files save and load it by its name, the
+reference has a page for it, and the tests of all views cover it.
 """
 
 from mercer.views.affine import Affine as Affine

@@ -1,4 +1,4 @@
-"""Rotation, scale, shear and shift of images, in one interpolation."""
+"""Random rotation, scaling, shearing and shifting of images, by a single interpolation."""
 
 import torch
 from torch import Tensor
@@ -11,27 +11,28 @@ from mercer.views.warp import EDGE, affine_places, check_fill, warp
 def affine_images(
     images: Tensor, angles: Tensor, scales: Tensor, shears: Tensor, shifts: Tensor, fill: float | None = None
 ) -> Tensor:
-    """Return images sheared, scaled and turned about their center, then shifted: p -> s R K p + t, in pixels.
+    """Return images that are sheared, scaled and rotated about their center, then shifted: p -> s R K p + t, in pixels.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     angles : tensor of shape (n,)
-        Of the rotation R, in degrees, counter-clockwise.
+        The angles of the rotations R in degrees, counter-clockwise.
     scales : tensor of shape (n,)
-        s; above 1 enlarges.
+        The factors s. A factor above 1 enlarges the image.
     shears : tensor of shape (n,)
-        In degrees: K moves a pixel to the right by tan(shear) of its height below the center.
+        The angles of the shears K in degrees. A pixel moves to the right by tan(angle) times its distance below the
+        center.
     shifts : tensor of shape (n, 2)
-        t, to the right and down, as shares of the width and the height.
+        The shifts t to the right and down, as shares of the width and the height.
     fill : float or None
-        The value outside; None repeats the edge.
+        The value of pixels from outside the image. None repeats the edge.
     """
     height, width = images.shape[2:]
     angles, slopes = torch.deg2rad(angles), torch.deg2rad(shears).tan()
     cos, sin = angles.cos(), angles.sin()
-    # A pixel of the result looks where it came from: the inverse, K^-1 R^-1 / s. As y goes down, R^-1 has the
-    # signs that R has in mathematics.
+    # A pixel of the result is read where it came from, which is given by the inverse map K^-1 R^-1 / s. Since y points
+    # down, R^-1 here has the signs that R has in mathematics.
     inverse = torch.stack([cos - slopes * sin, -sin - slopes * cos, sin, cos], dim=1).reshape(-1, 2, 2)
     inverse = inverse / scales[:, None, None]
     # From pixels to coordinates in which width and height are both 2.
@@ -42,20 +43,20 @@ def affine_images(
 
 
 class Affine(ImageView):
-    """Images turned, scaled, sheared and shifted, by amounts drawn uniformly.
+    """Images that are rotated, scaled, sheared and shifted by random amounts, all drawn uniformly.
 
     Parameters
     ----------
     degrees : float, default=10.0
-        Rotation by an angle from [-degrees, degrees].
+        The angle of the rotation is drawn from [-degrees, degrees].
     scale : float, default=0.1
-        Enlarged by a factor from [1 - scale, 1 + scale], the same for height and width.
+        The factor of the size is drawn from [1 - scale, 1 + scale]. It is the same for height and width.
     shift : float, default=0.1
-        Moved by up to this share of the height and of the width, each on its own.
+        The largest shift, as a share of the height and of the width. The two directions are drawn independently.
     shear : float, default=0.0
-        Slanted by an angle from [-shear, shear], in degrees.
+        The angle of the shear is drawn from [-shear, shear], in degrees.
     fill : float or "edge", default="edge"
-        What comes in from outside. "edge" repeats the outermost pixels, which is right for whatever value the
+        The value of pixels from outside the image. "edge" repeats the outermost pixels, which suits any value that the
         background has after standardizing.
     """
 

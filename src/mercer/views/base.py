@@ -1,4 +1,4 @@
-"""What every view gives: a random copy of each sample of a batch, all chance from a generator."""
+"""The interface of all views: a random copy of each sample of a batch, drawn by a given generator."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,30 +11,30 @@ from torch import Tensor
 from mercer.exceptions import invalid_parameter
 
 Augmentation = Callable[[Tensor, torch.Generator], Tensor]
-"""What serves as a view: a View, or the user's function of a batch and a generator."""
+"""The type of whatever can be used as a view: a View, or a function of a batch and a generator."""
 
 
 def uniform(like: Tensor, shape: tuple[int, ...], generator: torch.Generator, low: float, high: float) -> Tensor:
-    """Return numbers from [low, high), of the type of `like`, each drawn for itself.
+    """Return independent uniform numbers from [low, high), of the type and on the device of `like`.
 
-    They are drawn where the generator lives and moved to the data, so that a CPU generator gives the same views
-    on every device.
+    They are drawn on the generator's device and then moved, so that a CPU generator gives the same views on every
+    device.
     """
     drawn = torch.rand(shape, generator=generator, dtype=like.dtype, device=generator.device)
     return drawn.mul_(high - low).add_(low).to(like.device)
 
 
 def happens(like: Tensor, shape: tuple[int, ...], generator: torch.Generator, probability: float) -> Tensor:
-    """Return booleans that are True with the probability, each for itself; 0 is never and 1 is always."""
+    """Return independent booleans that are True with the given probability; 0 is never and 1 is always."""
     return (torch.rand(shape, generator=generator, device=generator.device) < probability).to(like.device)
 
 
 class View(BaseEstimator, ABC):
-    """A random change of samples that leaves them what they are, drawn for each sample of a batch on its own.
+    """A random change of samples after which they still show the same thing, drawn independently for each sample.
 
-    A view is a value, as a kernel is, and is called with a batch and a generator. The result has the shape and
-    type of the batch and shares no memory with it; equal states of the generator give equal results. A view of
-    the user's own states `apply`.
+    A view is called with a batch and a generator. The result has the shape and type of the batch and shares no memory
+    with it. Equal states of the generator give equal results. Like a kernel, a view is a value: it is never changed
+    by its use. To define a view, derive a class from this one and implement `apply`.
     """
 
     def __call__(self, batch: Tensor, generator: torch.Generator) -> Tensor:
@@ -44,7 +44,7 @@ class View(BaseEstimator, ABC):
         ----------
         batch : tensor of shape (n, ...), of floats
         generator : torch.Generator
-            Where all random numbers come from.
+            The source of all random numbers.
         """
         name = type(self).__name__
         if not isinstance(batch, Tensor) or not batch.is_floating_point():
@@ -58,10 +58,10 @@ class View(BaseEstimator, ABC):
 
     @abstractmethod
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
-        """Return a view of every sample of a batch that was checked, in new memory."""
+        """Return a view of every sample of a valid batch, in new memory."""
 
     def __eq__(self, other: object) -> bool:
-        """Views are values: equal if of one class with equal parameters."""
+        """Whether both views are of the same class and have equal parameters."""
         if type(self) is not type(other):
             return NotImplemented
         return self.get_params(deep=False) == other.get_params(deep=False)
@@ -84,11 +84,11 @@ class ImageView(View):
 
     @abstractmethod
     def apply_to_images(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        """Return a view of images with the channels first, (n, c, h, w), as torch has them."""
+        """Return a view of images with the channels first, (n, c, h, w), as torch orders them."""
 
 
 def check_augmentation(name: str, value: Any) -> Augmentation:
-    """Return `value` if it can be called as a view; a class of views is not one."""
+    """Return `value` if it can be called as a view; a class, such as GaussianNoise without (), is an error."""
     if not callable(value) or isinstance(value, type):
         raise invalid_parameter(name, value, "a view such as GaussianNoise(), or a callable of (batch, generator)")
     return value

@@ -1,4 +1,4 @@
-"""Images blurred by a Gaussian."""
+"""Random blurring of images by a Gaussian."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,24 @@ from mercer.checks import check_number
 from mercer.exceptions import invalid_parameter
 from mercer.views.base import ImageView, happens, uniform
 
-# A Gaussian is cut off at this many of its widths, where 6e-5 of it is left; SciPy's choice.
+# A Gaussian is cut off at this many standard deviations, as in SciPy. The part beyond is 6e-5 of it.
 TRUNCATE = 4.0
 
 
 def blur_matrices(widths: Tensor, size: int, radius: int) -> Tensor:
-    """Return the matrices B that blur along an axis of `size` pixels, the edge repeated: B x for each width.
+    """Return, for each width, the matrix B for which B x is x blurred along an axis of `size` pixels.
 
-    The widths differ from image to image, and products of small matrices do them all at once: for sides of 28 or 32
-    pixels in a third of the time of a grouped convolution, for 224 in three times as much.
+    Beyond the ends of the axis the edge is repeated. The width differs from image to image, and products of small
+    matrices blur all images at once. For sides of 28 or 32 pixels this takes a third of the time of a grouped
+    convolution, for 224 pixels three times as much.
 
     Parameters
     ----------
     widths : tensor of shape (n,)
-        Standard deviations, in pixels; 0 is the identity.
+        Standard deviations of the Gaussians in pixels. 0 leaves images unchanged.
     size : int
     radius : int
-        The Gaussian is cut off beyond this many pixels.
+        The number of pixels beyond which the Gaussians are cut off.
 
     Returns
     -------
@@ -42,20 +43,21 @@ def blur_matrices(widths: Tensor, size: int, radius: int) -> Tensor:
 
 
 def blur_images(images: Tensor, widths: Tensor, radius: int) -> Tensor:
-    """Return images of shape (n, c, h, w), blurred by Gaussians of the widths (n,), in pixels."""
+    """Return images of shape (n, c, h, w), blurred by Gaussians with standard deviations `widths` (n,) in pixels."""
     down, across = (blur_matrices(widths, size, radius)[:, None] for size in images.shape[2:])
     return down @ images @ across.transpose(2, 3)
 
 
 class Blur(ImageView):
-    """Images blurred by a Gaussian of random width, the edge repeated.
+    """Images that are blurred by a Gaussian of random width. Beyond the edge of an image, the edge is repeated.
 
     Parameters
     ----------
     sigma : float or pair of floats, default=(0.1, 2.0)
-        Standard deviation in pixels, drawn uniformly between the two; one number is the width of all.
+        The standard deviation in pixels, drawn uniformly between the two numbers. A single number is used for all
+        images.
     probability : float, default=0.5
-        That an image is blurred at all.
+        The probability that an image is blurred at all.
     """
 
     def __init__(self, sigma: float | Sequence[float] = (0.1, 2.0), probability: float = 0.5) -> None:
@@ -67,12 +69,12 @@ class Blur(ImageView):
         probability = check_number("probability", self.probability, at_least=0.0, at_most=1.0)
         n = (len(images),)
         widths = uniform(images, n, generator, low, high) * happens(images, n, generator, probability)
-        # By the widest that may come, so that an image does not depend on those beside it.
+        # The radius follows from the largest possible width, so that a view does not depend on the rest of the batch.
         return blur_images(images, widths, radius=int(TRUNCATE * high + 0.5))
 
 
 def check_range(name: str, value: float | Sequence[float]) -> tuple[float, float]:
-    """Return a number as an empty range, or a pair of numbers in order, none negative."""
+    """Return (low, high) from a number, which is both of them, or from a pair; neither is negative and low <= high."""
     if not isinstance(value, (list, tuple)):
         number = check_number(name, value, at_least=0.0)
         return number, number

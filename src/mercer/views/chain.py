@@ -1,4 +1,4 @@
-"""Views made of views: none, one after another, images in flat rows."""
+"""Views that are built from other views: no change, several views in turn, and views of images in flat rows."""
 
 from collections.abc import Sequence
 from math import prod
@@ -12,19 +12,19 @@ from mercer.views.base import Augmentation, View, check_augmentation
 
 
 class Identity(View):
-    """The samples as they are."""
+    """The view that leaves samples unchanged."""
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         return batch.clone()
 
 
 class Chain(View):
-    """One view after another, each of what the one before it gave.
+    """Several views in turn, each applied to the result of the one before it.
 
     Parameters
     ----------
     views : sequence of views or callables of (batch, generator)
-        The first is applied first; none at all is the identity.
+        The first is applied first. An empty sequence leaves samples unchanged.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Reshaped(View):
     ----------
     view : View or callable of (batch, generator)
     image_shape : tuple of int
-        (height, width) or (height, width, channels); a row holds the image in this order.
+        (height, width) or (height, width, channels), the order of the numbers in a row.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Reshaped(View):
 
 
 def check_image_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of one image as a tuple of two or three counts."""
+    """Return the shape of one image as a tuple of two or three integers, or raise an error."""
     if not isinstance(image_shape, (list, tuple)) or len(image_shape) not in (2, 3):
         raise invalid_parameter("image_shape", image_shape, "(height, width) or (height, width, channels)")
     return tuple(check_count(f"image_shape[{i}]", size) for i, size in enumerate(image_shape))

@@ -1,4 +1,4 @@
-"""Which view an estimator uses, from what it gets as `augment`."""
+"""The view that an estimator uses for each value of its parameter `augment`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,17 +15,17 @@ from mercer.views.elastic import Elastic
 from mercer.views.flip import Flip
 from mercer.views.table import FeatureDropping, FeatureSwapping, GaussianNoise
 
-# Pixels on the shorter side from which on color images are blurred too: SimCLR blurs ImageNet and not CIFAR-10.
+# Color images are also blurred if their shorter side has this many pixels or more: SimCLR blurs ImageNet, not CIFAR-10.
 BLURRED_FROM = 64
 
 
 def view_of_tables(shape: tuple[int, ...]) -> View:
-    """Return noise and dropped features (krepes, appendix B.1)."""
+    """Return the view of tables: noise and dropped features (krepes, appendix B.1)."""
     return Chain([GaussianNoise(0.3), FeatureDropping()])
 
 
 def view_of_images(shape: tuple[int, ...]) -> View:
-    """Return gentle maps for gray images, which may be letters or digits, and crops and colors for others."""
+    """Return small deformations for gray images, which may be letters or digits; crops and color changes for others."""
     if len(shape) == 1:
         raise ValueError(
             f"augment='images' is for images, and a sample has shape {shape}: it must be (height, width) or "
@@ -39,7 +39,7 @@ def view_of_images(shape: tuple[int, ...]) -> View:
 
 
 def view_by_shape(shape: tuple[int, ...]) -> View:
-    """Return the view of tables for samples of shape (d,), and that of images for others."""
+    """Return the view of tables for samples of shape (d,), and the view of images for other shapes."""
     return view_of_tables(shape) if len(shape) == 1 else view_of_images(shape)
 
 
@@ -54,24 +54,25 @@ SHORTHANDS: dict[str, Callable[[tuple[int, ...]], View]] = {
 
 
 def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
-    """Return the view that `augment` stands for, for samples of a shape.
+    """Return the view that `augment` stands for, for samples of the given shape.
 
     Parameters
     ----------
     augment : None, str, View or callable of (batch, generator)
-        None is `Identity()`, the samples as they are. A view or a callable is returned as it is. The strings:
+        None is `Identity()`, which leaves the samples unchanged. A view or a callable is returned as it is. The
+        strings are:
 
-        - "auto" goes by the shape of one sample: "tables" for (d,), "images" for the others;
+        - "auto" depends on the shape of a sample: "tables" for (d,), "images" for other shapes;
         - "tables" is `Chain([GaussianNoise(0.3), FeatureDropping()])`, for standardized columns;
-        - "images" is `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])`
-          for gray images, of shape (h, w) or (h, w, 1), standardized as a whole: they are moved and bent a little, and
-          not flipped, as letters and digits must not be. It is `Chain([Crop(), Flip(), Color()])` for (h, w, 3), with
-          `Blur()` after these where both sides have 64 pixels or more; the same for other numbers of channels, but with
-          no saturation and hue;
-        - "noise" is `GaussianNoise()`, "swapping" is `FeatureSwapping()`, for any shape;
+        - "images", for gray images of shape (h, w) or (h, w, 1) that are standardized as a whole, is
+          `Chain([Affine(degrees=5.0, scale=0.05, shift=0.05), Elastic(strength=0.7), GaussianNoise(0.3)])`. It moves
+          and bends images a little and does not flip them, since letters and digits must not be flipped. For images
+          of shape (h, w, 3) it is `Chain([Crop(), Flip(), Color()])`, followed by `Blur()` if both sides have 64
+          pixels or more. Other numbers of channels get the same without changes of saturation and hue;
+        - "noise" is `GaussianNoise()` and "swapping" is `FeatureSwapping()`, for any shape;
         - "digits" is `Chain([Affine(), Elastic()])`, for handwriting.
     shape : tuple of int
-        Of one sample: (d,), (height, width) or (height, width, channels).
+        The shape of one sample: (d,), (height, width) or (height, width, channels).
 
     Examples
     --------
@@ -92,5 +93,5 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
     if isinstance(augment, str) and augment in SHORTHANDS:
         return SHORTHANDS[augment](sizes)
     if isinstance(augment, str):
-        raise invalid_parameter("augment", augment, [*SHORTHANDS], "None, a view or a callable will do too.")
+        raise invalid_parameter("augment", augment, [*SHORTHANDS], "None, a view or a callable is also allowed.")
     return check_augmentation("augment", augment)

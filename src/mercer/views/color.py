@@ -1,4 +1,4 @@
-"""Brightness, contrast, saturation and hue of images, and colors taken away."""
+"""Random changes of brightness, contrast, saturation and hue of images, and images without colors."""
 
 import torch
 from torch import Tensor
@@ -6,29 +6,29 @@ from torch import Tensor
 from mercer.checks import check_number
 from mercer.views.base import ImageView, happens, uniform
 
-# Rows: luminance and the two axes of color, from red, green and blue; that of the NTSC (ITU-R BT.601).
+# Luminance and the two axes of color (rows) as functions of red, green and blue: the YIQ of NTSC (ITU-R BT.601).
 YIQ = ((0.299, 0.587, 0.114), (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 
 
 def luminance(images: Tensor) -> Tensor:
-    """Return images of shape (n, c, h, w) in gray, (n, 1, h, w): weighted for three channels, else the mean."""
+    """Return images (n, c, h, w) in gray, (n, 1, h, w): the luminance if c = 3, else the mean of the channels."""
     if images.shape[1] != 3:
         return images.mean(dim=1, keepdim=True)
     return (images * images.new_tensor(YIQ[0])[:, None, None]).sum(dim=1, keepdim=True)
 
 
 def color_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
-    """Return the matrices on (red, green, blue) that scale the colors and turn them round the gray axis.
+    """Return the matrices on (red, green, blue) that scale the colors and rotate them about the gray axis.
 
-    With Y for luminance, I and Q for the axes of color: T^-1 diag(1, s R) T, R the rotation in the plane of I
-    and Q. Gray is left as it is.
+    T maps (red, green, blue) to the luminance Y and the axes of color I and Q. The matrices are T^-1 diag(1, s R) T,
+    where R is a rotation in the plane of I and Q. They do not change gray.
 
     Parameters
     ----------
     saturations : tensor of shape (n,)
-        s: 0 is gray, 1 leaves the colors, above 1 they are stronger.
+        s: 0 makes the colors gray, 1 does not change them, and above 1 they are stronger.
     turns : tensor of shape (n,)
-        Angles of R, as shares of the circle.
+        The angles of R, as shares of the full circle.
 
     Returns
     -------
@@ -39,7 +39,8 @@ def color_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
     quarter = torch.linalg.inv(T) @ torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]).to(T) @ T
     angles = 2.0 * torch.pi * turns
     along, across = saturations * angles.cos(), saturations * angles.sin()
-    # R = cos 1 + sin (quarter turn), and the plane of color is what gray leaves.
+    # R is cos(angle) times the identity plus sin(angle) times a quarter turn, both in the plane of color. `plane` is
+    # the projection to that plane, the identity minus the part along gray.
     plane = torch.eye(3, dtype=T.dtype) - gray
     return gray.to(along) + along[:, None, None] * plane.to(along) + across[:, None, None] * quarter.to(along)
 
@@ -47,50 +48,50 @@ def color_matrices(saturations: Tensor, turns: Tensor) -> Tensor:
 def color_images(
     images: Tensor, brightness: Tensor, contrast: Tensor, saturations: Tensor | None = None, turns: Tensor | None = None
 ) -> Tensor:
-    """Return images with their values scaled, then their distance from the mean gray, then their colors changed.
+    """Return images with changed brightness, contrast (the distance of values from the mean gray), and colors.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     brightness, contrast : tensors of shape (n,)
-        Factors; contrast 0 is a plain gray.
+        Factors. A contrast of 0 gives a uniform gray.
     saturations, turns : tensors of shape (n,), optional
-        As in `color_matrices`, for three channels.
+        As in `color_matrices`, for images with three channels.
     """
     mean = luminance(images).mean(dim=(1, 2, 3))
     factors, offsets = brightness * contrast, brightness * (1.0 - contrast) * mean
     factors, offsets = factors[:, None, None], offsets[:, None, None]
     if saturations is None or turns is None:
         return torch.addcmul(offsets[:, None], images, factors[:, None])
-    # Colors turn about the gray axis, on which the offset lies: one matrix and one offset do all four.
+    # The offset is gray, which the color matrices do not change: one matrix and one offset make all four changes.
     matrices = factors * color_matrices(saturations, turns)
     return torch.baddbmm(offsets, matrices, images.flatten(2)).reshape(images.shape)
 
 
 class Color(ImageView):
-    """Brightness, contrast, saturation and hue changed, by amounts drawn uniformly.
+    """Images whose brightness, contrast, saturation and hue are changed by random amounts, all drawn uniformly.
 
-    Nothing is clipped, as the range of the values is not known: values above white may come. Brightness is a factor of
-    the values, so black should be 0; in standardized images it acts as a contrast. Hue turns the colors at equal
-    luminance (in YIQ); torchvision turns them in HSV, where the luminance changes with the hue.
+    Values are not clipped, since their range is not known: a view may have values above white. Brightness multiplies
+    the values, so black should be 0; in standardized images it acts as a contrast. Hue rotates the colors at equal
+    luminance (in YIQ). In torchvision it rotates them in HSV, where the luminance changes with the hue.
 
     Parameters
     ----------
     brightness : float, default=0.4
-        All values times a factor from [1 - brightness, 1 + brightness].
+        All values are multiplied by a factor from [1 - brightness, 1 + brightness].
     contrast : float, default=0.4
-        Distances from the image's mean gray times a factor from [1 - contrast, 1 + contrast].
+        Differences from the image's mean gray are multiplied by a factor from [1 - contrast, 1 + contrast].
     saturation : float, default=0.4
-        Distances of each pixel from its own gray times a factor from [1 - saturation, 1 + saturation].
+        Differences of each pixel from its own gray are multiplied by a factor from [1 - saturation, 1 + saturation].
     hue : float, default=0.1
-        Colors turned by up to this share of the color circle.
+        Colors are rotated by up to this share of the color circle.
     probability : float, default=0.8
-        That an image is changed at all.
+        The probability that an image is changed at all.
 
     Notes
     -----
-    Images with one channel have brightness and contrast only. With channels other than 1 or 3, which have no known
-    colors, saturation and hue must be 0.
+    In images with one channel, only brightness and contrast are changed. Images with another number of channels than 1
+    or 3 have no known colors: saturation and hue must then be 0.
     """
 
     def __init__(
@@ -128,11 +129,12 @@ class Color(ImageView):
 
 
 class Gray(ImageView):
-    """Images without their colors, with a probability: all three channels become the luminance.
+    """Images that lose their colors with some probability: all three channels become the luminance.
 
     Parameters
     ----------
     probability : float, default=0.2
+        The probability that an image becomes gray.
     """
 
     def __init__(self, probability: float = 0.2) -> None:

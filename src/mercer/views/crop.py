@@ -1,4 +1,4 @@
-"""A part of each image, enlarged to the size of the whole."""
+"""Random crops of images, enlarged to the size of the whole."""
 
 import math
 
@@ -10,22 +10,22 @@ from mercer.views.base import ImageView, uniform
 from mercer.views.warp import affine_places, warp
 
 ASPECT = 4.0 / 3.0
-"""Most that width over height of a crop differs from that of the image, as a factor; that of Inception and SimCLR."""
+"""The largest factor between the aspect ratios of a crop and of its image, as in Inception and SimCLR."""
 
 
 def crop_images(images: Tensor, areas: Tensor, aspects: Tensor, places: Tensor) -> Tensor:
-    """Return the part of each image in a box, resized to the whole by bilinear interpolation.
+    """Return the part of each image that is inside a box, resized to the size of the image by bilinear interpolation.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     areas : tensor of shape (n,)
-        The box's share of the area, in (0, 1].
+        The areas of the boxes as shares of the image, in (0, 1].
     aspects : tensor of shape (n,)
-        From -1 to 1: the logarithm of the box's aspect ratio, relative to the image's, as a share of the largest
-        for which a box of this area fits into the image.
+        The shapes of the boxes, from -1 to 1: the logarithm of a box's aspect ratio, relative to the image's, as a
+        share of the largest for which a box of this area fits into the image.
     places : tensor of shape (n, 2)
-        From -1 to 1 in x and y: from the left and the top to the right and the bottom.
+        The places of the boxes in x and y, from -1 (left, top) to 1 (right, bottom).
     """
     largest = areas.log().neg().clamp(max=math.log(ASPECT))
     ratios = (aspects * largest).exp()
@@ -34,16 +34,17 @@ def crop_images(images: Tensor, areas: Tensor, aspects: Tensor, places: Tensor) 
 
 
 class Crop(ImageView):
-    """A random part of each image, resized to the size of the whole.
+    """A random part of each image, resized to the size of the whole image.
 
-    The share of the area is uniform in [smallest, 1], the place uniform, and the aspect ratio log-uniform in
-    [3/4, 4/3] of the image's own. Where the area is so large that not all of these fit, it is log-uniform among those
-    that do; torchvision draws area and ratio anew instead, which makes large crops rarer than asked for.
+    The area of the part, as a share of the image, is uniform in [smallest, 1], and its place is uniform. Its aspect
+    ratio, relative to the image's, is log-uniform in [3/4, 4/3]. If the area is so large that not all of these ratios
+    fit into the image, the ratio is log-uniform among those that do. torchvision instead draws area and ratio again,
+    which makes large crops less frequent than asked for.
 
     Parameters
     ----------
     smallest : float, default=0.5
-        Of the area of the image; 1 is the identity.
+        The smallest area, as a share of the image. 1 leaves images unchanged.
     """
 
     def __init__(self, smallest: float = 0.5) -> None:

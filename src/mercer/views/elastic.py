@@ -1,4 +1,4 @@
-"""Elastic deformations: every pixel moves a little, its neighbors nearly alike."""
+"""Elastic deformations of images: every pixel moves a little, and neighboring pixels move almost alike."""
 
 import torch
 from torch import Tensor
@@ -7,20 +7,30 @@ from mercer.checks import check_number
 from mercer.views.base import ImageView
 from mercer.views.warp import EDGE, affine_places, check_fill, warp
 
-# Directions of the smoothed noise with a smaller share of the largest amplitude are left out: 1e-6 of the variance.
+# Directions of the smoothed noise whose amplitude is below this share of the largest are dropped: 1e-6 of the variance.
 LEAST_AMPLITUDE = 1e-3
 
 
 def smooth_factor(size: int, smoothness: float, like: Tensor) -> Tensor:
-    """Return A such that A e is noise of variance 1, smoothed along an axis, for standard normal e.
+    """Return a matrix A for which A e is smooth noise of variance 1 along an axis, if e is standard normal.
 
-    Smoothing white noise by a Gaussian of width s is a product with M_ij = exp(-(i - j)^2 / (2 s^2)). M has some
-    size / s singular values that matter, so with M = U S V^T noise of the same law is U S e with as many e: on 28
-    pixels and s = 4, 10 random numbers instead of 28, and for an image 100 instead of 784.
+    Smoothing white noise by a Gaussian of width s is a product with the matrix M_ij = exp(-(i - j)^2 / (2 s^2)). Only
+    about size / s singular values of M are not negligible. With M = U S V^T, noise of the same distribution is U S e,
+    with one random number e for each of these: for 28 pixels and s = 4 these are 10 numbers instead of 28, and 100
+    instead of 784 for an image.
+
+    Parameters
+    ----------
+    size : int
+        The number of pixels.
+    smoothness : float
+        s.
+    like : tensor
+        The result gets its type and device.
 
     Returns
     -------
-    tensor of shape (size, k), its rows of length 1
+    tensor of shape (size, k), with rows of length 1
     """
     i = torch.arange(size, dtype=torch.float64)
     U, S, _ = torch.linalg.svd(torch.exp(-0.5 * ((i[:, None] - i) / smoothness) ** 2))
@@ -29,15 +39,15 @@ def smooth_factor(size: int, smoothness: float, like: Tensor) -> Tensor:
 
 
 def elastic_images(images: Tensor, displacements: Tensor, fill: float | None = None) -> Tensor:
-    """Return images in which each pixel shows what lies by a displacement from it.
+    """Return images in which each pixel p has the value of the given image at p + displacement.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     displacements : tensor of shape (n, 2, h, w)
-        To the right and down, in pixels.
+        The displacements of each pixel to the right and down, in pixels.
     fill : float or None
-        The value outside; None repeats the edge.
+        The value of pixels from outside the image. None repeats the edge.
     """
     height, width = images.shape[2:]
     eye = torch.eye(2, dtype=images.dtype, device=images.device)[None]
@@ -47,20 +57,21 @@ def elastic_images(images: Tensor, displacements: Tensor, fill: float | None = N
 
 
 class Elastic(ImageView):
-    """Images deformed by a smooth random displacement of their pixels, as handwriting is (Simard et al. 2003).
+    """Images that are deformed by smooth random displacements of their pixels, a view of handwriting (Simard 2003).
 
-    Each of the two displacements of a pixel is normal noise, smoothed by a Gaussian and scaled to the standard
-    deviation `strength`. In the paper the noise is uniform before smoothing, and its strength, there 34 at a
-    smoothness of 4, is a factor after: that is a standard deviation of 1.4 pixels.
+    The two displacements of a pixel, to the right and down, are normal noise that is smoothed by a Gaussian and scaled
+    to the standard deviation `strength`. In the paper (Simard et al. 2003) the noise is uniform before smoothing, and
+    the strength is a factor that is applied after it: the paper's 34 at a smoothness of 4 is a standard deviation of
+    1.4 pixels.
 
     Parameters
     ----------
     strength : float, default=1.0
-        Standard deviation of the displacements, in pixels.
+        The standard deviation of the displacements, in pixels.
     smoothness : float, default=4.0
-        Width of the Gaussian, in pixels: displacements are alike over some such distance.
+        The standard deviation of the Gaussian, in pixels. Displacements are similar over about this distance.
     fill : float or "edge", default="edge"
-        What comes in from outside; "edge" repeats the outermost pixels.
+        The value of pixels from outside the image. "edge" repeats the outermost pixels.
     """
 
     def __init__(self, strength: float = 1.0, smoothness: float = 4.0, fill: float | str = EDGE) -> None:

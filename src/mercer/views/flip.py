@@ -1,4 +1,4 @@
-"""Images mirrored, left for right."""
+"""Random reflections of images, left to right."""
 
 import torch
 from torch import Tensor
@@ -8,11 +8,12 @@ from mercer.views.base import ImageView, happens
 
 
 class Flip(ImageView):
-    """Images mirrored, left for right, with a probability. Not for letters and digits.
+    """Images that are mirrored from left to right with some probability. It is not suited to letters and digits.
 
     Parameters
     ----------
     probability : float, default=0.5
+        The probability that an image is mirrored.
     """
 
     def __init__(self, probability: float = 0.5) -> None:

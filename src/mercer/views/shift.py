@@ -1,4 +1,4 @@
-"""Images moved by whole pixels."""
+"""Random shifts of images by whole pixels."""
 
 import torch
 from torch import Tensor
@@ -10,14 +10,15 @@ from mercer.views.warp import EDGE, check_fill
 
 
 def shift_images(images: Tensor, right: Tensor, down: Tensor, fill: float | None = None) -> Tensor:
-    """Return images moved by whole pixels; nothing is interpolated.
+    """Return images that are shifted by whole pixels, without interpolation.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     right, down : integer tensors of shape (n,)
+        The shift of each image in pixels.
     fill : float or None
-        The value that comes in from outside; None repeats the edge.
+        The value of pixels from outside the image. None repeats the edge.
     """
     height, width = images.shape[2:]
     y = torch.arange(height, device=images.device) - down[:, None]
@@ -32,14 +33,14 @@ def shift_images(images: Tensor, right: Tensor, down: Tensor, fill: float | None
 
 
 class Shift(ImageView):
-    """Images moved by a whole number of pixels, uniform in [-pixels, pixels], to the side and up or down.
+    """Images that are shifted horizontally and vertically by random whole numbers of pixels in [-pixels, pixels].
 
     Parameters
     ----------
     pixels : int, default=2
-        Less than the height and the width.
+        The largest shift. It must be less than the height and the width.
     fill : float or "edge", default="edge"
-        What comes in from outside; "edge" repeats the outermost pixels.
+        The value of pixels from outside the image. "edge" repeats the outermost pixels.
     """
 
     def __init__(self, pixels: int = 2, fill: float | str = EDGE) -> None:

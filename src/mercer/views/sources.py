@@ -1,4 +1,4 @@
-"""Samples of any shape as rows, and views of rows that keep the shape of a sample in mind."""
+"""Samples of any shape as flat rows, and sources of views, which reshape the rows to samples and back."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,12 +19,12 @@ from mercer.views.base import Augmentation
 from mercer.views.chain import check_image_shape
 from mercer.views.neighbors import NeighborMixing, references_of, strength_of
 
-# Rows whose views are drawn together.
+# Number of rows whose views are drawn together.
 ROWS_A_DRAW = 2048
 
 
 def as_rows(X: Any, shape: tuple[int, ...]) -> Any:
-    """Return images as flat rows; anything else as it is."""
+    """Return images as flat rows, and anything else unchanged."""
     if len(shape) > 1 and getattr(X, "ndim", 2) > 2:
         if tuple(X.shape[1:]) != shape:
             raise ValueError(f"X has samples of shape {tuple(X.shape[1:])}, and those of the fit had {shape}.")
@@ -33,7 +33,7 @@ def as_rows(X: Any, shape: tuple[int, ...]) -> Any:
 
 
 def flat(images: Any) -> Any:
-    """Return images as rows; those of Dask stay with it."""
+    """Return images as flat rows; Dask arrays stay Dask arrays."""
     return (images if is_elsewhere(images) else np.asarray(images)).reshape(images.shape[0], prod(images.shape[1:]))
 
 
@@ -56,10 +56,10 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.n
 
 
 def means_and_deviations(X: Any, of_columns: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean and the standard deviation of each column, or of all numbers; in two passes over the rows."""
+    """Return the mean and the standard deviation of each column, or of all numbers, in two passes over the rows."""
     if isinstance(X, np.ndarray):
         axis = 0 if of_columns else None
-        # Sums of a million numbers in float32 are off by as much as a column varies.
+        # In float32, the rounding error of a sum of a million numbers can be as large as a column's deviation.
         return X.mean(axis, dtype=np.float64), X.std(axis, dtype=np.float64)
     n = X.shape[0] if of_columns else prod(X.shape)
     center = torch.zeros(X.shape[1] if of_columns else 1, dtype=torch.float64)
@@ -72,7 +72,7 @@ def means_and_deviations(X: Any, of_columns: bool) -> tuple[np.ndarray, np.ndarr
 
 
 def powers(center: Tensor, power: int, of_columns: bool) -> Callable[[Tensor], tuple[Tensor]]:
-    """Return rows -> the sum of the powers of what is left of them without the center, by columns or of all numbers."""
+    """Return the function rows -> sum of (row - center)^power, by columns or over all numbers."""
 
     def summed(x: Tensor) -> tuple[Tensor]:
         terms = (x.to(torch.float64) - center) ** power
@@ -82,24 +82,26 @@ def powers(center: Tensor, power: int, of_columns: bool) -> Callable[[Tensor], t
 
 
 class Augmented(NamedTuple):
-    """Views of flat rows: in the shape of a sample, and in units of the standard deviation where the view is ours.
+    """A view of flat rows: these are reshaped to samples, standardized if needed, changed, and mapped back.
 
-    A shorthand such as "auto" must do for columns and pixels of any size: a table is standardized before the view is
-    drawn, gray images are by the mean and the deviation of all pixels, and the views are scaled back. Views of color
-    images go by the colors as they are, as do views that the user made.
+    A shorthand such as "auto" must suit columns and pixels of any scale. Tables are therefore standardized before the
+    view is drawn, gray images by the mean and the deviation of all pixels, and the views are scaled back. Color images
+    are not standardized, and neither are rows for a view that the user made.
 
     Attributes
     ----------
-    augment : as the estimator got it
+    augment : None, str, View or callable
+        The estimator's parameter; see `check_view`.
     shape : tuple of int
-        Of one sample.
+        The shape of one sample.
     center, scale : ndarrays of shape (d,) or None
+        The mean and the deviation by which rows are standardized; None leaves them as they are.
     references : ndarray of shape (m, d) or None
-        Rows towards which views of table rows go (`NeighborMixing`), in place of `augment`.
+        Rows towards which table rows are moved (`NeighborMixing`), in place of `augment`.
     kernel : Kernel or None
-        Which of them are near.
+        The kernel by which near reference rows are found.
     strength : float
-        How far.
+        The largest share of the way to a reference row.
     """
 
     augment: Any
@@ -124,13 +126,13 @@ class Augmented(NamedTuple):
 
     @classmethod
     def towards_neighbors(cls, X: np.ndarray, kernel: Any, seed: int) -> "Augmented":
-        """Return views of table rows that go towards their neighbors, as far as most rows stay themselves."""
+        """Return views that move table rows towards their neighbors, by the strength that `strength_of` chooses."""
         references = references_of(X, seed)
         strength = strength_of(torch.from_numpy(references), kernel)
         return cls("auto", X.shape[1:], references=references, kernel=kernel, strength=strength)
 
     def view(self) -> Augmentation:
-        """Return the view that is drawn."""
+        """Return the view that is applied to samples."""
         if self.references is None:
             return check_view(self.augment, self.shape)
         return NeighborMixing(torch.from_numpy(self.references), self.kernel, self.strength)
@@ -151,10 +153,10 @@ class Augmented(NamedTuple):
 
 
 class DrawnViews(NamedTuple):
-    """Views that are drawn when they are asked for: `n_views` of each row, or the rows themselves without `augmented`.
+    """Views that are drawn when they are needed: `n_views` of each row, or the rows themselves if `augmented` is None.
 
-    What is drawn depends on `seed`, on the place of a block in the data and on no size of memory; `seen` rows came
-    before.
+    The views depend on `seed` and on the place of a block of rows in the data, but not on the available memory. `seen`
+    is the number of rows that came before these.
     """
 
     X: np.ndarray
@@ -164,7 +166,7 @@ class DrawnViews(NamedTuple):
     seen: int = 0
 
     def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
-        """Yield the views of a block of rows after another, of the type of `like` and where it is."""
+        """Yield the views of one block of rows after another, with the type and device of `like`."""
         bounds = list(row_slices(len(self.X), ROWS_A_DRAW))
         for rows, block in zip(bounds, blocks_of(self.X, bounds), strict=True):
             yield self._views(block, self.seen + rows.start, like)
@@ -181,34 +183,34 @@ class DrawnViews(NamedTuple):
 
     @property
     def held(self) -> Sequence[Any]:
-        """What is held of the rows: the rows themselves."""
+        """The arrays that are held: the rows themselves."""
         return [self.X]
 
     def without_rows(self) -> "DrawnViews":
-        """Return how views are drawn, without the rows: what a worker needs beside those of its block."""
+        """Return the same source without its rows, which is what a worker needs beside the rows of its block."""
         return self._replace(X=np.empty((0, 0)))
 
     def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
-        """Return the views of a block of rows, the first of which is number `place`."""
+        """Return the views of a block of rows that begins at row `place` of the data."""
         return self._views(held[0], place, like)
 
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
-        """Return views of some of the rows, drawn by the generator, of the type of `like` and where it is."""
+        """Return views of the rows at `index`, drawn by the generator, with the type and device of `like`."""
         x = as_tensor(self.X[index], dtype=like.dtype, device=like.device)
         return [x] if self.augmented is None else [self.augmented(x, generator) for _ in range(self.n_views)]
 
     def of_rows(self, index: np.ndarray) -> "DrawnViews":
-        """Return the views of some of the rows."""
+        """Return the source of views of the rows at `index`."""
         return self._replace(X=some_rows_of(self.X, index))
 
     @contextmanager
     def at_hand(self) -> "Iterator[DrawnViews]":
-        """Give the same of rows of which any few can be had at once (`mercer.rows.rows_at_hand`)."""
+        """Give the same source with rows that can be read in any order (`mercer.rows.rows_at_hand`)."""
         with rows_at_hand(self.X) as X:
             yield self._replace(X=X)
 
     def stacked(self, index: np.ndarray) -> np.ndarray:
-        """Return all views of some of the rows, those of one kind after those of another."""
+        """Return all views of the rows at `index`: the first view of every row, then the second, and so on."""
         x = as_tensor(self.X[index])
         return torch.cat(self._views(self.X[index], -1, x)).cpu().numpy()
 
@@ -222,16 +224,16 @@ class DrawnViews(NamedTuple):
 
 
 class GivenViews(NamedTuple):
-    """Views that are there: arrays of one shape, row i of each a view of sample i.
+    """Views that the user gives: arrays of one shape, in which row i of each is a view of sample i.
 
-    A batch has all of them, or `n_drawn` that are drawn for it.
+    A batch has all of the views, or `n_drawn` of them, drawn for each batch.
     """
 
     arrays: Sequence[np.ndarray]
     n_drawn: int | None = None
 
     def chunks(self, like: Tensor) -> Iterator[list[Tensor]]:
-        """Yield the views of a block of rows after another, of the type of `like` and where it is."""
+        """Yield the views of one block of rows after another, with the type and device of `like`."""
         bounds = list(row_slices(len(self.arrays[0]), ROWS_A_DRAW))
         for blocks in zip(*(blocks_of(array, bounds) for array in self.arrays), strict=True):
             yield [as_tensor(block, dtype=like.dtype, device=like.device) for block in blocks]
@@ -248,36 +250,36 @@ class GivenViews(NamedTuple):
 
     @property
     def held(self) -> Sequence[Any]:
-        """What is held of the rows: all their views."""
+        """The arrays that are held: all views of the rows."""
         return self.arrays
 
     def without_rows(self) -> "GivenViews":
-        """Return the same without the views."""
+        """Return the same source without its views."""
         return self._replace(arrays=[])
 
     def views_of(self, held: Sequence[Tensor], place: int, like: Tensor) -> list[Tensor]:
-        """Return the views of a block of rows: those that are held of them."""
+        """Return the views of a block of rows, which are given in `held`."""
         return list(held)
 
     def batch(self, index: np.ndarray, generator: torch.Generator, like: Tensor) -> list[Tensor]:
-        """Return the views of some of the rows, of the type of `like` and where it is."""
+        """Return the views of the rows at `index`, with the type and device of `like`."""
         arrays = self.arrays
         if self.n_drawn is not None and self.n_drawn < len(arrays):
             arrays = [arrays[i] for i in torch.randperm(len(arrays), generator=generator)[: self.n_drawn].tolist()]
         return [as_tensor(array[index], dtype=like.dtype, device=like.device) for array in arrays]
 
     def of_rows(self, index: np.ndarray) -> "GivenViews":
-        """Return the views of some of the rows."""
+        """Return the source of views of the rows at `index`."""
         return self._replace(arrays=[some_rows_of(array, index) for array in self.arrays])
 
     @contextmanager
     def at_hand(self) -> "Iterator[GivenViews]":
-        """Give the same of views of which any few can be had at once (`mercer.rows.rows_at_hand`)."""
+        """Give the same source with views that can be read in any order (`mercer.rows.rows_at_hand`)."""
         with ExitStack() as files:
             yield self._replace(arrays=[files.enter_context(rows_at_hand(array)) for array in self.arrays])
 
     def stacked(self, index: np.ndarray) -> np.ndarray:
-        """Return all views of some of the rows, those of one kind after those of another."""
+        """Return all views of the rows at `index`: the first view of every row, then the second, and so on."""
         return np.concatenate([array[index] for array in self.arrays])
 
 
@@ -285,5 +287,5 @@ ViewSource = DrawnViews | GivenViews
 
 
 def given_arrays(source: ViewSource) -> Sequence[np.ndarray]:
-    """Return the views that are there; none where they are drawn."""
+    """Return the arrays of views that the user has given; none if views are drawn."""
     return source.arrays if isinstance(source, GivenViews) else ()

@@ -1,4 +1,4 @@
-"""Views of tables: noise, features dropped, features swapped. They act on each value, whatever the shape."""
+"""Views of tables that change single values: noise, dropped features, swapped features. They accept any shape."""
 
 import torch
 from torch import Tensor
@@ -8,12 +8,12 @@ from mercer.views.base import View, happens
 
 
 class GaussianNoise(View):
-    """x + scale e with e standard normal, for every value.
+    """Rows with noise added to every value: x + scale e with e standard normal.
 
     Parameters
     ----------
     scale : float, default=0.1
-        In the units of the values: standardize the columns of a table first.
+        The standard deviation of the noise. It is the same for all columns, which should be standardized first.
 
     Examples
     --------
@@ -34,13 +34,14 @@ class GaussianNoise(View):
 
 
 class FeatureDropping(View):
-    """Every value replaced by `fill` with a probability.
+    """Rows in which every value is replaced by `fill` with some probability.
 
     Parameters
     ----------
     probability : float, default=0.1
+        The probability that a value is replaced.
     fill : float, default=0.0
-        The mean, in columns that were standardized.
+        The new value. 0 is the mean of a standardized column.
     """
 
     def __init__(self, probability: float = 0.1, fill: float = 0.0) -> None:
@@ -54,16 +55,17 @@ class FeatureDropping(View):
 
 
 class FeatureSwapping(View):
-    """Every value replaced, with a probability, by that of the same feature in another sample of the batch.
+    """Rows in which every value is replaced, with some probability, by that of the same feature in another sample.
 
-    Unlike a dropped value, a swapped one is one that the feature does take: it is drawn from the feature's marginal
-    distribution (SCARF, Bahri et al. 2022), which suits categories and skewed columns. The other sample is drawn
-    anew for every value; a batch of one sample stays as it is.
+    The new value is one that the feature really takes, drawn from its marginal distribution (SCARF, Bahri et al. 2022).
+    This suits categories and skewed columns better than a fixed value. The other sample is drawn from the batch, anew
+    for every value. A batch of one sample is not changed.
 
     Parameters
     ----------
     probability : float, default=0.3
-        SCARF swaps 0.6 of the features, each time the same number; here every feature has its own chance.
+        The probability that a value is replaced. SCARF replaces a fixed number of features in each sample, 0.6 of all;
+        here every feature is replaced independently of the others.
     """
 
     def __init__(self, probability: float = 0.3) -> None:

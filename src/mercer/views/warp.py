@@ -1,4 +1,4 @@
-"""Images looked up at other places: what cropping, affine maps and elastic deformations share."""
+"""Images that are read at other places: the part that cropping, affine maps and elastic deformations share."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ EDGE = "edge"
 
 
 def check_fill(fill: Any) -> float | None:
-    """Return the value of pixels from outside the image, None where they repeat its edge."""
+    """Return the value of pixels from outside the image as a number, or None if `fill` is "edge"."""
     if isinstance(fill, str):
         if fill != EDGE:
             raise invalid_parameter("fill", fill, f"{EDGE!r} or a number")
@@ -22,15 +22,16 @@ def check_fill(fill: Any) -> float | None:
 
 
 def warp(images: Tensor, places: Tensor, fill: float | None) -> Tensor:
-    """Return the images read at `places`, between pixels by bilinear interpolation.
+    """Return images whose pixels are read from the given ones at `places`, with bilinear interpolation.
 
     Parameters
     ----------
     images : tensor of shape (n, c, h, w)
     places : tensor of shape (n, 2, h, w)
-        x and y for every pixel of the result, where -1 and 1 are the outer edges of the first and last pixels.
+        The coordinates x and y to read for every pixel of the result. -1 and 1 are the outer edges of the first and
+        last pixels.
     fill : float or None
-        The value outside; None repeats the edge.
+        The value of pixels from outside the image. None repeats the edge.
     """
     places = places.movedim(1, 3)
     if fill is None:
@@ -41,15 +42,17 @@ def warp(images: Tensor, places: Tensor, fill: float | None) -> Tensor:
 
 
 def affine_places(matrices: Tensor, offsets: Tensor, height: int, width: int) -> Tensor:
-    """Return the places matrix p + offset for every pixel p, all in the coordinates of `warp`.
+    """Return the places matrix p + offset for every pixel p, in the coordinates of `warp`.
 
-    The sum of what depends on the row and what depends on the column, in less than a tenth of the time of torch's
-    `affine_grid`.
+    A place is the sum of a term that depends on the row of pixels and one that depends on the column. Computing it this
+    way takes less than a tenth of the time of torch's `affine_grid`.
 
     Parameters
     ----------
     matrices : tensor of shape (n, 2, 2)
     offsets : tensor of shape (n, 2)
+    height, width : int
+        The size of the images, in pixels.
 
     Returns
     -------
