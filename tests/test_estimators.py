@@ -23,6 +23,7 @@ import mercer
 from mercer import blocks
 from mercer.embedding import Exact
 from mercer.kernels import Gaussian
+from mercer.rows import loop
 from mercer.training import Recipe
 
 # Defaults, but for counts of epochs, starts and iterations. Models of tables try eighteen kernels and warps by default,
@@ -509,7 +510,8 @@ def test_working_memory_sets_the_size_of_the_blocks(estimator, monkeypatch):
         sizes.append(whole(*args))
         return sizes[-1]
 
-    monkeypatch.setattr(blocks, "rows_per_block", spy)
+    for module in (blocks, loop):
+        monkeypatch.setattr(module, "rows_per_block", spy)
     X, _ = digits(100)
     fitted = clone(estimator).fit(*digits(100)).set_params(working_memory=0.01)
     sizes.clear()

@@ -67,7 +67,7 @@ class Rows(ABC):
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         if not isinstance(rows, slice):
-            return self.take(np.asarray(rows))
+            return self.take(row_numbers(rows, len(self)))
         start, stop, step = rows.indices(len(self))
         if step != 1:
             return self.take(np.arange(start, stop, step))
@@ -86,6 +86,18 @@ class Rows(ABC):
             all_rows[at : at + len(part)] = part
             at += len(part)
         return all_rows
+
+
+def row_numbers(index: Any, n_rows: int) -> np.ndarray:
+    """Return an index of rows as numbers from 0 on: a mask, or numbers, of which negative ones count from the end."""
+    index = np.asarray(index)
+    if index.dtype == bool:
+        if index.shape != (n_rows,):
+            raise IndexError(f"a mask of shape {index.shape} was given, and there are {n_rows} rows.")
+        return np.flatnonzero(index)
+    if index.size and (index.min() < -n_rows or index.max() >= n_rows):
+        raise IndexError(f"rows {index.min()} to {index.max()} were asked for, and there are {n_rows}.")
+    return np.where(index < 0, index + n_rows, index)
 
 
 class Reused:

@@ -188,3 +188,14 @@ def test_bad_input_is_named():
         effect_curve(model, X, 0, kind="pdp")
     with pytest.raises(ValueError, match="two different columns"):
         pair_effect(model, X, (1, 1))
+
+
+def test_a_column_that_is_mostly_zero_has_no_more_values_than_were_asked_for():
+    random = np.random.default_rng(0)
+    X = np.stack([np.where(random.random(400) < 0.03, random.exponential(size=400), 0.0), random.normal(size=400)], 1)
+    assert len(np.unique(X[:, 0])) > 8
+    model = LinearRegression().fit(X, X @ [1.0, 2.0])
+    curve = effect_curve(model, X, 0, n_points=5)
+    assert 3 <= len(curve.values) <= 5
+    assert curve.values[0] == 0.0
+    assert curve.values[-1] == X[:, 0].max()

@@ -166,6 +166,21 @@ def test_each_column_has_its_own_steps():
     assert conjugate_gradients(lambda V: A @ V, torch.zeros(30, 2)).steps == 0
 
 
+@pytest.mark.parametrize("broken", [-torch.eye(30, dtype=torch.float64), torch.full((30, 30), torch.nan)])
+def test_conjugate_gradients_end_where_no_step_can_help(broken):
+    broken, products = broken.to(torch.float64), []
+
+    def multiply(V):
+        products.append(1)
+        return broken @ V
+
+    with pytest.warns(ConvergenceWarning, match="not positive definite, or its products are not finite"):
+        solution = conjugate_gradients(multiply, tensor(30, 2, seed=3))
+    assert len(products) == 1
+    assert not solution.converged
+    assert torch.isfinite(solution.x).all()
+
+
 def test_a_preconditioner_lowers_the_steps():
     A, B = conditioned(50, 1e2) + torch.diag(torch.logspace(0, 4, 50)), tensor(50, seed=3)
     plain = conjugate_gradients(lambda V: A @ V, B, max_steps=500)

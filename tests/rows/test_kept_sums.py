@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_array_equal
 
 from mercer.rows import DaskRows, open_rows, sum_over_rows
@@ -133,3 +134,15 @@ def test_a_file_of_another_sum_is_not_taken(tmp_path):
     assert_array_equal(
         sum_over_rows(moments, (), rows, rows_a_block=50)[1], sum_over_rows(moments, (), 2 * X, rows_a_block=50)[1]
     )
+
+
+def test_slices_of_files_are_kept_by_themselves(tmp_path):
+    pd.DataFrame(X).rename(columns=str).to_parquet(tmp_path / "rows.parquet")
+    rows = open_rows(tmp_path / "rows.parquet", checkpoint=tmp_path / "sums")
+    for part in (slice(0, 50), slice(50, 100), slice(50, 100)):
+        found = sum_over_rows(moments, (), rows.between(part), rows_a_block=10)
+        assert_array_equal(found[0], sum_over_rows(moments, (), X[part], rows_a_block=10)[0])
+    assert len(os.listdir(tmp_path / "sums")) == 2
+    sum_over_rows(moments, (), rows, rows_a_block=10, dtype=torch.float32)
+    sum_over_rows(moments, (), rows, rows_a_block=10, dtype=torch.float64)
+    assert len(os.listdir(tmp_path / "sums")) == 4

@@ -109,3 +109,19 @@ def test_the_tasks_of_workers_add_up_to_the_same_bits():
         tasks = [added(tasks[i : i + FAN]) for i in range(0, len(tasks), FAN)]
     for ours, theirs in zip(whole, tasks[0], strict=True):
         assert_array_equal(ours, theirs)
+
+
+def of_numbers(numbers):
+    """Return rows made of their own numbers."""
+    return np.stack([numbers, -numbers], axis=1)
+
+
+@pytest.mark.parametrize("rows", [RowNumbers(6), MappedRows(of_numbers, (), RowNumbers(6))], ids=["numbers", "mapped"])
+def test_rows_elsewhere_take_the_same_indices_as_arrays(rows):
+    array = rows[:]
+    for index in ([True, False, False, True, True, False], [5, 0, 0], [-1, -6], []):
+        index = np.array(index, dtype=bool if True in index and False in index else np.intp)
+        assert_array_equal(rows[index], array[index])
+    for index in ([6], [-7], [True, False]):
+        with pytest.raises(IndexError, match="6"):
+            rows[np.array(index)]

@@ -84,10 +84,10 @@ def column_of(model: Any, X: Any, position: int, name: str, n_points: int) -> Co
     picked = order[np.round(np.linspace(0, len(own) - 1, n_points)).astype(int)]
     edges, first = np.unique(own[picked], return_index=True)
     if len(edges) < min(n_points, 3):
-        # Most rows share a value, so that the quantiles coincide: all different values are used.
-        edges, first = np.unique(own, return_index=True)
-        picked = first
-        first = np.arange(len(edges))
+        # Most rows share a value, so that the quantiles coincide: quantiles of the different values are used.
+        edges, picked = np.unique(own, return_index=True)
+        some = np.unique(np.round(np.linspace(0, len(edges) - 1, n_points)).astype(int))
+        edges, picked, first = edges[some], picked[some], np.arange(len(some))
     intervals = np.clip(np.searchsorted(edges, own, side="left") - 1, 0, len(edges) - 2)
     shares = (own - edges[intervals]) / (edges[intervals + 1] - edges[intervals])
     closest = intervals + (shares > 0.5)

@@ -82,7 +82,10 @@ def conjugate_gradients(
     steps, residual = 0, _largest_residual(R, norms)
     while residual > tolerance and steps < max_steps:
         AD = multiply(D)
-        step = _divide(rz, torch.linalg.vecdot(D, AD, dim=0))
+        curvature = torch.linalg.vecdot(D, AD, dim=0)
+        if not bool(((curvature > 0) & (_relative(R, norms) > tolerance)).any()):
+            break  # no column that is not solved yet can be improved: A is not positive definite, or a product is NaN
+        step = _divide(rz, curvature)
         X += step * D
         R -= step * AD
         Z = precondition(R)
@@ -92,17 +95,30 @@ def conjugate_gradients(
         steps, residual = steps + 1, _largest_residual(R, norms)
     converged = residual <= tolerance
     if warn and not converged:
+        if steps < max_steps:
+            reason = f"{steps} steps"
+            remedy = "The matrix is not positive definite, or its products are not finite."
+        else:
+            reason, remedy = (
+                f"max_steps={max_steps}",
+                "More steps, a larger ridge or a better preconditioner would help.",
+            )
         warn_user(
-            f"conjugate gradients stopped after max_steps={max_steps} at a relative residual of {residual:.1e}, above "
-            f"tolerance={tolerance:g}. More steps, a larger ridge or a better preconditioner would help.",
+            f"conjugate gradients stopped after {reason} at a relative residual of {residual:.1e}, above "
+            f"tolerance={tolerance:g}. {remedy}",
             ConvergenceWarning,
         )
     return Solution((X * scale).reshape(shape), converged, steps, residual)
 
 
+def _relative(R: Tensor, norms: Tensor) -> Tensor:
+    """Return the relative residual of each column."""
+    return torch.linalg.vector_norm(R, dim=0) / norms
+
+
 def _largest_residual(R: Tensor, norms: Tensor) -> float:
     """Return the largest relative residual of a column, infinite if there is a NaN."""
-    residual = (torch.linalg.vector_norm(R, dim=0) / norms).max().item()
+    residual = _relative(R, norms).max().item()
     return residual if residual == residual else float("inf")  # only NaN differs from itself
 
 

@@ -41,7 +41,7 @@ class Cluster:
         """Return the result of `mercer.rows.sum_over_rows`; each branch of the tree is a task."""
         from dask import delayed
 
-        kept = kept_sum(make, values, sources, rows_a_block, "tasks")
+        kept = kept_sum(make, values, sources, rows_a_block, f"tasks {placement.get('dtype')}")
         tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, placement))
         # Without a checkpoint all tasks are one wave. With one, a wave takes some minutes; its sum is then fetched and
         # added to the file. If the client is lost, only the current wave is lost with it.

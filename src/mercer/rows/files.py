@@ -95,9 +95,9 @@ class FileRows(Rows):
     # ---- rows -------------------------------------------------------------------------------------------------
 
     def between(self, rows: slice) -> "FileRows":
-        """Return the rows of a slice as `FileRows` with the same workers."""
+        """Return the rows of a slice as `FileRows` with the same workers and the same checkpoint."""
         part = self._part(rows)
-        part.cluster = self.cluster
+        part.cluster, part.checkpoint = self.cluster, self.checkpoint
         return part
 
     def blocks(self, bounds: Sequence[slice]) -> Iterator[np.ndarray]:
@@ -120,10 +120,7 @@ class FileRows(Rows):
 
     def take(self, index: np.ndarray) -> np.ndarray:
         """Return the rows with the row numbers in `index`; each row group that has one of them is read once."""
-        index = np.flatnonzero(index) if index.dtype == bool else index
         rising, back = np.unique(index, return_inverse=True)
-        if len(rising) and (rising[0] < 0 or rising[-1] >= len(self)):
-            raise IndexError(f"rows {rising[0]} to {rising[-1]} were asked for, and there are {len(self)}.")
         found = np.empty((len(rising), *self.shape[1:]), self.dtype)
         of_piece = np.searchsorted(self.starts, rising, side="right") - 1
         for piece in np.unique(of_piece):

@@ -70,7 +70,7 @@ def kept_sum(
 ) -> KeptSum:
     """Return the sum of a function over sources: a new one, or one that continues from its file.
 
-    `parts` says whether the sum adds blocks or tasks, so that the two do not share a file.
+    `parts` says whether the sum adds blocks or tasks, and of which precision, so that no two of these share a file.
     """
     folder = checkpoint_of(sources)
     if folder is None:
@@ -109,7 +109,7 @@ def _digest(value: Any, digest: Any) -> None:
             _digest(name, digest)
             _digest(value[name], digest)
     elif isinstance(value, Rows):
-        digest.update(f"{value.shape} {value.dtype} {value.names}".encode())
+        digest.update(f"{value.shape} {value.dtype} {value.names} {getattr(value, 'number', 0)}".encode())
         _digest([getattr(value, name) for name in ("first", "sources", "values") if hasattr(value, name)], digest)
         _digest(getattr(value, "function", None), digest)
         for piece in getattr(value, "pieces", ()):

@@ -69,7 +69,7 @@ def sum_over_rows(
         raise ValueError("there are no rows to sum over: the first array has shape[0] = 0, at least 1 is needed.")
     if (cluster := cluster_of(sources)) is not None:
         return cluster.summed(make, values, sources, rows_a_block, dtype=dtype, device=device)
-    kept = kept_sum(make, values, sources, rows_a_block, "blocks", device)
+    kept = kept_sum(make, values, sources, rows_a_block, f"blocks {dtype}", device)
     function = make(*values)
     waiting = walk_by(sources, rows_a_block, dtype=dtype, device=device, done=kept.done)
     while group := [blocks for _, blocks in islice(waiting, n_threads)]:
