@@ -1,9 +1,9 @@
-"""How a kernel discriminant chooses its bandwidth and its ridge, from errors of rows left out, in closed form.
+"""How a kernel discriminant chooses its bandwidth and its ridge, by errors of left-out rows in closed form.
 
-Functions of all rows: a discriminant is a ridge regression of class scores, so the squared error with which the ridge
-regression of the class indicators predicts rows left out stands for how well it generalizes. Bandwidth and ridge are
-climbed to from a start that is nearly right, on a part of the rows: some fifteen factorizations. Functions of
-landmarks: one pass over the rows gives the left-out values for every ridge, and with them the log loss itself.
+On all rows, a discriminant is a ridge regression of class scores. The squared leave-one-out error of the ridge
+regression of the class indicators therefore measures how well it generalizes. It is minimized by a local search on a
+part of the rows, which takes about fifteen factorizations. On landmarks, one pass over the rows gives the left-out
+values for every ridge, so that the log loss itself is minimized.
 """
 
 import math
@@ -25,48 +25,51 @@ from mercer.linalg import cholesky, ridge_leave_one_out
 from mercer.rows import some_of_rare_classes
 from mercer.selection import climb
 
-# Bandwidths are climbed to from this multiple of the median distance, in steps of the root of 2 at last.
+# The search for the bandwidth starts at this multiple of the median distance and stays between these two multiples. A
+# step multiplies or divides it by BANDWIDTH_STEP, a fine step by the square root of that.
 FIRST_BANDWIDTH = 0.5
 BANDWIDTH_STEP = 2.0
 BANDWIDTHS = (0.05, 20.0)
-# The step of a climb at which a kernel keeps its bandwidth.
+# The step of the search at which `factor_at` is 1, so that a kernel keeps its bandwidth.
 STAYS = 2
-# Ridges cut off the eigenvalues of the kernel matrix below some size, relative to the mean of its diagonal; these are
-# climbed to in steps of the root of 10. With R = I the matrix is squared, so that smaller ones are rounding.
+# A ridge suppresses the eigenvalues of the kernel matrix below a cut-off, relative to the mean of its diagonal. The
+# search for the cut-off starts at FIRST_CUTOFF; a fine step is the square root of CUTOFF_STEP. With R = I the matrix is
+# squared, and smaller cut-offs would be below the rounding errors.
 FIRST_CUTOFF = 1e-2
 CUTOFF_STEP = 10.0
 SMALLEST_CUTOFF = {"rkhs": 1e-4, "identity": 1e-3}
 LARGEST_CUTOFF = 1e2
-# A step must lower the error by this much, relative to what it is.
+# A step must lower the error by at least this much, relative to the error.
 SMALLEST_GAIN = 1e-3
-# The ridge of the regression is multiplied by the smallest correlation of classes and regression, not below this.
+# The ridge of the regression is multiplied by the smallest squared correlation of class scores and their regression, or
+# by this number if that is larger (see `discriminant_ridge`).
 LEAST_CORRELATION = 0.1
-# The most rows that a search is made on, without landmarks and with them, and the most landmarks.
+# The largest number of rows in a search, without landmarks and with them, and the largest number of landmarks.
 SEARCH_ROWS = 1000
 SEARCH_ROWS_OF_LANDMARKS = 4000
 SEARCH_LANDMARKS = 500
 
 
 class Scales(NamedTuple):
-    """A factor for the kernel's bandwidths and a ridge."""
+    """A factor by which the bandwidths of the kernel are multiplied, and a ridge."""
 
     factor: float
     ridge: float
 
 
 class Choice(NamedTuple):
-    """What a climb has come to.
+    """The result of a search.
 
     Attributes
     ----------
     kernel : Kernel or None
-        With its bandwidth; None if its matrix was given.
+        The kernel with its bandwidth; None if the kernel matrix was given.
     ridge : float
-        Of the regression of the class indicators.
+        The ridge of the regression of the class indicators.
     cost : float
-        The logarithm of the error of rows left out.
+        The logarithm of the error on left-out rows.
     place : tuple of int
-        Where on the grid of bandwidths and ridges this is.
+        The position on the grid of bandwidths and ridges.
     """
 
     kernel: Kernel | None
@@ -76,14 +79,15 @@ class Choice(NamedTuple):
 
 
 class JudgedRows(NamedTuple):
-    """Rows that are looked at beside the sums over all.
+    """The rows that are used for everything except the sums over all rows.
 
     Attributes
     ----------
     rows : ndarray of int
-        Their numbers, in order: a draw, and some of each class that is rare in it.
+        Their indices in ascending order: a random draw, and further rows of each class that is rare in it.
     drawn : ndarray of int or None
-        The places among these of the draw itself, from which landmarks and the median distance come; None if all are.
+        The positions in `rows` of the random draw, from which landmarks and the median distance are taken; None if no
+        rows were added to it.
     """
 
     rows: np.ndarray
@@ -91,7 +95,7 @@ class JudgedRows(NamedTuple):
 
 
 class Freedom(NamedTuple):
-    """What may be chosen; `ridge` is None if it is, else the number that was given."""
+    """Whether a search may choose the bandwidth, and the given ridge, which is None if the search may choose it."""
 
     bandwidth: bool
     ridge: float | None
@@ -102,21 +106,21 @@ class Freedom(NamedTuple):
 
 
 def is_free(kernel: Kernel) -> bool:
-    """Whether the kernel has a bandwidth, or several, and none of them is a number yet."""
+    """Return whether the kernel has at least one bandwidth, and all of its bandwidths are still "median"."""
     leaves = [leaf for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
     return bool(leaves) and all(leaf.bandwidth == "median" for leaf in leaves)  # type: ignore[attr-defined]
 
 
 def ridge_of_cutoff(cutoff: float, diagonal: float, regularizer: str) -> float:
-    """Return the ridge that cuts eigenvalues of K off below `cutoff` times the mean of its diagonal.
+    """Return the ridge that suppresses the eigenvalues of K below `cutoff` times the mean of its diagonal.
 
-    That is the cut-off itself for R = K, and its square for R = I.
+    The ridge equals this threshold for R = K, and its square for R = I.
     """
     return (cutoff * (diagonal or 1.0)) ** (1 if regularizer == "rkhs" else 2)
 
 
 def candidate_ridges(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[float]:
-    """Return the ridges that landmark functions try: one pass over the rows serves them all."""
+    """Return the ridges that are compared on landmarks; one pass over the rows is enough for all of them."""
     diagonal = float(np.mean(kernel.diagonal(X)))
     low, high = 2 * math.log10(SMALLEST_CUTOFF[regularizer]), 2 * math.log10(LARGEST_CUTOFF)
     cutoffs = [10.0 ** (p / 2) for p in range(round(low), round(high) + 1)]
@@ -124,26 +128,29 @@ def candidate_ridges(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[fl
 
 
 def ridges_that_keep(basis: LandmarkBasis, ridges: list[float], n_components: int) -> list[float]:
-    """Return the ridges with which no class component is lost to a principal one; the smallest, if all lose some."""
+    """Return the ridges for which all components, up to c - 1, separate classes; if there are none, the smallest ridge.
+
+    With a larger ridge, the ratio of such a component falls below 1, and a principal component takes its place.
+    """
     wanted = min(n_components, len(basis.counts) - 1)
     return [r for r in ridges if n_class_components(basis, r) >= wanted] or [min(ridges)]
 
 
 def factor_at(step: int) -> float:
-    """Return the multiple of the median distance at a step of a climb."""
+    """Return the multiple of the median distance at a step of the search."""
     return FIRST_BANDWIDTH * BANDWIDTH_STEP ** (step / 2)
 
 
 def cutoff_at(step: int) -> float:
-    """Return the cut-off at a step of a climb."""
+    """Return the cut-off at a step of the search."""
     return FIRST_CUTOFF * CUTOFF_STEP ** (step / 2)
 
 
 def left_out_errors(K: Tensor, groups: Groups, ridge: float, regularizer: str, center: bool) -> Tensor:
     """Return the squared leave-one-out error of the class indicators at each row, summed over the classes.
 
-    Of the ridge regression with the smoother of the discriminant, and with an intercept if the features are centered: K
-    is then double-centered.
+    The errors are those of the ridge regression with the smoother of the discriminant. If the features are centered, K
+    is double-centered and the regression has an intercept.
     """
     Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
     residuals = ridge_leave_one_out(smoother_gram(K, regularizer), Y, ridge, intercept=center).residuals
@@ -153,11 +160,11 @@ def left_out_errors(K: Tensor, groups: Groups, ridge: float, regularizer: str, c
 def discriminant_ridge(K: Tensor, groups: Groups, ridge: float, regularizer: str, n_components: int) -> float:
     """Return the ridge of (13) whose components are no smoother than the regression of the indicators with `ridge`.
 
-    A component of ratio mu regresses its class means with the ridge mu / (mu - 1) lambda (`directions.py`). For that to
-    be `ridge`, lambda must be `ridge` times the component's s = 1 - 1/mu, an eigenvalue of J^T H J: the squared
-    correlation between its class scores and their regression. With a lambda that is too large a direction is lost: its
-    ratio falls below 1 and a principal component takes its place. So the smallest s of the components that are wanted
-    is taken, down to a tenth.
+    A component with ratio mu regresses its class means with the ridge mu / (mu - 1) lambda (`directions.py`). For this
+    to equal `ridge`, lambda must be `ridge` times s = 1 - 1/mu. This s is an eigenvalue of J^T H J: the squared
+    correlation between the class scores of the component and their regression. If lambda is too large, a direction is
+    lost: its ratio falls below 1 and a principal component takes its place. The smallest s of the requested components
+    is therefore used, but no less than a tenth.
     """
     J = groups.indicators()
     smoothed = J - ridge * cholesky(smoother_gram(K, regularizer), shift=ridge).solve(J)
@@ -166,9 +173,9 @@ def discriminant_ridge(K: Tensor, groups: Groups, ridge: float, regularizer: str
 
 
 def left_out_log_loss(found: Discriminants, groups: Groups) -> float:
-    """Return the mean log loss of the rows' classes, each row left out; infinite if there is no direction.
+    """Return the mean log loss of the classes of left-out rows; infinite if there are no components.
 
-    A class of one row, left out, is not there to be predicted: its row is not judged.
+    A row that is the only one of its class does not count: without it, the class could not be predicted.
     """
     of_row = groups.of_row.cpu().numpy()
     judges = np.flatnonzero(groups.counts.cpu().numpy()[of_row] > 1)
@@ -180,7 +187,7 @@ def left_out_log_loss(found: Discriminants, groups: Groups) -> float:
 
 
 def part_of(groups: Groups, rows: np.ndarray) -> Groups:
-    """Return the classes of some rows, numbered anew: a class that the draw has missed would have no mean."""
+    """Return the classes of some rows, numbered anew, since a class without rows among them would have no mean."""
     present, index = torch.unique(groups.of_row[torch.from_numpy(rows).to(groups.of_row.device)], return_inverse=True)
     return Groups.from_index(index, len(present))
 
@@ -194,27 +201,35 @@ def chosen_scales(
     start: tuple[int, int] = (0, 0),
     fine: bool = True,
 ) -> tuple[Scales, float, tuple[int, int]]:
-    """Climb to the bandwidth and the ridge with the smallest error of rows left out; return its cost and place too.
+    """Find the bandwidth and the ridge with the smallest error on left-out rows, by local search on a grid.
 
     Parameters
     ----------
     matrices : callable
-        From a factor for the bandwidth to the kernel matrix.
+        Returns the kernel matrix for a factor that multiplies the bandwidth.
     error : callable
-        Of a kernel matrix and a ridge.
+        Returns the error for a kernel matrix and a ridge.
     diagonal : float
-        The mean of the kernel's diagonal.
+        The mean of the diagonal of the kernel matrix.
     regularizer : {"identity", "rkhs"}
     freedom : Freedom
     start : tuple of int, default=(0, 0)
-        The place where the climb begins.
+        The position on the grid where the search starts.
     fine : bool, default=True
         Whether to end with smaller steps.
 
+    Returns
+    -------
+    scales : Scales
+    cost : float
+        The logarithm of the error, see `relative`.
+    place : tuple of int
+        The position on the grid.
+
     Notes
     -----
-    Some fifteen errors, half of them without the fine steps; those of one bandwidth, which come one after another,
-    share its matrix.
+    About fifteen errors are computed, and half as many without the fine steps. Consecutive errors for the same
+    bandwidth share one kernel matrix.
     """
     latest: dict[int, Tensor] = {}
 
@@ -257,14 +272,14 @@ def tuned(
     start: tuple[int, int] = (0, 0),
     fine: bool = True,
 ) -> Choice:
-    """Return the kernel with the bandwidth, and the ridge, of the smallest error of rows left out.
+    """Return the kernel and the ridge with the smallest error on left-out rows.
 
     Parameters
     ----------
     kernel : Kernel or None
-        With numbers for its bandwidths.
+        The kernel, with numbers for its bandwidths.
     x : tensor of shape (n, d)
-        The kernel matrix itself if the kernel is None.
+        The rows, or the kernel matrix itself if the kernel is None.
     groups : Groups
         The classes of the rows.
     regularizer : {"identity", "rkhs"}
@@ -288,7 +303,7 @@ def tuned(
 
 
 def relative(loss: float) -> float:
-    """Return the logarithm of a loss or an error, so that gains are relative; below 1e-3 they are as good as none."""
+    """Return log(loss + 1e-3) for a loss or an error, so that gains are relative and tiny losses count as equal."""
     return math.log(loss + 1e-3) if math.isfinite(loss) else math.inf
 
 
@@ -303,10 +318,10 @@ def choose_with_landmarks(
     working_memory: float,
     random: np.random.RandomState,
 ) -> Kernel:
-    """Return the kernel with the best bandwidth for functions of landmarks, each judged with its best ridge.
+    """Return the kernel with the best bandwidth for functions of landmarks, where each bandwidth has its best ridge.
 
-    Searched with at most 500 of the landmarks and 4000 of the rows: what is best for functions of few landmarks is
-    wider than what is best for functions of all rows.
+    The search uses at most 500 of the landmarks and 4000 of the rows. It uses landmarks because the best bandwidth for
+    functions of few landmarks is larger than that for functions of all rows.
     """
     rows = drawn_rows(len(X), SEARCH_ROWS_OF_LANDMARKS, random)
     few = landmarks[drawn_rows(len(landmarks), SEARCH_LANDMARKS, random)]
@@ -333,7 +348,7 @@ def choose_with_landmarks(
 
 
 def judged_rows(groups: Groups, most: int, random: np.random.RandomState) -> JudgedRows:
-    """Return all rows, or `most` of them drawn at random with a hundred of each class."""
+    """Return all rows, or `most` of them drawn at random, with further rows of the classes that are rare among them."""
     n = len(groups.of_row)
     drawn = drawn_rows(n, most, random)
     if len(drawn) == n:
@@ -343,5 +358,5 @@ def judged_rows(groups: Groups, most: int, random: np.random.RandomState) -> Jud
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState) -> np.ndarray:
-    """Return all n rows, or `most` of them drawn at random, in order."""
+    """Return the indices of all n rows, or of `most` rows drawn at random, in ascending order."""
     return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))

@@ -1,4 +1,4 @@
-"""What fitted discriminants say of new rows: their values, their classes, and classes that are added later."""
+"""Predictions of fitted discriminants: the values of the components, the classes, and classes that are added later."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ from mercer.rows import wherever_rows_are
 
 
 class ClassPredictions(ClassifierMixin, KernelMap):
-    """The map and the classes of fitted discriminants; `KernelDiscriminant` fits them."""
+    """Predict components and classes of new rows; `KernelDiscriminant` fits the attributes that this uses."""
 
-    # What a fit publishes.
+    # Attributes that `fit` sets.
     basis_: np.ndarray | None
     bias_: np.ndarray
     classes_: np.ndarray
@@ -27,12 +27,12 @@ class ClassPredictions(ClassifierMixin, KernelMap):
 
     @wherever_rows_are
     def transform(self, X: Any) -> np.ndarray:
-        """Return the components' values, of shape (n, n_components): (11), or (14) if centered.
+        """Return the values of the components, of shape (n, n_components): (11), or (14) if centered.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            The kernel matrix between new rows and those of `fit`, if the kernel is precomputed.
+            The rows. If the kernel is precomputed, the kernel matrix between these rows and those of `fit`.
         """
         check_is_fitted(self)
         return self._evaluate(X, self.basis_, bias=self.bias_)
@@ -46,7 +46,10 @@ class ClassPredictions(ClassifierMixin, KernelMap):
 
     @wherever_rows_are
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return log prior + log density of each class up to a constant, (n, n_classes); their difference for two."""
+        """Return log prior + log density of each class up to a constant, of shape (n, n_classes).
+
+        For two classes, the difference of the second and the first is returned, of shape (n,).
+        """
         joint = self._log_joint(X)
         return joint[:, 1] - joint[:, 0] if joint.shape[1] == 2 else joint
 
@@ -70,17 +73,16 @@ class ClassPredictions(ClassifierMixin, KernelMap):
 
     @all_or_nothing
     def add_classes(self, X: Any, y: Any) -> Any:
-        """Add new classes by their centers in the learned map, without refitting it.
+        """Add new classes by the centers of their rows in the discriminant space, without refitting.
 
-        The new classes share the covariance of the others. How many rows they have here says nothing about how common
-        they are: each gets the mean of the known priors, and all are scaled to sum to 1. A class with one row works,
-        with a warning.
+        The new classes share the covariance of the others. Each gets the mean of the known priors, whatever its number
+        of rows here, and all priors are scaled to sum to 1. A class may have a single row, with a warning.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,)
-            Classes that the model does not have yet.
+            The class of each row; none of these may be known to the model already.
 
         Returns
         -------

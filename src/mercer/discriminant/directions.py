@@ -1,7 +1,8 @@
 """Kernel discriminants: the directions with the largest ratio of total to regularized within-class variance.
 
-Notation of the note `kernel-discriminant`: u = K alpha are a functional's values on the rows, C centers, P replaces
-each value by the mean of its class, C_w = I - P. Total and within-class variances are u^T C u / n and u^T C_w u / n.
+The notation is that of the note `kernel-discriminant`: u = K alpha are the values of a functional on the rows, C is the
+centering matrix, P replaces each value by the mean of its class, and C_w = I - P. The total and the within-class
+variance are u^T C u / n and u^T C_w u / n.
 """
 
 import torch
@@ -32,14 +33,14 @@ from mercer.linalg import (
     top_eigenpairs,
 )
 
-# Up to this many rows the whole eigendecomposition is quicker than Lanczos steps.
+# Up to this many rows, a dense eigendecomposition is faster than the block Krylov solver.
 DENSE_ROWS = 200
 
 
 def smoother_gram(K: Tensor, regularizer: str) -> Tensor:
-    """Return the Gram matrix A of the ridge regression behind a regularizer: its smoother is A (A + ridge I)^-1.
+    """Return the Gram matrix A of the ridge regression with this regularizer, whose smoother is A (A + ridge I)^-1.
 
-    Functions u = K alpha with the penalty alpha^T K alpha ("rkhs") have A = K; with |alpha|^2 ("identity") A = K K.
+    For functions u = K alpha with the penalty alpha^T K alpha ("rkhs"), A = K; with |alpha|^2 ("identity"), A = K K.
     """
     return K if regularizer == "rkhs" else K @ K
 
@@ -47,37 +48,42 @@ def smoother_gram(K: Tensor, regularizer: str) -> Tensor:
 def exact_discriminants(
     K: Tensor, groups: Groups, ridge: float, regularizer: str, n_components: int, *, intercept: bool = True
 ) -> Discriminants:
-    """Solve (13) on all rows: max alpha^T K C K alpha / alpha^T (K C_w K + ridge R) alpha, components uncorrelated.
+    """Maximize alpha^T K C K alpha / alpha^T (K C_w K + ridge R) alpha over uncorrelated components, (13), on all rows.
 
-    In the values u = K alpha the denominator is u^T (C_w + ridge K^-1 R K^-1) u =: u^T D u. With the smoother
-    H = A (A + ridge I)^-1 of ridge regression, D = H^-1 - P, and since P = J J^T has rank c, Woodbury's identity gives
-    D^-1 = H + H J (I - J^T H J)^-1 J^T H. So C u = mu D u becomes the symmetric eigenproblem C D^-1 C w = mu w with
-    w = C u: neither the within-class matrix nor its factor is formed, and one Cholesky factor of A + ridge I, with the
-    diagonal of its inverse, is the whole cubic cost.
+    In terms of the values u = K alpha, the denominator is u^T (C_w + ridge K^-1 R K^-1) u =: u^T D u. With the smoother
+    H = A (A + ridge I)^-1 of ridge regression, D = H^-1 - P. Since P = J J^T has rank c, Woodbury's identity gives
+    D^-1 = H + H J (I - J^T H J)^-1 J^T H. Thus C u = mu D u becomes the symmetric eigenproblem C D^-1 C w = mu w with
+    w = C u. The within-class matrix and its factor are never formed. The only cubic cost is one Cholesky factor of
+    A + ridge I and the diagonal of its inverse.
 
-    Each component is also the ridge regression of a score t = C u / mu + P u on the rows: alpha follows from it. Where
-    mu > 1 this can be solved for u: it is mu / (mu - 1) times the regression of its class means P u, less mean(u) / mu,
-    with the ridge mu / (mu - 1) ridge. That gives leave-one-out values in which a row's own class has no say
-    (`left_out_values`); in t, which holds the fitted u itself, it would have.
+    Each component is also the ridge regression of the score t = C u / mu + P u on the rows, which gives alpha. If
+    mu > 1, this can be solved for u, which is mu / (mu - 1) times the regression of its class means P u, less
+    mean(u) / mu, with the ridge mu / (mu - 1) ridge. This form gives leave-one-out values that do not depend on the
+    class of the row itself (`left_out_values`). The score t contains the fitted u, which does depend on it.
 
     Parameters
     ----------
     K : tensor of shape (n, n)
-        Double-centered, if the features are to be centered.
+        The kernel matrix, double-centered if the features are to be centered.
     groups : Groups
+        The classes of the rows.
     ridge : float
-        Above 0.
+        A number above 0.
     regularizer : {"identity", "rkhs"}
         R = I or R = K.
     n_components : int
     intercept : bool, default=True
-        Whether K is centered; the mean that was taken out then counts in the leave-one-out values.
+        Whether K is centered. The leave-one-out values then take the estimated mean into account.
+
+    Returns
+    -------
+    Discriminants
 
     Notes
     -----
-    O(n^3) once, about 0.7 n^3 ("rkhs") or 2.7 n^3 ("identity") operations, and O(n^2 c) a step of the eigensolver, some
-    five of them; half of the former in float32 where the ridge allows it. As many components as classes, or more, take
-    the whole inverse and a dense eigenproblem.
+    O(n^3) once: about 0.7 n^3 operations ("rkhs"), half of them in float32 if the ridge allows it, and 2 n^3 more with
+    "identity". O(n^2 c) for each of about five steps of the eigensolver. If there are at least as many components as
+    classes, the whole inverse and a dense eigenproblem are needed.
     """
     A = smoother_gram(K, regularizer)
     factor = cholesky(A, shift=ridge)
@@ -95,7 +101,7 @@ def exact_discriminants(
         return smooth(U) + HJ @ (core @ (HJ.T @ U))
 
     if n_components < J.shape[1] and len(K) > DENSE_ROWS:
-        # All but c - 1 of the eigenvalues are below 1, and the eigenvectors of those lie near the span of C H J.
+        # At most c - 1 eigenvalues are above 1, and their eigenvectors lie near the span of C H J.
         pairs = block_krylov_eigenpairs(lambda V: centered(apply_inverse(centered(V))), centered(HJ), n_components)
     else:
         H = factor.inverse() * -ridge
@@ -114,10 +120,10 @@ def exact_discriminants(
 def unregularized_discriminants(
     K: Tensor, groups: Groups, n_components: int, *, intercept: bool = True
 ) -> Discriminants:
-    """Solve (12), that is (13) with ridge 0, on the range of the within-class matrix.
+    """Solve (12), which is (13) with ridge 0, on the range of the within-class matrix.
 
-    A direction in which the classes have no spread at all has no finite ratio and is left out, with a warning: any
-    ridge above 0 would put it first.
+    A direction without any variance within the classes has no finite ratio. It is dropped with a warning, although any
+    ridge above 0 would make it the first component.
     """
     T = K.T @ centered(K)
     within = K - groups.project(K)

@@ -1,4 +1,4 @@
-"""Classes of rows, components with their values, and what is said of both: centering, signs, scales, variances."""
+"""The classes of rows, the components of a discriminant, and their centering, signs, scales and variances."""
 
 from typing import NamedTuple
 
@@ -8,12 +8,12 @@ from torch import Tensor
 
 from mercer.linalg import EigenPairs
 
-# A ratio below this, relative to the largest, is rounding.
+# A ratio below this, relative to the largest, is a rounding error.
 NO_VARIANCE = 1e-10
 
 
 class Groups(NamedTuple):
-    """Which class each row has: `of_row` of shape (n,), from 0 to c - 1, and how many rows each class has."""
+    """The class of each row, `of_row` of shape (n,) from 0 to c - 1, and the number of rows of each class, `counts`."""
 
     of_row: Tensor
     counts: Tensor
@@ -23,7 +23,7 @@ class Groups(NamedTuple):
         return cls(index, torch.bincount(index, minlength=n_groups).to(dtype))
 
     def of_rows(self, rows: np.ndarray) -> "Groups":
-        """Return the classes of some rows, numbered as they are."""
+        """Return the classes of some rows, with the same numbers."""
         chosen = self.of_row[torch.from_numpy(rows).to(self.of_row.device)]
         return Groups.from_index(chosen, len(self.counts), self.counts.dtype)
 
@@ -47,18 +47,18 @@ class Groups(NamedTuple):
 
 
 class Discriminants(NamedTuple):
-    """Components in the columns, the largest ratio first.
+    """The components of a discriminant, one in each column, in decreasing order of their ratios.
 
     Attributes
     ----------
     alpha : tensor of shape (n, k), or (m, k) with landmarks
-        The coefficients of the functionals.
+        The coefficients of the components.
     values : tensor of shape (n, k)
-        u = K alpha, scaled to unit regularized within-class variance.
+        The values u = K alpha, scaled to unit regularized within-class variance.
     ratios : tensor of shape (k,)
         The regularized ratios, the eigenvalues of (13).
     left_out : tensor of shape (n, k)
-        What each row's values would be had it not been in the fit, the scores of the classes held.
+        The leave-one-out values of each row, for fixed scores of the classes.
     """
 
     alpha: Tensor
@@ -68,18 +68,21 @@ class Discriminants(NamedTuple):
 
 
 def centered(U: Tensor) -> Tensor:
-    """Return C U: columns with mean zero."""
+    """Return C U, in which every column has mean 0."""
     return U - U.mean(dim=0)
 
 
 def double_centered(K: Tensor) -> Tensor:
-    """Return C K C, the kernel of the centered features."""
+    """Return C K C, the kernel matrix of the centered features."""
     rows, columns = K.mean(dim=1, keepdim=True), K.mean(dim=0)
     return (K - rows).sub_(columns - rows.mean())
 
 
 def significant(pairs: EigenPairs) -> EigenPairs:
-    """Drop components without variance; H is known as I - ridge (A + ridge I)^-1, so that its zeros are rounded."""
+    """Drop components without variance.
+
+    H is computed as I - ridge (A + ridge I)^-1, so its zero eigenvalues come out as rounding errors.
+    """
     if not len(pairs.values):
         return pairs
     kept = pairs.values > NO_VARIANCE * pairs.values.max().clamp(min=1.0)
@@ -87,9 +90,9 @@ def significant(pairs: EigenPairs) -> EigenPairs:
 
 
 def steady_signs(U: Tensor) -> Tensor:
-    """Return the signs that make the largest entry of each column positive: eigenvectors come with either sign.
+    """Return the signs that make the largest entry of each column positive, since eigenvectors have an arbitrary sign.
 
-    The first of those that are largest up to rounding counts, so that ties are broken the same way each time.
+    Among entries that are equal up to rounding the first one counts, so that ties are always broken in the same way.
     """
     large = U.abs() >= (1.0 - 1e-6) * U.abs().amax(dim=0)
     first = large & (large.cumsum(dim=0) == 1)
@@ -97,10 +100,10 @@ def steady_signs(U: Tensor) -> Tensor:
 
 
 def unit_within(U: Tensor, mu: Tensor) -> Tensor:
-    """Return the scales that make the regularized within-class variance of each column 1, the total variance mu."""
+    """Return the factors that scale the regularized within-class variance of each column to 1 and its total to mu."""
     return (mu / centered(U).square().mean(dim=0)).sqrt()
 
 
 def variance_ratios(U: Tensor, groups: Groups) -> Tensor:
-    """Return the unregularized ratio (10) of total to within-class variance of each column."""
+    """Return the unregularized ratio of total to within-class variance (10) of each column."""
     return centered(U).square().sum(dim=0) / (U - groups.project(U)).square().sum(dim=0)

@@ -1,4 +1,4 @@
-"""Which kernel a discriminant of all rows takes, and under which metric, by errors of rows left out."""
+"""The choice of the kernel and its metric for a discriminant on all rows, by errors of left-out rows."""
 
 import math
 from collections.abc import Sequence
@@ -26,22 +26,22 @@ from mercer.discriminant.groups import Groups, centered, double_centered
 from mercer.kernels import Kernel
 from mercer.linalg import cholesky
 
-# What kernel="auto" chooses from, and what metric="auto" compares to the metric of the start.
+# The kernels that kernel="auto" compares, and the metrics that metric="auto" compares with that of the kernel.
 AUTO_KERNELS = ("gaussian", "laplace", "matern32")
 LEARNED_METRICS = ("diagonal", "full")
-# All kernels are compared on at most so many rows, where a climb costs an eighth of what it does on the rows of the
-# search. The second is clearly worse if its mean error is larger by so many standard errors.
+# All kernels are compared on at most MOST_COMPARED rows, where tuning costs an eighth of what it costs on all rows of
+# the search. The second kernel is clearly worse if its mean error is larger by CLEARLY_WORSE standard errors.
 MOST_COMPARED, CLEARLY_WORSE = 500, 2.0
-# Steps from gradients to a metric and back, as many as recursive feature machines on tables take. A learned metric is
-# taken by "auto" if its mean error is smaller by so many standard errors.
+# Number of steps of the recursion that learns a metric, the same as for recursive feature machines on tables. "auto"
+# uses a learned metric if its mean error is smaller by CLEARLY_BETTER standard errors.
 METRIC_STEPS, CLEARLY_BETTER = 2, 1.0
-# A full metric has d^2 numbers: beyond so many columns the rows of a search are too few to learn them, and "auto" does
-# not try. On 1000 digits of 784 pixels it was chosen by rows left out, and lost .007 of accuracy once rows were 2000.
+# A full metric has d^2 entries. For more columns than this, the rows of a search are too few to learn them, and "auto"
+# does not try. On 1000 digits of 784 pixels left-out rows chose it, and with 2000 rows it lost .007 of accuracy.
 MOST_FULL_COLUMNS = 100
 
 
 class Entry(NamedTuple):
-    """A kernel, a place on the grid of bandwidths and ridges, and the errors of rows left out there."""
+    """A kernel, its position on the grid of bandwidths and ridges, and the errors of left-out rows at this position."""
 
     kernel: Kernel | None
     place: tuple[int, int]
@@ -60,32 +60,39 @@ def choose_exact(
     freedom: Freedom,
     random: np.random.RandomState,
 ) -> tuple[Kernel | None, float]:
-    """Return the best kernel and ridge for functions of all rows, searched on some `rows` of them.
+    """Return the best kernel and ridge for functions of all rows, searched on some of them.
 
-    A ridge means the same on all rows as on a part of them, where it cuts the same eigenvalues of the kernel operator.
+    A ridge means the same on a part of the rows as on all of them: it suppresses the same eigenvalues of the kernel
+    operator.
 
     Parameters
     ----------
-    kernels : sequence of Kernel, or of None alone
-        Those to choose from, with numbers for their bandwidths. X is the kernel matrix itself if the kernel is None.
+    kernels : sequence of Kernel, or [None]
+        The kernels to choose from, with numbers for their bandwidths. With [None], X is the kernel matrix.
     metric : {"identity", "diagonal", "full", "auto"}
-        How the metric of the best of them is learned; the identity keeps its own.
+        How the metric of the best kernel is learned; "identity" keeps the metric of the kernel.
     X : ndarray of shape (n, d)
     groups : Groups
-        The classes of its rows.
+        The classes of the rows of X.
     rows : ndarray of int
+        The rows of X on which the search is made.
     n_components : int
     regularizer : {"identity", "rkhs"}
     center : bool
     freedom : Freedom
     random : RandomState
         Draws the rows that metrics are judged on.
+
+    Returns
+    -------
+    kernel : Kernel or None
+    ridge : float
     """
     part = part_of(groups, rows)
     given = X[np.ix_(rows, rows)] if kernels[0] is None else X[rows]
     x = as_tensor(given, dtype=torch.float64, device=groups.counts.device)
     wanted = min(n_components, len(part.counts) - 1)
-    if wanted == 0:  # the draw has one class alone
+    if wanted == 0:  # all of these rows have the same class
         ridge = ridge_of_cutoff(FIRST_CUTOFF, 1.0, regularizer) if freedom.ridge is None else freedom.ridge
         return kernels[0], ridge
     options = (regularizer, center, freedom)
@@ -103,14 +110,14 @@ def choose_exact(
 def best_kernel(
     kernels: Sequence[Kernel | None], x: Tensor, groups: Groups, regularizer: str, center: bool, freedom: Freedom
 ) -> tuple[Kernel | None, tuple[int, int]]:
-    """Return the kernel with the smallest error of rows left out, and where the climb to its bandwidth may begin.
+    """Return the kernel with the smallest error on left-out rows, and the position where its tuning may start.
 
-    All are compared on a part of the rows, by large steps of the climb. If the second is not clearly worse than the
-    best, the two are compared on all rows, from where the first climbs have ended.
+    All kernels are tuned with large steps on a part of the rows and compared. If the second kernel is not clearly worse
+    than the best, the two are compared again on all rows, starting from the positions that were found.
     """
 
     def compared(entries: Sequence[Entry], rows: np.ndarray) -> list[Entry]:
-        """Return kernels with their places and errors, the best on some rows first."""
+        """Return the kernels with their positions and errors on some rows, the best kernel first."""
         part, some = part_of(groups, rows), x[torch.from_numpy(rows).to(x.device)]
         found = []
         for kernel, place, _ in entries:
@@ -139,25 +146,25 @@ def with_metric(
     freedom: Freedom,
     judges: np.ndarray | None = None,
 ) -> Choice:
-    """Return a choice with a metric by average gradient outer products, itself chosen on rows that had no part in it.
+    """Return a choice whose metric is learned by average gradient outer products.
 
-    The regression of the class indicators says along which inputs the classes change; the outer product of its
-    gradients is the metric (a step of a recursive feature machine), under which bandwidth and ridge are tuned anew,
-    twice. "auto" learns each metric without the `judges`, and compares the errors of these, each of them left out of a
-    fit of all rows, to those under the metric of the start. The best is learned again on all rows if it is clearly
-    better than that.
+    The average outer product of the gradients of the regression of the class indicators is the metric (a step of a
+    recursive feature machine). Under it, bandwidth and ridge are tuned again. There are two such steps. "auto" learns
+    each metric without the rows `judges`. It compares the leave-one-out errors at these rows, in fits on all rows, with
+    those of `begun`. If the best metric is clearly better, it is learned again on all rows; otherwise `begun` is
+    returned.
 
     Parameters
     ----------
     begun : Choice
-        Under the metric of the start, tuned on these rows.
+        The kernel with its own metric, tuned on these rows.
     kernel : Kernel
-        That of `begun`.
+        The kernel of `begun`.
     metric : {"diagonal", "full", "auto"}
     x, groups, regularizer, center, freedom
         As for `tuned`.
     judges : ndarray of int, optional
-        Which rows judge; needed for "auto".
+        The rows on which metrics are compared; needed for "auto".
     """
 
     def learned(kind: str, rows: np.ndarray) -> Choice:
@@ -186,7 +193,7 @@ def with_metric(
 
 
 def standard_errors_apart(errors: np.ndarray, others: np.ndarray) -> float:
-    """Return by how many standard errors of the difference, row by row, the mean of errors is above that of others."""
+    """Return the mean of the paired differences of two sets of errors, divided by its standard error."""
     apart = errors - others
     return float(apart.mean() / max(apart.std() / math.sqrt(len(apart)), np.finfo(np.float64).tiny))
 
@@ -194,16 +201,16 @@ def standard_errors_apart(errors: np.ndarray, others: np.ndarray) -> float:
 def gradients_metric(
     kernel: Kernel, ridge: float, metric: str, x: Tensor, groups: Groups, regularizer: str, center: bool
 ) -> Kernel:
-    """Return the kernel under the average gradient outer product of its regression of the class indicators."""
+    """Return the kernel with the average gradient outer product of its regression of the class indicators as metric."""
     K = gram_of(kernel, x, center)
     Y = torch.nn.functional.one_hot(groups.of_row, len(groups.counts)).to(K.dtype)
     alpha = cholesky(smoother_gram(K, regularizer), shift=ridge, warn=False).solve(centered(Y) if center else Y)
     alpha = alpha if regularizer == "rkhs" else K @ alpha
-    # A function of centered features is one of the kernel itself with centered coefficients, up to a constant.
+    # A function of centered features is, up to a constant, a function of the kernel itself with centered coefficients.
     return kernel.with_metric(next_metric(kernel, x, x, centered(alpha) if center else alpha, metric))
 
 
 def gram_of(kernel: Kernel | None, x: Tensor, center: bool) -> Tensor:
-    """Return the kernel matrix of rows, or x itself if it is the matrix; double-centered if features are centered."""
+    """Return the kernel matrix of the rows x, or x itself if the kernel is None; double-centered if `center`."""
     K = x if kernel is None else kernel.matrix(x)
     return double_centered(K) if center else K

@@ -1,4 +1,4 @@
-"""Discriminants that are functions of m landmarks: one pencil of m x m sums, and a root of one variable a component."""
+"""Discriminants that are functions of m landmarks: one m x m eigenproblem, and a scalar root for each component."""
 
 from typing import NamedTuple
 
@@ -10,24 +10,24 @@ from mercer.discriminant.groups import significant, steady_signs
 from mercer.discriminant.left_out import CLASS_RATIO
 from mercer.linalg import generalized_eigenpairs, top_eigenpairs
 
-# Of the roots that landmark components are, relative.
+# The relative error of the roots in `class_components`.
 ROOT_ERROR = 1e-15
 
 
 class LandmarkBasis(NamedTuple):
-    """Functions of m landmarks in coordinates in which the regularizer is I and the total covariance is diagonal.
+    """Coordinates of functions of m landmarks, in which the regularizer is I and the total covariance is diagonal.
 
     Attributes
     ----------
     V : tensor of shape (m, r)
-        V^T R V = I, V^T T V = diag(spread), T = sum_i (k_i - mean)(k_i - mean)^T.
+        The basis: V^T R V = I and V^T T V = diag(spread), where T = sum_i (k_i - mean)(k_i - mean)^T.
     spread : tensor of shape (r,)
     mean : tensor of shape (m,)
         The mean of k over the rows.
     group_means : tensor of shape (c, r)
-        Of the coordinates V^T (k - mean), class by class.
+        The mean of the coordinates V^T (k - mean) in each class.
     counts : tensor of shape (c,)
-        How many rows of each class the sums are over.
+        The number of rows of each class.
     """
 
     V: Tensor
@@ -40,7 +40,7 @@ class LandmarkBasis(NamedTuple):
 def landmark_basis(
     total: Tensor, group_sums: Tensor, counts: Tensor, R: Tensor | None, rounding: float = 0.0
 ) -> LandmarkBasis:
-    """Diagonalize the pencil (T, R) from sums over the rows, once for all ridges.
+    """Solve the generalized eigenproblem of (T, R) from sums over the rows, once for all ridges.
 
     Parameters
     ----------
@@ -49,11 +49,16 @@ def landmark_basis(
     group_sums : tensor of shape (c, m)
         The sum of k_i in each class.
     counts : tensor of shape (c,)
+        The number of rows of each class.
     R : tensor of shape (m, m) or None
-        None stands for the identity.
+        The regularizer; None is the identity.
     rounding : float, default=0.0
-        Of the kernel values, relative. Directions in which R is smaller than that, relative to its largest eigenvalue,
-        are left out: values divided by the root of so little are noise.
+        The relative rounding error of the kernel values. Eigenvectors of R whose eigenvalues are smaller than this,
+        relative to the largest, are dropped: values divided by the square root of such an eigenvalue are noise.
+
+    Notes
+    -----
+    O(m^3).
     """
     n = counts.sum()
     mean = group_sums.sum(dim=0) / n
@@ -64,16 +69,16 @@ def landmark_basis(
 
 
 def rounding_of(R: Tensor) -> float:
-    """Return the error of the eigenvalues of a matrix, relative to the largest."""
+    """Return the rounding error of the eigenvalues of a matrix, relative to the largest."""
     return len(R) * torch.finfo(R.dtype).eps
 
 
 def landmark_discriminants(basis: LandmarkBasis, ridge: float, n_components: int) -> tuple[Tensor, Tensor]:
-    """Solve (13) in the basis: return the coefficients beta of shape (r, k) in it, and the ratios.
+    """Solve (13) in the coordinates of a basis: return the coefficients beta of shape (r, k), and the ratios.
 
-    The denominator is diag(spread + ridge) - G G^T with the c columns sqrt(n_y) (class mean) in G. Components with
-    ratios above 1 regress their class means with a ridge rho of their own (`class_components`); only if more are asked
-    for is there an eigenproblem of size r.
+    The denominator of (13) is diag(spread + ridge) - G G^T, where the c columns of G are sqrt(n_y) (class mean).
+    Components with ratios above 1 follow from scalar equations (`class_components`). Only if more components are
+    requested, an eigenproblem of size r is solved.
     """
     G = (basis.counts.sqrt()[:, None] * basis.group_means).T
     if n_components <= n_class_components(basis, ridge):
@@ -88,18 +93,22 @@ def landmark_discriminants(basis: LandmarkBasis, ridge: float, n_components: int
 
 
 def n_class_components(basis: LandmarkBasis, ridge: float) -> int:
-    """Return how many components of (13) have a ratio above 1: as many as G^T G has eigenvalues above the ridge."""
+    """Return the number of components of (13) with a ratio above 1: that of eigenvalues of G^T G above the ridge."""
     G = (basis.counts.sqrt()[:, None] * basis.group_means).T
     return int((torch.linalg.eigvalsh(G.T @ G) > CLASS_RATIO * ridge).sum())
 
 
 def class_components(spread: Tensor, G: Tensor, ridge: float, n_components: int) -> tuple[Tensor, Tensor]:
-    """Return the components of (13) with ratios above 1, of shape (r, k), and these, by k roots of one variable.
+    """Return the k components of (13) with the largest ratios above 1, of shape (r, k), and their ratios.
 
-    Such a component is beta = diag(1 / (spread + rho)) G theta, with the class scores theta an eigenvector of
-    S(rho) = rho G^T diag(1 / (spread + rho)) G of eigenvalue `ridge`, and its ratio is mu = rho / (rho - ridge). The
-    eigenvalues of S grow with rho, so that the k-th meets the ridge once: O(r c^2 + c^3) for each of some ten steps to
-    a root, and no eigenproblem of size r, which is hard where ratios are little above 1.
+    Such a component is beta = diag(1 / (spread + rho)) G theta. The class scores theta are an eigenvector of
+    S(rho) = rho G^T diag(1 / (spread + rho)) G with eigenvalue `ridge`, and the ratio is mu = rho / (rho - ridge). The
+    eigenvalues of S grow with rho, so the k-th of them equals the ridge at exactly one rho, which is found by root
+    finding. This avoids an eigenproblem of size r, which is hard to solve if ratios are little above 1.
+
+    Notes
+    -----
+    O(r c^2 + c^3) for each of about ten steps to each of the k roots.
     """
 
     def S(rho: float) -> Tensor:
@@ -116,9 +125,9 @@ def class_components(spread: Tensor, G: Tensor, ridge: float, n_components: int)
         high = 2.0 * low
         while excess(high, k) < 0:
             low, high = high, 2.0 * high
-        # Of equal roots, the one before is this one too, and rounding may put it on either side of zero.
+        # If this root equals the previous one, rounding errors may put it on either side of zero.
         rho = low if excess(low, k) >= 0 else float(brentq(excess, low, high, args=(k,), xtol=ROOT_ERROR * low))
-        # Of equal roots the eigenvectors must come from one decomposition, to be orthogonal.
+        # The eigenvectors of equal roots must come from one decomposition, so that they are orthogonal.
         if pairs is None or rho > CLASS_RATIO * rhos[-1]:
             pairs = top_eigenpairs(S(rho))
         rhos.append(rho)

@@ -1,4 +1,4 @@
-"""Passes over the rows for discriminants of landmark functions: sums, values for each ridge; K_nm is never whole."""
+"""Passes over blocks of rows for discriminants on landmarks, so that K_nm is never held in memory as a whole."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ from mercer.kernels.base import TEMPORARIES, block_numbers
 from mercer.linalg import gram
 from mercer.rows import map_over_rows, sum_over_rows
 
-# Of a number in products and sums over rows, which are float64.
+# Bytes of a number in products and sums over rows, which are float64.
 PRODUCT_BYTES = 8
 
 
 class LandmarkRows:
-    """The rows seen through m landmarks: k_i = (k(x_i, z_1), ..., k(x_i, z_m)), centered over the landmarks if asked.
+    """The kernel values k_i = (k(x_i, z_1), ..., k(x_i, z_m)) of rows x_i and m landmarks z.
 
     Parameters
     ----------
@@ -29,7 +29,9 @@ class LandmarkRows:
     landmarks : ndarray of shape (m, d)
     kernel : Kernel
     center : bool
+        Whether the values of each row are centered over the landmarks.
     working_memory : float
+        Memory for the temporary arrays of one block of rows, in MiB.
     device : torch.device, str or None
     """
 
@@ -40,32 +42,32 @@ class LandmarkRows:
         self.landmarks = landmarks
         self.kernel = kernel
         self.center = center
-        # (m, m) matrices are held anyway; blocks of about m rows make the products with them efficient.
+        # Matrices of shape (m, m) are held anyway, and products with them are efficient for blocks of about m rows.
         self.working_memory = max(working_memory, len(landmarks) ** 2 * X.dtype.itemsize * (TEMPORARIES + 2) / 2**20)
         self.device = device
 
     def of(self, X: np.ndarray) -> "LandmarkRows":
-        """Return the same for other rows."""
+        """Return the same landmarks and options with other rows."""
         return LandmarkRows(X, self.landmarks, self.kernel, self.center, self.working_memory, self.device)
 
     def regularizer(self, name: str) -> Tensor | None:
-        """Return R: None for the identity; K_mm, double-centered if the rows are, for the RKHS norm."""
+        """Return R: None for the identity; for the RKHS norm K_mm, which is double-centered if `center`."""
         if name == "identity":
             return None
         K_mm = self.kernel.matrix(as_tensor(self.landmarks, dtype=torch.float64, device=self.device))
         return double_centered(K_mm) if self.center else K_mm
 
     def basis(self, groups: Groups, regularizer: str, labels: Any = None) -> LandmarkBasis:
-        """Return the coordinates of landmark functions, from one pass over the rows; `labels` as for `sums`."""
-        # An error of eps in each value is as large as what a direction of K_mm of this share tells of a row.
+        """Return the coordinates of functions of the landmarks, from one pass over the rows; `labels` as for `sums`."""
+        # In directions of K_mm with a smaller share of its spectrum, a rounding error eps of each value dominates.
         rounding = torch.finfo(self._z().dtype).eps / len(self.landmarks) ** 0.5
         return landmark_basis(*self.sums(groups, labels), groups.counts, self.regularizer(regularizer), rounding)
 
     def sums(self, groups: Groups, labels: Any = None) -> tuple[Tensor, Tensor]:
         """Return sum_i k_i k_i^T of shape (m, m) and the sum of k_i in each class, of shape (c, m).
 
-        `labels` are the classes of the rows where these come beside the rows, from files or workers; those of `groups`
-        by default.
+        `labels` are the classes of the rows if they come from files or workers together with the rows. By default, they
+        are those of `groups`. O(n m (d + m)).
         """
         z = self._z()
         total, sums = sum_over_rows(
@@ -90,16 +92,16 @@ class LandmarkRows:
     def discriminants(
         self, basis: LandmarkBasis, groups: Groups, ridges: Sequence[float], n_components: int
     ) -> list[Discriminants]:
-        """Return the discriminants for each ridge, with their values on these rows, left out too; one pass serves all.
+        """Return the discriminants for each ridge, with their values and leave-one-out values on these rows.
 
-        The basis may come from more rows than these, which must be among them.
-
-        In the basis the smoother is H = F diag(1 / (spread + ridge)) F^T with the rows' coordinates F.
+        One pass over the rows is enough for all ridges. The basis may have been computed from more rows, but these rows
+        must be among them. With the coordinates F of the rows in the basis, the smoother is
+        H = F diag(1 / (spread + ridge)) F^T.
         """
         solved = [landmark_discriminants(basis, ridge, n_components) for ridge in ridges]
         widths = [beta.shape[1] for beta, _ in solved]
         betas = torch.cat([beta for beta, _ in solved], dim=1)
-        # For each ridge the leverages at the ridge itself, and at the effective ridge of each component.
+        # Leverages are needed at each ridge itself, and at the effective ridge of each component.
         at = [
             torch.cat([mu.new_full((1,), r), effective_ridges(r, mu)])
             for r, (_, mu) in zip(ridges, solved, strict=True)
@@ -126,14 +128,14 @@ class LandmarkRows:
 
 
 def landmark_values(kernel: Kernel, z: Tensor, center: bool) -> Callable[[Tensor], Tensor]:
-    """Return rows -> their k, centered over the landmarks if asked. Those of the next block overwrite the last ones."""
+    """Return the function from a block of rows to their kernel values k, whose result the next block overwrites."""
     prepared, of_kernel, of_values = kernel.prepare(z), Reused(), Reused()
 
     def values(x: Tensor) -> Tensor:
         k = kernel.values(kernel.prepare(x, beside=prepared), prepared, of_kernel(x, len(x), len(z)))
         if not center:
             return k
-        # Not in place: a function of the user's may have returned an array that it keeps.
+        # Not in place: a kernel that is a function of the user may have returned an array that it keeps.
         return torch.sub(k, k.mean(dim=1, keepdim=True), out=of_values(k, len(x), len(z)))
 
     return values
@@ -142,16 +144,16 @@ def landmark_values(kernel: Kernel, z: Tensor, center: bool) -> Callable[[Tensor
 def class_sums(
     kernel: Kernel, z: Tensor, center: bool, n_classes: int
 ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Return (rows, their classes) -> sum_i k_i k_i^T and the sum of k_i in each class.
+    """Return the function from a block of rows and their classes to sum_i k_i k_i^T and the sum of k_i in each class.
 
-    Values of float32 rows are float32, products float64. Products are divided by the smallest eigenvalues of K_mm, and
-    rounded ones would be noise there; the rounding errors of values are those of single rows, and average out.
+    The kernel values of float32 rows are float32, but products are float64. Products are later divided by the smallest
+    eigenvalues of K_mm, where their rounding errors would dominate. The rounding errors of the values average out.
     """
     values = landmark_values(kernel, z, center)
 
     def sums(x: Tensor, of_row: Tensor) -> tuple[Tensor, Tensor]:
         k = values(x).to(torch.float64)
-        # As a product, sums by class take a tenth of the time of adding one row after another.
+        # A product with indicators takes a tenth of the time of adding the rows to their classes one by one.
         return gram(k), torch.nn.functional.one_hot(of_row, n_classes).to(k).T @ k
 
     return sums
@@ -160,7 +162,7 @@ def class_sums(
 def values_and_leverages(
     kernel: Kernel, z: Tensor, center: bool, V: Tensor, mean: Tensor, betas: Tensor, inverses: Tensor
 ) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
-    """Return rows -> F beta and F^2 inverses, with their coordinates F = (k - mean) V."""
+    """Return the function from a block of rows with coordinates F = (k - mean) V to F betas and F^2 inverses."""
     values = landmark_values(kernel, z, center)
 
     def of_rows(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,39 +1,46 @@
-"""What the values of each row would be had it not been in the fit, in closed form."""
+"""The leave-one-out values of discriminants in closed form: the values of each row if it had not been in the fit."""
 
 import torch
 from torch import Tensor
 
 from mercer.discriminant.groups import Discriminants, Groups, double_centered
 
-# Leverages may be off by this much, relative to 1 - leverage, if that makes them cheaper.
+# The largest error of leverages, relative to 1 - leverage, that is accepted to make them cheaper.
 LEVERAGE_ERROR = 1e-3
-# How leverages change from one ridge to another is worked out on at most this many rows, and not at all for ridges
-# within this factor of each other.
+# The change of leverages from one ridge to another is computed on at most LEVERAGE_ROWS rows. It is neglected if the
+# ridges differ by less than the factor SAME_RIDGE.
 LEVERAGE_ROWS = 1000
 SAME_RIDGE = 1.05
-# A ratio above 1 by this much belongs to the classes; one without class means is that of a principal component.
+# Components with a larger ratio separate classes. The others have no class means, and are principal components.
 CLASS_RATIO = 1.0 + 1e-6
 
 
 def own_means(U: Tensor, groups: Groups) -> tuple[Tensor, Tensor]:
-    """Return the mean of each row's class, P u, and that of all rows."""
+    """Return P U, the mean of the class of each row, and the mean of all rows."""
     return groups.project(U), U.mean(dim=0)
 
 
 def scores(U: Tensor, mu: Tensor, of_class: Tensor, of_all: Tensor) -> Tensor:
-    """Return t = C u / mu + P u, of which u is the ridge regression on the rows; the means are `own_means`."""
+    """Return the scores t = C u / mu + P u, whose ridge regression on the rows is u.
+
+    The means `of_class` and `of_all` are those of `own_means`.
+    """
     return (U - of_all) / mu + of_class
 
 
 def effective_ridges(ridge: float, mu: Tensor) -> Tensor:
-    """Return the ridge with which each component regresses its class means; the ridge itself where it has none."""
+    """Return the ridge mu / (mu - 1) ridge of the regression of each component on its class means.
+
+    For a component with mu of at most 1, which has no class means, the ridge itself is returned.
+    """
     return torch.where(mu > CLASS_RATIO, ridge * mu / (mu - 1.0).clamp(min=CLASS_RATIO - 1.0), ridge)
 
 
 def precision_of_leverages(A: Tensor, ridge: float) -> torch.dtype | None:
-    """Return float32 where the factor of A + ridge I can be inverted in it with leverages right to a thousandth.
+    """Return float32 if it is precise enough to invert the Cholesky factor of A + ridge I, and None otherwise.
 
-    The condition number of A + ridge I is at most 1 + trace A / ridge, that of the factor the root of that.
+    It is precise enough if the error of the leverages is at most a thousandth. The condition number of A + ridge I is
+    at most 1 + trace A / ridge, and that of its factor is the square root of this.
     """
     condition = 1.0 + float(A.diagonal().sum()) / ridge
     return torch.float32 if torch.finfo(torch.float32).eps * condition**0.5 < LEVERAGE_ERROR else None
@@ -44,8 +51,8 @@ def leverages_of_components(
 ) -> Tensor:
     """Return the leverages H_ii at the effective ridge of each component, of shape (n, k), given those at the ridge.
 
-    Up to 1000 rows exact, from one eigendecomposition. Of more, every n/1000-th row says by how much the logit of a
-    leverage changes on average from the one ridge to the other.
+    For up to 1000 rows they are exact and follow from one eigendecomposition. For more rows, every n/1000-th row is
+    used to estimate the mean change of the logit of a leverage from the one ridge to the other.
     """
     ridges = torch.cat([mu.new_full((1,), ridge), effective_ridges(ridge, mu)])
     if bool((ridges <= SAME_RIDGE * ridge).all()):
@@ -66,28 +73,33 @@ def leverages_of_components(
 def left_out_values(
     U: Tensor, mu: Tensor, of_class: Tensor, of_all: Tensor, leverage: Tensor, leverages: Tensor, share: float
 ) -> Tensor:
-    """Return what each row's values would be had it not been in the fit.
+    """Return the leave-one-out values of the rows.
 
-    A component with mu > 1 is s = mu / (mu - 1) times the ridge regression of its class means, m = P u - mean(u) / mu,
-    with the effective ridge. These held, row i left out gets (u_i - s h_i m_i) / (1 - h_i), h_i its leverage at that
-    ridge. For the others the score t = C u / mu + P u is held, which gives t_i - (t_i - u_i) / (1 - H_ii). The mean of
-    all rows, where there is an intercept, has leverage 1/n beside.
+    A component with mu > 1 is s = mu / (mu - 1) times the ridge regression of its class means m = P u - mean(u) / mu
+    with the effective ridge. For fixed m, the value of row i without this row is (u_i - s h_i m_i) / (1 - h_i), where
+    h_i is its leverage at that ridge. For the other components the score t = C u / mu + P u is fixed, which gives
+    t_i - (t_i - u_i) / (1 - H_ii). If there is an intercept, the mean of all rows adds 1/n to each leverage.
 
     Parameters
     ----------
     U : tensor of shape (n, k)
-        Of all rows of the fit, or of some.
+        The values of all rows of the fit, or of some of them.
     mu : tensor of shape (k,)
+        The ratios of the components.
     of_class : tensor of shape (n, k)
-        P u: the mean of each row's class, over all rows of the fit.
+        P u, the mean of the class of each row over all rows of the fit.
     of_all : tensor of shape (k,)
         The mean over all rows of the fit.
     leverage : tensor of shape (n,)
-        At the ridge of the discriminants.
+        The leverages H_ii at the ridge of the discriminants.
     leverages : tensor of shape (n, k)
-        At the effective ridge of each component.
+        The leverages at the effective ridge of each component.
     share : float
-        The leverage of a row in the mean: 1/n of the rows of the fit, or 0 where features are not centered.
+        The leverage of a row in the mean: 1/n for n rows in the fit, or 0 if the features are not centered.
+
+    Returns
+    -------
+    tensor of shape (n, k)
     """
     eps = torch.finfo(U.dtype).eps
     T = scores(U, mu, of_class, of_all)
@@ -98,6 +110,6 @@ def left_out_values(
 
 
 def left_out_or_own(found: Discriminants, groups: Groups) -> Tensor:
-    """Return the leave-one-out values, and the own ones of a row that is the only one of its class."""
+    """Return the leave-one-out values, but the fitted values of a row that is the only one of its class."""
     alone = groups.counts[groups.of_row] == 1
     return torch.where(alone[:, None], found.values, found.left_out)

@@ -1,4 +1,4 @@
-"""What the parameters of `KernelDiscriminant` may be."""
+"""Checks of the parameters of `KernelDiscriminant`."""
 
 from typing import Any
 
@@ -13,15 +13,15 @@ REGULARIZERS = ("identity", "rkhs")
 
 
 def check_parameters(model: Any, classes: np.ndarray, *, exact: bool) -> None:
-    """Raise if a parameter is not what it may be.
+    """Raise if a parameter has a value that is not allowed.
 
     Parameters
     ----------
     model : KernelDiscriminant
     classes : ndarray of shape (c,)
-        The different classes.
+        The distinct classes.
     exact : bool
-        Whether the functions are of all rows, not of landmarks.
+        Whether the discriminants are functions of all rows and not of landmarks.
     """
     if len(classes) < 2:
         raise ValueError(f"y has {len(classes)} class ({classes[0]!r}): a discriminant needs at least 2 classes.")
@@ -38,7 +38,7 @@ def check_parameters(model: Any, classes: np.ndarray, *, exact: bool) -> None:
 
 
 def check_landmarks(model: Any) -> None:
-    """Raise if the landmarks' number, or how they are drawn, is not what it may be."""
+    """Raise if the number of landmarks, or the way they are drawn, is not allowed."""
     check_choice("landmarks", model.landmarks, METHODS)
     if isinstance(model.n_landmarks, str):
         check_choice("n_landmarks", model.n_landmarks, ("auto",))
@@ -47,7 +47,7 @@ def check_landmarks(model: Any) -> None:
 
 
 def check_ridge(ridge: Any, *, exact: bool) -> None:
-    """Raise if the ridge is no number that a fit can be solved with, nor "auto"."""
+    """Raise if the ridge is neither "auto" nor a number with which a fit can be solved."""
     if isinstance(ridge, str):
         if ridge != "auto":
             raise invalid_parameter("ridge", ridge, "a finite number at least 0, or 'auto'")
@@ -58,7 +58,7 @@ def check_ridge(ridge: Any, *, exact: bool) -> None:
 
 
 def check_priors(priors: Any, n_classes: int) -> None:
-    """Raise if priors are no probabilities up to a factor, one for each class."""
+    """Raise if the priors are not proportional to probabilities of the classes."""
     given = np.asarray(priors, dtype=np.float64)
     if given.shape != (n_classes,) or not np.all(np.isfinite(given)) or given.min() < 0 or given.sum() <= 0:
         raise invalid_parameter("priors", priors, f"{n_classes} numbers, none negative, not all zero")

@@ -1,11 +1,12 @@
-"""Tables of more rows than a search needs: settings are chosen on some of them, and sums on landmarks go over all.
+"""Tables with more rows than a search needs: settings are chosen on some rows, and sums on landmarks use all of them.
 
-A search looks at some thousands of rows, and landmarks are drawn from 20 000; only the sums that the coefficients come
-from need every row. So a table of many rows for machines on landmarks is a draw of 100 000, whether the rows are in
-memory, in files or with workers: all three learn the same. Up to as many, rows from elsewhere are brought here.
+A search uses a few thousand rows, and landmarks are drawn from 20 000. Only the sums that determine the coefficients
+need every row. For machines on landmarks, the table is therefore a random draw of 100 000 rows if there are more. The
+rows may be in memory, in files or with workers; all three give the same result. Up to 100 000 rows from files or
+workers are loaded into memory.
 
-A model in leaves is a machine for every row. It keeps all of them, and so does its fit: rows from elsewhere are brought
-here however many they are, the search is that of rows in memory, and workers solve the leaves.
+A model in leaves keeps all rows. Rows from files or workers are therefore always loaded into memory, the search is the
+same as for rows in memory, and workers solve the leaves.
 """
 
 import os
@@ -34,14 +35,14 @@ from mercer.tabular_models.noise import effective_weights
 from mercer.tabular_models.target_outliers import limits_of
 from mercer.tabular_models.target_warp import TargetWarp, forward_of
 
-# The rows of a table of machines on landmarks, if there are more.
+# The largest number of rows of a table for machines on landmarks.
 MOST_TABLE_ROWS = 100_000
-# How often numbers of all rows are held at once while leaves are learned: as they came, distinct, and under each warp.
+# Number of copies of all rows in memory while leaves are learned: as given, distinct, and under each warp.
 COPIES_IN_LEAVES = 8
 
 
 class Summed(NamedTuple):
-    """What sums on landmarks go over: rows, centered targets of shape (n, c) and weights of shape (n,)."""
+    """The rows that sums on landmarks use, with their centered targets (n, c) and their weights (n,)."""
 
     X: Any
     y: Any
@@ -49,7 +50,7 @@ class Summed(NamedTuple):
 
 
 class SomeRows(NamedTuple):
-    """Rows in memory that a table is made of, and all rows where these are more.
+    """The rows in memory that a table is made of, and all rows if there are more.
 
     Attributes
     ----------
@@ -57,11 +58,11 @@ class SomeRows(NamedTuple):
     y : ndarray of shape (n,) or (n, c)
     weights : ndarray of shape (n,) or None
     numbers : ndarray of shape (n,) or None
-        The numbers of these rows among all; None if they are all.
+        The indices of these rows among all rows; None if these are all rows.
     everything : Summed or None
-        All rows, with targets and weights as they were given; those of classes are numbers.
+        All rows, with the targets and weights as given; classes are given as their indices.
     workers : Cluster or None
-        Where the rows came from, if that was not this process.
+        The workers that the rows came from; None if they came from this process.
     """
 
     X: np.ndarray
@@ -72,7 +73,7 @@ class SomeRows(NamedTuple):
     workers: Cluster | None = None
 
     def of_numbers(self, warps: Sequence[TargetWarp] | None, center: np.ndarray, shared_noise: float) -> Summed | None:
-        """Return all rows with their targets warped and centered; rows with targets far beyond all others weigh 0."""
+        """Return all rows with warped, centered targets; rows with a target far beyond all others get weight 0."""
         if self.everything is None:
             return None
         X, y, weights = self.everything
@@ -88,7 +89,7 @@ class SomeRows(NamedTuple):
         return Summed(X, targets, MappedRows(weights_within, (warps, limits, shared_noise), y, self._mass(weights)))
 
     def of_classes(self, center: np.ndarray, shared_noise: float) -> Summed | None:
-        """Return all rows with the centered indicators of their classes."""
+        """Return all rows with the centered indicators of their classes as targets."""
         if self.everything is None:
             return None
         X, numbers, weights = self.everything
@@ -96,11 +97,12 @@ class SomeRows(NamedTuple):
         return Summed(X, MappedRows(class_targets, (center,), numbers), mass)
 
     def _mass(self, weights: Any) -> Any:
+        """Return the weights, or a weight of 1 for each of all rows if there are none."""
         return MappedRows(ones, (), RowNumbers(len(self.everything.X))) if weights is None else weights  # type: ignore[union-attr]
 
 
 def some_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> SomeRows:
-    """Return checked rows with numbers as targets: all of them, or a draw where sums on landmarks go over all."""
+    """Return validated rows with numbers as targets: all rows, or a draw if sums on landmarks use all rows."""
     rows, column = _checked(model, X, y, **checks)
     if not _is_drawn(model, rows):
         return _brought_here(model, rows, column, sample_weight, **checks)
@@ -111,7 +113,7 @@ def some_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> 
 
 
 def some_labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> SomeRows:
-    """Return checked rows with classes as targets, of every class some."""
+    """Return validated rows with classes as targets; a draw contains rows of every class."""
     rows, column = _checked(model, X, y)
     if not _is_drawn(model, rows):
         return _brought_here(model, rows, column, sample_weight)
@@ -128,6 +130,7 @@ def some_labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> SomeRo
 
 
 def _checked(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
+    """Return validated rows and targets, which stay where they are: in memory, in files or with workers."""
     if not is_elsewhere(X):
         return validated(model, X, y, dtype=PRECISIONS, **checks)
     rows = validated_rows(model, X)
@@ -135,7 +138,7 @@ def _checked(model: Any, X: Any, y: Any, **checks: Any) -> tuple[Any, Any]:
 
 
 def _is_drawn(model: Any, rows: Any) -> bool:
-    """Whether the table is a draw of the rows: there are many, and landmarks that sums go over all for."""
+    """Return whether the table is a draw of the rows: there are many, and sums on landmarks use all of them."""
     if len(rows) <= MOST_TABLE_ROWS:
         return False
     has_landmarks = model.n_landmarks not in (None, "auto") and model._sums_over_all_rows
@@ -145,8 +148,8 @@ def _is_drawn(model: Any, rows: Any) -> bool:
 
 
 def _check_room_for_leaves(model: Any, rows: Any) -> None:
-    """Raise if the rows would not be in leaves, or if these would not fit into memory."""
-    remedy = "Or learn from some rows in memory: X[numbers] of `open_rows` is an array. predict() serves all."
+    """Raise if rows in files or with workers would not be learned in leaves, or would not fit into memory."""
+    remedy = "Or learn from some rows in memory: X[numbers] of `open_rows` is an array. predict() accepts all rows."
     if model.n_landmarks is None or not isinstance(model.metric, str):
         name = "n_landmarks" if model.n_landmarks is None else "metric"
         allowed = "'auto' or a number" if model.n_landmarks is None else "a name"
@@ -168,22 +171,24 @@ def _check_room_for_leaves(model: Any, rows: Any) -> None:
 
 
 def memory_of_this_machine() -> float:
-    """Return how many bytes of memory there are; infinite where the system does not say."""
+    """Return the bytes of memory of this machine; infinity if the system does not tell."""
     if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", ()):
         return float("inf")
     return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
 def _brought_here(model: Any, rows: Any, column: Any, sample_weight: Any, **checks: Any) -> SomeRows:
+    """Return all rows, loaded into memory if they are in files or with workers."""
     if not is_elsewhere(rows):
         return SomeRows(rows, column, sample_weight)
     X, y = validated(model, rows[:], np.asarray(column[:]), dtype=PRECISIONS, **checks)
-    validated_rows(model, rows)  # the names of the columns, which the array has not
+    validated_rows(model, rows)  # sets the names of the columns, which the array does not have
     weights = None if sample_weight is None else np.asarray(validated_column(sample_weight, len(X))[:])
     return SomeRows(X, y, weights, workers=cluster_of([rows]))
 
 
 def _weights(sample_weight: Any, rows: Any) -> Any:
+    """Return the validated weights of the rows, or None."""
     if sample_weight is None:
         return None
     if is_elsewhere(sample_weight):
@@ -192,16 +197,17 @@ def _weights(sample_weight: Any, rows: Any) -> Any:
 
 
 def _class_weights(class_weight: Any, classes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Return the weight of each class, of shape (c,); if "balanced", from the numbers of rows of all classes."""
     if isinstance(class_weight, dict):
         return np.array([float(class_weight.get(each, 1.0)) for each in classes.tolist()])
     return len(numbers) / (len(classes) * np.bincount(numbers, minlength=len(classes)))
 
 
-# ---- functions of blocks of rows, which workers are sent -------------------------------------------------------
+# ---- functions of blocks of rows, which are sent to workers ----------------------------------------------------
 
 
 def regression_targets(y: np.ndarray, warps: Sequence[TargetWarp] | None, center: np.ndarray) -> np.ndarray:
-    """Return targets as numbers of shape (n, c), warped and without the center."""
+    """Return the targets as numbers of shape (n, c), warped and centered."""
     targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1) if len(y) else _no_targets(y)
     return (targets if warps is None else forward_of(warps, targets)) - center
 
@@ -211,34 +217,34 @@ def _no_targets(y: np.ndarray) -> np.ndarray:
 
 
 def class_targets(numbers: np.ndarray, center: np.ndarray) -> np.ndarray:
-    """Return the indicators of classes without the center, of shape (n, c)."""
+    """Return the centered indicators of the classes, of shape (n, c)."""
     return np.eye(len(center))[np.asarray(numbers)] - center
 
 
 def is_beyond(y: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray) -> np.ndarray:
-    """Return which rows have a target beyond the limits, of shape (2, c): a middle, and how far from it."""
+    """Return which rows have a target beyond the limits, a median and the allowed distance from it, of shape (2, c)."""
     return (np.abs(regression_targets(y, warps, limits[0])) > limits[1]).any(axis=1)
 
 
 def count_beyond(y: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray) -> int:
-    """Return how many rows have a target beyond the limits."""
+    """Return the number of rows with a target beyond the limits."""
     return int(is_beyond(y, warps, limits).sum())
 
 
 def weights_within(
     y: np.ndarray, weights: np.ndarray, warps: Sequence[TargetWarp] | None, limits: np.ndarray, shared_noise: float
 ) -> np.ndarray:
-    """Return the weights of rows in sums, 0 for targets beyond the limits."""
+    """Return the weights of the rows in sums, with 0 for targets beyond the limits."""
     return np.where(is_beyond(y, warps, limits), 0.0, effective(weights, shared_noise))
 
 
 def effective(weights: np.ndarray, shared_noise: float) -> np.ndarray:
-    """Return the weights by which rows count: `noise.effective_weights`, as an array."""
+    """Return the effective weights of the rows (`noise.effective_weights`) as an array."""
     return np.asarray(effective_weights(np.asarray(weights, dtype=np.float64), shared_noise))  # type: ignore[arg-type]
 
 
 def weights_of_classes(numbers: np.ndarray, *others: np.ndarray) -> np.ndarray:
-    """Return the weight of each row's class, times its own if it has one."""
+    """Return the weight of the class of each row, multiplied by the weight of the row if there is one."""
     *own, by_class = others
     return by_class[np.asarray(numbers)] * (own[0] if own else 1.0)
 

@@ -1,4 +1,4 @@
-"""Outputs of classifiers turned into probabilities by a softmax that is fitted on outputs for rows left out."""
+"""Calibration: a softmax, fitted on the outputs for left-out rows, turns outputs of classifiers into probabilities."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,14 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-# Offsets are drawn to the log shares of the classes as if by this many rows: a class of few rows has no more to say.
+# Offsets are shrunk toward the log shares of the classes, by a penalty as strong as this many rows: a class of few rows
+# contains little information on its offset.
 PRIOR_ROWS = 1.0
-# Of n left-out rows that are all predicted rightly, one in n + 2 may yet be wrong (Laplace's rule): so much of every
-# label goes to the shares of the classes, as in Platt's calibration. Without it rows that are separated without an
-# error would send the slopes to infinity.
+# If n left-out rows are all predicted correctly, the next is wrong with probability 1 / (n + 2) (Laplace's rule). As in
+# Platt's calibration, this part of every label is given to the shares of the classes. Otherwise the slopes would be
+# infinite if the rows are separated without an error.
 ROWS_IN_DOUBT = 1.0
-# Slopes beyond this are probabilities of 0 and 1 for outputs between 0 and 1.
+# With slopes beyond this, outputs between 0 and 1 give probabilities of 0 and 1.
 LARGEST_SLOPE = 1e3
 
 
@@ -23,7 +24,7 @@ class Calibration(NamedTuple):
     offsets: np.ndarray
 
     def logits(self, outputs: np.ndarray) -> np.ndarray:
-        """Return what the softmax is taken of, of the shape of `outputs`."""
+        """Return the arguments of the softmax, of the shape of `outputs`."""
         return self.scale * outputs + self.offsets
 
     def log_probabilities(self, outputs: np.ndarray) -> np.ndarray:
@@ -39,19 +40,25 @@ class Softmax(NamedTuple):
 
 
 def fit_softmax(outputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, log_shares: np.ndarray) -> Softmax:
-    """Return the slopes, none negative, and the offsets under which the labels are likeliest.
+    """Return the non-negative slopes and the offsets that maximize the penalized likelihood of the classes.
 
-    Minimizes - sum_i w_i sum_c t_ic log p_ic + (PRIOR_ROWS / 2) |offsets - log_shares|^2, a convex problem in few
-    numbers, where t are the targets with a little of them given to the shares of the classes.
+    Minimizes - sum_i w_i sum_c t_ic log p_ic + (PRIOR_ROWS / 2) |offsets - log_shares|^2, a convex problem in m + c
+    numbers. Here t are the targets, a small part of which is given to the shares of the classes.
 
     Parameters
     ----------
     outputs : ndarray of shape (m, n, c)
-        Of m classifiers for rows left out; those of the fit itself would make the probabilities too sure.
+        The outputs of m classifiers for left-out rows. Outputs for the rows of the fit would make the probabilities too
+        extreme.
     targets : ndarray of shape (n, c)
-        1 for the class of a row and 0 for others; shares where a row stands for several of different classes.
+        1 for the class of a row and 0 for the others; shares if a row represents identical rows of several classes.
     weights : ndarray of shape (n,)
     log_shares : ndarray of shape (c,)
+        The logarithms of the shares of the classes.
+
+    Returns
+    -------
+    Softmax
     """
     m = len(outputs)
     doubt = ROWS_IN_DOUBT / (weights.sum() + 2.0 * ROWS_IN_DOUBT)
@@ -75,6 +82,6 @@ def fit_softmax(outputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, l
 def fit_calibration(
     outputs: np.ndarray, targets: np.ndarray, weights: np.ndarray, log_shares: np.ndarray
 ) -> Calibration:
-    """Return the scale and the offsets of one classifier, whose outputs are of shape (n, c); see `fit_softmax`."""
+    """Return the scale and the offsets for one classifier with outputs of shape (n, c); see `fit_softmax`."""
     slopes, offsets = fit_softmax(outputs[None], targets, weights, log_shares)
     return Calibration(float(slopes[0]), offsets)

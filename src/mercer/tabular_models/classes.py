@@ -1,4 +1,4 @@
-"""Classes as numbers: one indicator a class, and the weights of rows and classes together."""
+"""Classes as numbers: an indicator for each class, and the product of the weights of rows and classes."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -12,14 +12,14 @@ from mercer.exceptions import invalid_parameter
 
 
 class Labels(NamedTuple):
-    """Classes as a kernel machine learns them.
+    """The classes of rows in the form that a kernel machine learns.
 
     Attributes
     ----------
     classes : ndarray of shape (c,)
-        Those of rows that have a weight, sorted.
+        The classes of rows with a weight above 0, sorted.
     indicators : ndarray of shape (n, c)
-        1 for the class of a row and 0 for others.
+        1 for the class of a row and 0 for the others.
     weights : ndarray of shape (n,)
     """
 
@@ -29,7 +29,7 @@ class Labels(NamedTuple):
 
 
 def class_weights(X: np.ndarray, y: np.ndarray, sample_weight: Any, class_weight: Any) -> np.ndarray:
-    """Return the weights of rows times those of their classes.
+    """Return the weights of the rows multiplied by those of their classes.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def class_weights(X: np.ndarray, y: np.ndarray, sample_weight: Any, class_weight
     y : ndarray of shape (n,)
     sample_weight : array-like of shape (n,) or None
     class_weight : dict, "balanced" or None
-        A class that a dictionary does not name has weight 1.
+        A class that is missing in a dictionary has weight 1.
     """
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if not weights.sum() > 0:
@@ -51,18 +51,18 @@ def class_weights(X: np.ndarray, y: np.ndarray, sample_weight: Any, class_weight
         raise invalid_parameter("class_weight", class_weight, "None, 'balanced' or a dictionary of class and weight")
     both = weights * compute_sample_weight(class_weight, y)
     if not both.sum() > 0:
-        raise invalid_parameter("class_weight", class_weight, "weights of which one above 0 is of a class of y")
+        raise invalid_parameter("class_weight", class_weight, "weights that are above 0 for a class of y")
     return both
 
 
 def class_indicators(y: np.ndarray, weights: np.ndarray) -> Labels:
-    """Return the classes as indicators. A class without weight is no class: it has no share.
+    """Return the classes as indicators. A class whose rows all have weight 0 is ignored.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,)
-        With a sum above 0.
+        Weights with a sum above 0.
     """
     used = weights > 0
     classes, index = distinct_classes(y[used], return_inverse=True)

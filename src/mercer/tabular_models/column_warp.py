@@ -1,4 +1,4 @@
-"""Columns bent one by one, so that a skewed column does not spend its distances on its tail."""
+"""Monotone transformations of single columns, so that the tail of a skewed column does not dominate its distances."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,30 +7,39 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from mercer.checks import LARGEST_NUMBERS, all_or_nothing, check_choice, finite_answers, refuse_sparse, validated
+from mercer.checks import (
+    LARGEST_NUMBERS,
+    PRECISIONS,
+    all_or_nothing,
+    check_choice,
+    finite_answers,
+    refuse_sparse,
+    validated,
+)
 from mercer.exceptions import invalid_parameter
 
 WARPS = ("none", "log", "rank")
-# Knots of the rank warp: enough to follow a distribution, few enough to store for every column.
+# The largest number of knots of a rank warp, enough to follow a distribution and few enough to store for every column.
 MOST_KNOTS = 256
 
 
 def log_warp(x: np.ndarray, sign: float, origin: float, scale: float) -> np.ndarray:
-    """Return sign * log(1 + u), u = (sign x - origin) / scale, continued as an odd function below u = 0."""
+    """Return sign * log(1 + u) with u = (sign x - origin) / scale, continued as an odd function below u = 0."""
     u = (sign * x - origin) / scale
     return sign * np.sign(u) * np.log1p(np.abs(u))
 
 
 def log_warp_slope(x: np.ndarray, sign: float, origin: float, scale: float) -> np.ndarray:
-    """Return the derivative of `log_warp` in x."""
+    """Return the derivative of `log_warp` with respect to x."""
     return 1.0 / (scale + np.abs(sign * x - origin))
 
 
 def log_parameters(x: np.ndarray) -> tuple[float, float, float]:
-    """Return the sign, origin and scale of a column's log warp: they follow its skewness, minimum and spread.
+    """Return the sign, origin and scale of the log warp of a column.
 
-    The long tail is drawn in, whichever side it is on: a column with its tail on the left is mirrored. The scale is the
-    median distance from the end that stays, so that the warp does not depend on the units of the column.
+    The sign is that of the skewness: a column with its long tail on the left is mirrored, so that the long tail is
+    always shortened. The origin is the end of the column opposite to that tail. The scale is the median distance from
+    the origin, so that the warp does not depend on the units of the column.
     """
     centered = x - x.mean()
     sign = 1.0 if (centered**3).sum() >= 0 else -1.0
@@ -42,7 +51,8 @@ def log_parameters(x: np.ndarray) -> tuple[float, float, float]:
 def rank_knots(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return points of the empirical distribution function of a column: values, and the share of rows below each.
 
-    Ties count half. Beyond MOST_KNOTS distinct values, quantiles of the column stand for it.
+    Rows with equal values count half. If there are more than MOST_KNOTS distinct values, quantiles of the column are
+    used.
     """
     values, counts = np.unique(x, return_counts=True)
     shares = (np.cumsum(counts) - 0.5 * counts) / len(x)
@@ -55,28 +65,30 @@ def rank_knots(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Warp each column by a monotone function, then give it mean 0 and standard deviation 1.
 
-    A distance between rows adds up the columns. Where one is skewed, most of its rows lie together and a few far away,
-    and no length scale suits both; its logarithm or its rank spreads them.
+    In a skewed column most values are close together and a few are far away, so that no length scale of a kernel suits
+    both. The logarithms or the ranks of the values are more evenly spread.
 
     Parameters
     ----------
     warp : {"none", "log", "rank"} or sequence of these, default="none"
-        One for all columns, or one a column. "log" is log(1 + u), u the distance from the end of the column that is not
-        its long tail, in units of its median, continued as an odd function beyond that end. "rank" is the share of the
-        rows of `fit` below the value, linear in between and constant beyond the ends. Columns of at most two values
-        keep "none".
+        The function: one for all columns, or a sequence with one for each column. "log" is log(1 + u), where u is the
+        distance from the end of the column opposite to its long tail, divided by the median distance; beyond that end
+        it is continued as an odd function. "rank" is the share of the rows of `fit` below the value, interpolated
+        linearly and constant beyond the ends. Columns with at most two distinct values keep "none".
     standardize : bool, default=True
-        Whether to give each warped column mean 0 and standard deviation 1 over the rows of `fit`; constant columns
-        become 0. The two values of a column that has no more are put 1 apart, whatever their shares: indicators of
-        categories then make rows that differ equally far apart, a rare category no farther than a frequent one.
+        Whether to give each warped column mean 0 and standard deviation 1 over the rows of `fit`. Constant columns
+        become 0. The values of a column with two distinct values are put 1 apart, whatever their frequencies. With
+        indicators of categories, rows of a rare category are then no farther from others than those of a frequent one.
 
     Attributes
     ----------
     warps_ : list of str
         The warp of each column.
     parameters_ : list of ndarray
-        Of each column: nothing; the sign, the origin and the scale; or the knots, values first.
+        The parameters of each warp: empty for "none"; sign, origin and scale for "log"; values and shares of the knots
+        for "rank".
     mean_, scale_ : ndarray of shape (d,)
+        The mean that is subtracted from each warped column, and the number by which it is then divided.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (d,), where X had names
 
@@ -101,14 +113,14 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like of shape (n, d)
         y : ignored
         sample_weight : array-like of shape (n,), optional
-                Weights of the rows in the mean and the standard deviation.
+            Weights of the rows in the mean and the standard deviation.
 
         Returns
         -------
         self
         """
         refuse_sparse(self, X)
-        X = validated(self, X, dtype=(np.float64, np.float32))
+        X = validated(self, X, dtype=PRECISIONS)
         asked = [self.warp] * X.shape[1] if isinstance(self.warp, str) else list(self.warp)
         if len(asked) != X.shape[1]:
             raise invalid_parameter("warp", self.warp, f"one of {list(WARPS)}, or {X.shape[1]} of them, one a column")
@@ -127,7 +139,7 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
             self.mean_ = np.average(warped, axis=0, weights=weights)
             spread = np.sqrt(np.average((warped - self.mean_) ** 2, axis=0, weights=weights))
-            # A constant column's spread is rounding, not signal.
+            # The spread of a constant column is a rounding error.
             self.scale_ = np.where(spread > 1e-13 * np.abs(warped).max(axis=0), spread, 1.0)
             self.scale_ = np.where(two_valued, np.ptp(X, axis=0), self.scale_)
         return self
@@ -136,21 +148,21 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """Return the warped and standardized columns, in the precision of X."""
         check_is_fitted(self)
-        X = validated(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = validated(self, X, dtype=PRECISIONS, reset=False)
         with np.errstate(over="ignore"):
             warped = (self._warp(X) - self.mean_) / self.scale_
-        # In units of a tiny deviation a number may be too large to be squared: it is as far away as a number can be.
+        # After division by a tiny deviation, a number may be too large to be squared. Such numbers are clipped.
         largest = LARGEST_NUMBERS[X.dtype]
         return np.clip(warped, -largest, largest, out=warped).astype(X.dtype, copy=False)
 
     @finite_answers
     def slopes(self, X: Any) -> np.ndarray:
-        """Return the derivative of each transformed column in its own column, at each row.
+        """Return the derivative of each transformed column with respect to the original column, at each row.
 
-        A gradient with respect to the warped columns times this is the gradient in the units that the user knows.
+        A gradient with respect to the transformed columns, multiplied by this, is the gradient in the original units.
         """
         check_is_fitted(self)
-        X = validated(self, X, dtype=(np.float64, np.float32), reset=False)
+        X = validated(self, X, dtype=PRECISIONS, reset=False)
         result = np.ones(X.shape, dtype=np.float64)
         for k, (name, parameters) in enumerate(zip(self.warps_, self.parameters_, strict=True)):
             if name == "log":
@@ -173,10 +185,9 @@ class ColumnWarp(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def mixed(names: tuple[str, ...], fitted: Mapping[str, ColumnWarp]) -> ColumnWarp:
-    """Return the warp with a name for each column, from warps of all columns that were fitted to the same rows.
+    """Return the warp with the given name for each column, from warps that were fitted to all columns of the same rows.
 
-    Columns are warped one by one, so that nothing is to be learned anew: a search that tries a name for one column
-    after another takes the columns that it has.
+    Each column has its own warp, so nothing is fitted again when a search tries different names for single columns.
     """
     chosen = [fitted[name] for name in names]
     warp = ColumnWarp(names, standardize=chosen[0].standardize)

@@ -1,4 +1,4 @@
-"""Intervals that hold whatever the distribution of the rows: CV+ of Barber, Candès, Ramdas and Tibshirani (2021)."""
+"""Prediction intervals with guaranteed coverage for any distribution: CV+ (Barber, Candès, Ramdas, Tibshirani 2021)."""
 
 import math
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from mercer.blocks import WORKING_MEMORY, rows_per_block
 
 
 class FoldScores(NamedTuple):
-    """How far each training row was from what was predicted for it by a model that had not seen its fold.
+    """The errors of the training rows under the models that were fitted without their folds.
 
     Attributes
     ----------
     fold : ndarray of shape (m,)
         The fold of each row.
     score : ndarray of shape (m, c)
-        |y - mean| / deviation, both predicted by the model of the other folds.
+        |y - mean| / deviation, where mean and deviation are predicted by the model fitted without that fold.
     """
 
     fold: np.ndarray
@@ -24,7 +24,7 @@ class FoldScores(NamedTuple):
 
 
 def balanced_folds(n: int, n_folds: int, random: np.random.RandomState) -> np.ndarray:
-    """Return a fold for each of n rows, drawn at random, all of the same size up to one row."""
+    """Return a random fold for each of n rows; the sizes of the folds differ by at most one row."""
     fold = np.empty(n, dtype=np.int64)
     fold[random.permutation(n)] = np.arange(n) % min(n_folds, n)
     return fold
@@ -37,30 +37,32 @@ def cv_plus_interval(
     coverage: float,
     working_memory: float = WORKING_MEMORY,
 ) -> np.ndarray:
-    """Return intervals that hold new targets with probability at least 1 - 2 alpha, alpha = 1 - coverage.
+    """Return intervals that contain new targets with probability at least 1 - 2 alpha, where alpha = 1 - coverage.
 
-    Every training row i proposes the interval of the model k that had not seen it, mean_k(x) -+ score_i deviation_k(x).
-    The lower end is the floor(alpha (m + 1))-th smallest of the lower ends, the upper one the
-    ceil((1 - alpha) (m + 1))-th smallest of the upper ends; without end where there are too few rows for that. With
-    deviations of 1 this is the paper's CV+ (its equation 11). Deviations that depend on x are those of nested sets
-    (Gupta, Kuchibhotla and Ramdas, 2022), for which the same holds: intervals are wide where errors are large. In
-    practice it is rather more than 1 - alpha where rows are few (.93 for .90 on 200 made tables of 60 rows in five
-    folds, with Student-t noise of 2 degrees of freedom); 1 - 2 alpha is what no distribution of exchangeable rows can
-    break, but for a term of the order of sqrt(2 / m).
+    Each training row i gives an interval by the model k fitted without its fold, mean_k(x) -+ score_i deviation_k(x).
+    The lower end of the result is the floor(alpha (m + 1))-th smallest of the lower ends, and its upper end is the
+    ceil((1 - alpha) (m + 1))-th smallest of the upper ends. An end is infinite if there are too few rows for this rank.
+
+    With deviations of 1 this is CV+ of the paper (its equation 11). Deviations that depend on x make intervals wide
+    where errors are large; the same guarantee holds (nested sets, Gupta, Kuchibhotla and Ramdas, 2022). The guarantee
+    of 1 - 2 alpha holds for all distributions of exchangeable rows, up to a term of the order of sqrt(2 / m). In
+    practice the coverage is somewhat above 1 - alpha if there are few rows: .93 for .90 on 200 generated tables of 60
+    rows in five folds, with Student-t noise of 2 degrees of freedom.
 
     Parameters
     ----------
     means, deviations : ndarray of shape (K, n, c)
-        What the model without fold k predicts at n new rows.
+        The predictions at n new rows, by the models fitted without each of K folds.
     scores : FoldScores
-        Of m training rows.
+        The scores of m training rows.
     coverage : float
     working_memory : float
-        MiB for the ends of one block of rows.
+        Memory for the ends of one block of rows, in MiB.
 
     Returns
     -------
     ndarray of shape (n, c, 2)
+        The lower and the upper end.
 
     Notes
     -----
@@ -68,7 +70,7 @@ def cv_plus_interval(
     """
     (_, n, outputs), m = means.shape, len(scores.fold)
     alpha = 1.0 - coverage
-    # Rounding must not move a rank: .1 * 10 is 1.
+    # The small numbers keep a rounding error in alpha (m + 1) from changing a rank.
     low, high = math.floor(alpha * (m + 1) + 1e-9), math.ceil((1.0 - alpha) * (m + 1) - 1e-9)
     result = np.empty((n, outputs, 2))
     rows = rows_per_block(n, 16 * m, working_memory)

@@ -1,4 +1,4 @@
-"""The distribution that machines predict, corrected by left-out rows: its spread, and noise that depends on x."""
+"""Calibration of the predictive distribution on left-out rows: its spread, and noise that depends on x."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,20 +13,20 @@ from mercer.tabular_models.spread import Spread, fit_spread, left_out_predictive
 
 
 class Distribution(NamedTuple):
-    """How the predictive distribution of the machines is corrected.
+    """The correction of the predictive distribution of the machines.
 
     Attributes
     ----------
     spread : Spread
     noise_levels : list of (NoiseLevel or None)
-        One a target; None where the noise does not depend on x.
+        The noise level of each target; None if its noise does not depend on x.
     """
 
     spread: Spread
     noise_levels: Sequence[NoiseLevel | None]
 
     def factors(self, raw: Predictive, X: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
-        """Return what the deviations of an uncorrected distribution at the rows of X are multiplied by, (k, n, c)."""
+        """Return the factors, of shape (k, n, c), that correct the deviations of a distribution at the rows of X."""
         mean = raw.mean()
         levels = np.ones_like(mean)
         for j, level in enumerate(self.noise_levels):
@@ -35,36 +35,36 @@ class Distribution(NamedTuple):
         return levels * self.spread.factors(levels * raw.deviations)
 
     def corrected(self, raw: Predictive, X: np.ndarray, working_memory: float = WORKING_MEMORY) -> Predictive:
-        """Return an uncorrected distribution at the rows of X with its deviations and tails corrected."""
+        """Return a distribution at the rows of X with corrected deviations and tails."""
         deviations = raw.deviations * self.factors(raw, X, working_memory)
         return raw._replace(deviations=deviations, tails=self.spread.tails)
 
 
 class Learned(NamedTuple):
-    """A distribution, and the mean log density of left-out rows under it."""
+    """A correction, and the mean log density of left-out rows under the corrected distribution."""
 
     distribution: Distribution
     log_density: float
 
 
 def learn_distribution(fits: Sequence[Fit], X: np.ndarray, *, calibrate: bool) -> Learned:
-    """Return how the distribution of machines is to be corrected.
+    """Learn the correction of the predictive distribution from left-out rows.
 
     Parameters
     ----------
     fits : sequence of Fit
-        The machines, the largest share first, with their predictions of left-out rows.
+        The machines in decreasing order of their shares, with their predictions of left-out rows.
     X : ndarray of shape (n, d)
         The rows of the table.
     calibrate : bool
-        False corrects nothing.
+        If False, the correction changes nothing.
     """
     parts = [fit.left_out for fit in fits]
     raw, y, weights = left_out_predictive([fit.machine for fit in fits], parts), parts[0].y, parts[0].weights
     if not calibrate:
         none = Distribution(Spread.none(len(fits), y.shape[1]), [None] * y.shape[1])
         return Learned(none, float(np.average(raw.log_densities(y).mean(axis=1), weights=weights)))
-    # Of each machine a bandwidth, a ridge and a share were chosen by these rows, and the spread has three numbers.
+    # These rows have chosen a bandwidth, a ridge and a share for each machine, and choose three numbers of the spread.
     n_chosen = 3 * len(fits) + 2
     spreads, levels, scores = [], [], []
     for j in range(y.shape[1]):

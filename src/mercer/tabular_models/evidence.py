@@ -15,16 +15,16 @@ from mercer.kernels.coordinatewise import ColumnTerms
 from mercer.linalg import inverted, threads_for
 from mercer.mahalanobis import Mahalanobis
 
-# Bounds on the logarithms of the length scales, relative to the spread of a standardized column.
+# Bounds of the logarithms of the length scales, in units of the standard deviations of standardized columns.
 LOG_SCALE_BOUNDS = (-6.0, 9.0)
-# A noise this many times the output scale leaves nothing to learn.
+# The largest noise relative to the output scale; with more, nothing can be learned.
 MOST_NOISE = 30.0
-# The climb ends where a step gains less than this share of the mean log evidence: a thousandth of a nat in all.
+# The optimization ends if a step gains less than this share of the mean log evidence: a thousandth of a nat in total.
 FTOL = 1e-7
 
 
 class Evidence(NamedTuple):
-    """Minus the mean log evidence a row and output, and its derivatives in the logarithms of the parameters."""
+    """Minus the log evidence per row and output, and its derivatives in the logarithms of the parameters."""
 
     value: float
     by_scales: np.ndarray
@@ -32,16 +32,16 @@ class Evidence(NamedTuple):
 
 
 class Maximum(NamedTuple):
-    """Where the evidence is largest, as far as it was followed.
+    """The parameters with the largest evidence that was found.
 
     Attributes
     ----------
     log_scales : ndarray of shape (r,) or (1,)
-        Logarithms of the length scales of the columns, or of the one that all share.
+        The logarithms of the length scales of the columns, or of the one that all columns share.
     log_noise : float
-        Of the noise variance relative to the output scale.
+        The logarithm of the noise variance relative to the output scale.
     value : float
-        Minus the mean log evidence.
+        Minus the log evidence per row and output.
     n_evaluations : int
     """
 
@@ -52,15 +52,16 @@ class Maximum(NamedTuple):
 
 
 class EvidenceTerms(NamedTuple):
-    """What the log evidence is made of: it is -(n log(2 pi s) + q / s + log det A) / 2 at the output scale s.
+    """The terms of the log evidence, which is -(n log(2 pi s) + q / s + log det A) / 2 at the output scale s.
 
     Attributes
     ----------
     n : int
-        Targets, with the repeated measurements.
+        The number of targets, including repeated measurements.
     q : ndarray of shape (c,)
-        y^T A^-1 y, with what repeated measurements add.
+        y^T A^-1 y, including the term of repeated measurements.
     log_determinant : float
+        log det A.
     """
 
     n: int
@@ -69,11 +70,11 @@ class EvidenceTerms(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence["EvidenceTerms"]) -> "EvidenceTerms":
-        """Return the terms of independent parts under one output scale."""
+        """Return the terms of several independent parts that share one output scale."""
         return cls(sum(p.n for p in parts), np.sum([p.q for p in parts], axis=0), sum(p.log_determinant for p in parts))
 
     def best_scales(self) -> np.ndarray:
-        """Return the output scales of the largest evidence."""
+        """Return the output scales that maximize the evidence, of shape (c,)."""
         return np.maximum(self.q / self.n, np.finfo(np.float64).tiny)
 
     def log_evidence(self, scales: np.ndarray) -> float:
@@ -85,14 +86,14 @@ class EvidenceTerms(NamedTuple):
 def length_scale_derivatives(terms: Iterable[GradientTerm], G: Tensor, width: int) -> Tensor:
     """Return (1/2) sum_ij G_ij dk(z_i, z_j) / d log l_k for each column k, for a symmetric G.
 
-    Dividing column k of Z by l_k moves the kernel by P_ij (z_ik - z_jk)^2 d log l_k (radial kernels), so that with
-    B = G o P all columns come from one product: sum_i (B 1)_i z_ik^2 - z_k^T B z_k. The weights are those of AGOP, so
-    every kernel that has gradients has this; inner products have no first term.
+    For radial kernels, the derivative of k(z_i, z_j) in log l_k is P_ij (z_ik - z_jk)^2. With B = G o P, one matrix
+    product gives the result for all columns: sum_i (B 1)_i z_ik^2 - z_k^T B z_k. The weights P are those of average
+    gradient outer products, so this works for every kernel with gradients. Inner products have no first term.
 
     Parameters
     ----------
     terms : iterable of GradientTerm
-        Of the kernel between the rows and themselves.
+        The gradient terms of the kernel between the rows and themselves.
     G : tensor of shape (n, n)
     width : int
         The number r of projected columns.
@@ -100,6 +101,10 @@ def length_scale_derivatives(terms: Iterable[GradientTerm], G: Tensor, width: in
     Returns
     -------
     tensor of shape (r,)
+
+    Notes
+    -----
+    O(n^2 r).
     """
     if isinstance(terms, ColumnTerms):
         return 0.5 * terms.length_scale_sums(G)
@@ -126,29 +131,30 @@ def negative_log_evidence(
 ) -> Evidence:
     """Return minus the log evidence of y ~ N(0, s A), A = K + noise W^-1, at the best output scale s, with gradients.
 
-    With a = A^-1 y and q = y^T a it is (n log(2 pi s) + q / s + log det A) / 2 for each output, and the best s is
-    q / n; its derivative in a parameter of A is tr(G dA) / 2 with G = A^-1 - a a^T / s. The value and the derivatives
-    are divided by the number n of rows and the number of outputs.
+    With a = A^-1 y and q = y^T a, it is (n log(2 pi s) + q / s + log det A) / 2 for each output. The best s is q / n.
+    The derivative in a parameter of A is tr(G dA) / 2 with G = A^-1 - a a^T / s. The value and the derivatives are
+    divided by n and by the number of outputs.
 
     Parameters
     ----------
     kernel : Kernel
-        Its metric is replaced by the length scales.
+        The kernel, whose metric is replaced by the length scales.
     Z : tensor of shape (n, r)
-        Rows after any metric that is to stay fixed.
+        The rows, projected by any metric that is to stay fixed.
     y : tensor of shape (n, c)
-        Centered; each output has its own s.
+        The centered targets; each output has its own s.
     log_scales : ndarray of shape (r,) or (1,)
+        The logarithms of the length scales of the columns, or of the one that all columns share.
     log_noise : float
-        Of the noise variance relative to s.
+        The logarithm of the noise variance relative to s.
     weights : tensor of shape (n,), optional
-        How many targets the y of a row is the mean of.
+        The diagonal of W: the number of targets whose mean is the y of a row.
     repeats : (int, tensor of shape (c,)), optional
-        How many measurements there are beyond the n means, and their weighted squared distance from them. They speak of
-        the noise alone: count log noise and scatter / noise are added to log det A and to q, and n + count is the n
-        above.
+        The number `count` of measurements beyond the n means, and their weighted squared distance `scatter` from them.
+        They only depend on the noise: count log noise is added to log det A, scatter / noise is added to q, and n is
+        increased by count.
     output_scales : tensor of shape (c,), optional
-        Where s is given, and not the best: a kernel without a scale of its own.
+        Given values of s, which are used instead of the best ones.
 
     Notes
     -----
@@ -170,7 +176,7 @@ def negative_log_evidence(
         return Evidence(math.inf, np.zeros(len(log_scales)), 0.0)
     inverse, log_determinant = solved
     a = inverse @ y
-    # A target that is constant has nothing to explain: the smallest number keeps its logarithm finite.
+    # For a constant target q is 0; the smallest positive number keeps its logarithm finite.
     q = ((y * a).sum(dim=0) + scatter / noise).clamp(min=torch.finfo(y.dtype).tiny)
     log_determinant = log_determinant + count * log_noise
     s = q / n if output_scales is None else output_scales
@@ -186,7 +192,7 @@ def negative_log_evidence(
 def matrix_evidence(
     K: Tensor, y: Tensor, log_noise: float, weights: Tensor | None = None, repeats: tuple[int, Tensor] | None = None
 ) -> float:
-    """Return the value of `negative_log_evidence` for a given kernel matrix, without derivatives."""
+    """Return the value of `negative_log_evidence` for a given kernel matrix, without derivatives, in O(n^3)."""
     count, scatter = (0, 0.0) if repeats is None else repeats
     n, noise = len(y) + count, math.exp(log_noise)
     A = K.clone()
@@ -215,11 +221,11 @@ def maximize_evidence(
     noise_is_free: bool = True,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Maximum:
-    """Follow the evidence uphill from a start by L-BFGS-B; the arguments are those of `negative_log_evidence`.
+    """Maximize the evidence over length scales and noise by L-BFGS-B; see `negative_log_evidence` for the arguments.
 
-    `log_scales` of length r gives each column its own length scale (ARD), of length 1 one to all. A noise that is not
-    free stays where it is. `out_of_time` is asked after each evaluation; where it says so, the best point so far is
-    returned.
+    With `log_scales` of length r each column has its own length scale (ARD); with length 1 all columns share one. The
+    noise stays fixed if `noise_is_free` is False; otherwise it is at least `noise_floor`. `out_of_time` is called after
+    each evaluation; once it returns True, the best parameters so far are returned.
     """
     noise_bounds = (math.log(noise_floor), math.log(MOST_NOISE)) if noise_is_free else (log_noise, log_noise)
     begin = min(log_noise, 0.0) if noise_is_free else log_noise
@@ -235,7 +241,7 @@ def maximize_evidence(
             best = Maximum(theta[:-1].copy(), float(theta[-1]), found.value, count)
         if out_of_time():
             raise StopIteration
-        # The line search needs a number to step back from where the matrix cannot be factorized.
+        # If the matrix cannot be factorized, the line search needs a large number so that it steps back.
         value = found.value if math.isfinite(found.value) else best.value + 1e3 if count > 1 else 1e10
         return value, np.append(found.by_scales, found.by_noise)
 

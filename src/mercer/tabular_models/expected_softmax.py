@@ -1,4 +1,4 @@
-"""The expected softmax of Gaussian latent values, by points that stand for their draws."""
+"""The expected softmax of Gaussian latent values, by quasi-Monte Carlo."""
 
 from functools import cache
 
@@ -8,16 +8,17 @@ from scipy.special import ndtri
 from scipy.stats import qmc
 from torch import Tensor
 
-# Points at which the expected softmax is taken, a power of 2, and how many of them at a time.
+# Number of points for the expected softmax, a power of 2, and the number of points in one step.
 N_POINTS, POINTS_AT_A_TIME = 256, 32
 
 
 def expected_softmax(mean: Tensor, covariance: Tensor, n_points: int = N_POINTS) -> Tensor:
     """Return the expected softmax of Gaussian latent values, of shape (n, c).
 
-    It has no closed form. The mean over Sobol's points, the same at every row, is within .01 of it: a tenth of the
-    error of the formulas that draw in differences of pairs (Lu, Ie and Sha 2020) for five classes. Two classes depend
-    on one number, the difference of their values, whose quantiles in the middle of equal parts are the points.
+    It has no closed form. The mean over Sobol points, the same for every row, has an error below .01. For five classes
+    this is a tenth of the error of the formulas by differences of pairs (Lu, Ie and Sha 2020). For two classes the
+    softmax depends on one number, the difference of the values, and the points are quantiles at the midpoints of equal
+    parts.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def expected_softmax(mean: Tensor, covariance: Tensor, n_points: int = N_POINTS)
 
 
 def latent_root(covariance: Tensor) -> Tensor:
-    """Return R, of shape (n, c, k), such that a softmax of R z has the law of that of the latent values, z normal.
+    """Return R of shape (n, c, k): with standard normal z, softmax(mean + R z) has the law of the latent softmax.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def latent_root(covariance: Tensor) -> Tensor:
 
     Notes
     -----
-    k = c in general. For two classes k = 1: the softmax does not see their sum.
+    In general k = c. For two classes k = 1, since the softmax does not depend on the sum of the latent values.
     """
     if covariance.shape[1] == 2:
         variance = covariance[:, 0, 0] + covariance[:, 1, 1] - 2.0 * covariance[:, 0, 1]
@@ -52,7 +53,7 @@ def latent_root(covariance: Tensor) -> Tensor:
 
 
 def deviations(root: Tensor, points: Tensor) -> Tensor:
-    """Return R z for every row and point, of shape (c, points, n): classes come first, where a softmax is quick."""
+    """Return R z for every row and point, of shape (c, points, n): the softmax is fastest along the first axis."""
     return torch.einsum("nck,pk->cpn", root, points.to(root))
 
 
@@ -63,7 +64,7 @@ def mean_softmax(mean: Tensor, deviations: Tensor) -> Tensor:
 
 @cache
 def normal_points(dimension: int, n_points: int) -> Tensor:
-    """Return points of Sobol's sequence as if drawn from a normal distribution, of shape (n_points, dimension)."""
-    # The first point of the sequence is the corner 0: half a step inward, all have a place under the normal law.
+    """Return points of the Sobol sequence transformed to a normal distribution, of shape (n_points, dimension)."""
+    # The first point of the sequence is 0, where the normal quantile is infinite, so all points move by half a step.
     points = qmc.Sobol(dimension, scramble=False).random(n_points) + 0.5 / n_points
     return torch.from_numpy(np.asarray(ndtri(points)))

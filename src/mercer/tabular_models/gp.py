@@ -206,7 +206,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
+            The rows. Without a number for `n_landmarks` the model keeps all of them, and loads them into memory.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.
@@ -286,7 +286,7 @@ class GPRegressor(MultiOutputMixin, RegressorMixin, ProcessPredictions):
         self.loo_log_density_ = found.log_density + float(np.average(slopes.mean(axis=1), weights=left_out.weights))
 
     def _log_evidence(self, fit: Fit) -> float:
-        """Return the log evidence at the output scale that was given, or otherwise at the best one."""
+        """Return the log evidence at the given output scale, or otherwise at the best one."""
         given = self.noise != "auto" or not isinstance(self.metric, str)
         return fit.evidence.log_evidence(fit.machine.output_scales if given else fit.evidence.best_scales())
 

@@ -131,7 +131,7 @@ class GPClassifier(TableClassifier):
     n_landmarks = "auto"
     landmarks = "uniform"
 
-    # Classes have no likelihood in closed form, and squared errors choose the metric by name alone.
+    # The metric is given by name only: the likelihood of classes has no closed form, and squared errors choose it.
     _learners = ()
 
     def __init__(
@@ -215,7 +215,7 @@ class GPClassifier(TableClassifier):
     @wherever_rows_are
     @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the log probabilities of the classes; for two classes their difference, second less first, (n,)."""
+        """Return the log probabilities of the classes; for two classes the second minus the first, of shape (n,)."""
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 

@@ -1,4 +1,4 @@
-"""Identical rows collapsed into one, so that a copy counts as a weight and nothing else."""
+"""Identical rows are collapsed into one, so that a copy of a row only adds to its weight."""
 
 from typing import NamedTuple
 
@@ -6,19 +6,19 @@ import numpy as np
 
 
 class GroupedRows(NamedTuple):
-    """The distinct rows of a table, and what each stands for.
+    """The distinct rows of a table, with the targets and weights of their groups of identical rows.
 
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        The distinct rows, in an order that depends on their numbers alone: what is fitted to them does not depend on
-        the order of the table, nor on whether a row came twice or with a weight of 2, but for the rounding of means.
+        The distinct rows, in an order that only depends on their values. Up to the rounding of means, a model fitted to
+        them depends neither on the order of the table, nor on whether a row occurs twice or once with weight 2.
     y : ndarray of shape (n,) or (n, c)
-        The weighted mean of the targets of each.
+        The weighted mean of the targets of each group.
     weights : ndarray of shape (n,)
-        The sum of the sample weights of each.
+        The sum of the sample weights of each group.
     group : ndarray of shape (n_original,)
-        Which of the distinct rows each original row is, -1 where its weight is 0.
+        The index of the distinct row that equals each original row, or -1 if the weight of the original row is 0.
     """
 
     X: np.ndarray
@@ -28,24 +28,23 @@ class GroupedRows(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether all weights are 1, so that they need not be carried along."""
+        """Whether all weights are 1, so that they are not needed."""
         return bool((self.weights == 1.0).all())
 
 
 def collapse(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None = None) -> GroupedRows:
-    """Collapse identical rows: the weight of a group is the sum of its weights, its target their weighted mean.
+    """Collapse identical rows into one row, with the sum of their weights and the weighted mean of their targets.
 
-    A ridge fit with weights on the groups equals the fit on all rows: sum_i w_i (y_i - f)^2 differs from
-    w (mean - f)^2 by what does not depend on f. What changes is what leaving one out means: a group is left out as a
-    whole, so that a copy of a row in the table no longer gives its answer away, and the kernel matrix has no equal
-    rows. Rows of weight 0 are dropped.
+    A weighted ridge fit on the groups equals the fit on all rows, since sum_i w_i (y_i - f)^2 differs from
+    w (mean - f)^2 by a constant. Leave-one-out errors change: a group is left out as a whole, so that a row is not
+    predicted from its own copies. The kernel matrix then has no equal rows. Rows with weight 0 are dropped.
 
     O(n d log n).
     """
     weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     used = weights > 0
     rows, w, targets = X[used], weights[used], y[used]
-    # -0.0 and 0.0 are the same number with other bytes; rows are compared by their bytes, which is quick.
+    # Rows are compared by their bytes, which is fast. Adding 0.0 turns -0.0 into 0.0, an equal number with other bytes.
     keys = np.ascontiguousarray(rows + 0.0)
     packed = keys.view(np.dtype((np.void, keys.dtype.itemsize * keys.shape[1]))).ravel()
     _, first, inverse = np.unique(packed, return_index=True, return_inverse=True)

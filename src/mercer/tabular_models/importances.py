@@ -1,4 +1,4 @@
-"""How much each column counts in an average of machines: how far its predictions move when the column is exchanged."""
+"""The importance of each column: the change of the predictions when its values are exchanged between rows."""
 
 from collections.abc import Sequence
 
@@ -8,48 +8,50 @@ from mercer.blocks import WORKING_MEMORY, row_slices, rows_per_block
 from mercer.linalg import threads_for
 from mercer.tabular_models.machine import Machine
 
-# Rows whose columns are exchanged: fewer where columns or centers are many, so that the values of the kernel that are
-# computed in all stay below a bound.
+# Number of rows whose columns are exchanged. It is smaller if the table has many columns or the machines have many
+# rows, so that at most about MOST_VALUES kernel values are computed.
 MOST_ROWS, FEWEST_ROWS, MOST_VALUES = 500, 50, 2e7
-# Rows with an exchanged column that are predicted at a time: of few rows, the calls took as long as the work.
+# Number of rows with an exchanged column that are predicted together, since calls with few rows have a large overhead.
 ROWS_AT_A_TIME = 4000
-# Of tables with more columns than this the effects are those of the prediction's linear part at each row.
+# For tables with more columns than this, the effects are those of the linear part of the prediction at each row.
 MOST_COLUMNS = 200
-# Arrays of the size of these slopes that are there at the same time.
+# Number of arrays of the size of the slopes in memory at the same time.
 COPIES_OF_SLOPES = 12
 
 
 def total_effects(
     machines: Sequence[Machine], X: np.ndarray, random: np.random.RandomState, working_memory: float = WORKING_MEMORY
 ) -> np.ndarray:
-    """Return half the mean squared change of the prediction when a column gets the value of another row.
+    """Return half the mean squared change of the prediction when a column gets its value from another row.
 
-    These are the total effects of Sobol in the estimate of Jansen (1999): the part of the prediction's variance that
-    would be lost without the column, with everything that it does together with others. Gradients, of which the metric
-    of a recursive feature machine is made, say how steep the prediction is; a column that is nearly constant may be
-    steep and count for little.
+    These are the total effects of Sobol, as estimated by Jansen (1999): the part of the variance of the prediction that
+    would be lost without the column, including its interactions with other columns. Gradients, which determine the
+    metric of a recursive feature machine, measure how steep the prediction is. A prediction may be steep in a column
+    that is nearly constant and has little effect.
 
-    They need no targets. With E(y | x) = f(x), twice the total effect is the growth of the squared error when the
-    column is permuted, which `mercer.explain.permutation_importances` takes from rows that were left out.
+    No targets are needed. If E(y | x) = f(x), twice the total effect is the increase of the squared error when the
+    column is permuted, which `mercer.explain.permutation_importances` measures on left-out rows.
 
     Parameters
     ----------
     machines : sequence of Machine
+        The machines, whose average by their shares is the prediction.
     X : ndarray of shape (n, d)
         Rows of the table.
     random : RandomState
-        Draws the rows and what they get.
+        Draws the rows that are predicted, and those that their values are exchanged with.
     working_memory : float, default=64.0
 
     Returns
     -------
     ndarray of shape (d,)
-        Summed over the outputs.
+        The effects, summed over the outputs.
 
     Notes
     -----
-    d + 1 predictions of some rows: about 2e7 values of the kernel at the most. Beyond 200 columns the squared change is
-    that of the linear part, the squared slope times twice the variance of the column: one pass for all columns.
+    d + 1 predictions of some rows, with at most about 2e7 kernel values. With more than 200 columns, the squared change
+    is that of the linear part of the prediction, the squared slope times twice the variance of the column. One pass is
+    then enough for all columns.
     """
     n, d = X.shape
     values_a_row = (d + 1) * sum(
@@ -58,7 +60,7 @@ def total_effects(
     n_rows = int(min(n, max(FEWEST_ROWS, min(MOST_ROWS, MOST_VALUES / values_a_row))))
     drawn, donors = random.permutation(n)[:n_rows], random.permutation(n)[:n_rows]
     x = X[drawn].astype(np.float64)
-    # Many predictions of few rows: with two threads, waiting for each other took most of the time.
+    # For predictions of few rows, two threads would spend most of the time waiting for each other.
     with threads_for(n_rows):
         if d > MOST_COLUMNS:
             return squared_slopes(machines, x, working_memory) * X.var(axis=0, dtype=np.float64)
@@ -76,9 +78,9 @@ def total_effects(
 
 
 def squared_slopes(machines: Sequence[Machine], x: np.ndarray, working_memory: float) -> np.ndarray:
-    """Return the mean squared slope of the average in every column, summed over the outputs, of shape (d,)."""
+    """Return the mean squared slope of the prediction in each column, summed over the outputs, of shape (d,)."""
     total = np.zeros(x.shape[1])
-    # A row has a slope for every output and column, and some copies of them on the way.
+    # A row has a slope for every output and column, of which several copies are in memory.
     bytes_a_row = COPIES_OF_SLOPES * 8 * machines[0].alpha.shape[1] * x.shape[1]
     for rows in row_slices(len(x), rows_per_block(len(x), bytes_a_row, working_memory)):
         slopes = np.zeros((len(x[rows]), machines[0].alpha.shape[1], x.shape[1]))
@@ -89,6 +91,6 @@ def squared_slopes(machines: Sequence[Machine], x: np.ndarray, working_memory: f
 
 
 def shares_of_effects(effects: np.ndarray) -> np.ndarray:
-    """Return effects that sum to 1; equal ones where nothing has any."""
+    """Return the effects divided by their sum, or equal shares if all effects are 0."""
     total = effects.sum()
     return effects / total if total > 0 else np.full(len(effects), 1.0 / len(effects))

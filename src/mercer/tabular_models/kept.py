@@ -1,26 +1,27 @@
-"""A memory with a bound: results that are worked out once and kept, as long as there is room for them."""
+"""A cache of bounded size for results that are expensive to compute."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 Result = TypeVar("Result")
 
-# Bytes that the factors of one machine may take between two calls.
+# The largest number of bytes that the factors of one machine may use between two calls.
 MOST_KEPT = 64 * 2**20
 
 
 class Kept(Generic[Result]):
-    """Results by their keys.
+    """A cache of results by their keys.
 
-    A machine in one piece has one factor, which is always kept. A machine in leaves has one for each leaf: keeping all
-    of them took 1.3 GB for a model of 20 000 rows, and working one out again takes milliseconds.
+    A machine in one piece has one factor, which is always kept. A machine in leaves has one for each leaf. All factors
+    of a model of 20 000 rows took 1.3 GB, while computing one of them again takes milliseconds.
 
     Parameters
     ----------
     size : callable
-        Returns the bytes of a result.
+        Returns the number of bytes of a result.
     most : int
-        Bytes of all results together, by default 64 MiB. The first result is kept whatever its size.
+        The largest number of bytes of all results together, by default 64 MiB. The first result is kept whatever its
+        size.
     """
 
     def __init__(self, size: Callable[[Result], int], most: int = MOST_KEPT) -> None:
@@ -29,7 +30,7 @@ class Kept(Generic[Result]):
         self._total = 0
 
     def get(self, key: Hashable, work_out: Callable[[], Result]) -> Result:
-        """Return the result of a key, worked out if it is not known."""
+        """Return the result of a key, computed by `work_out` if it is not in the cache."""
         if key in self._results:
             return self._results[key]
         result = work_out()

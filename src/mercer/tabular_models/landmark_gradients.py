@@ -1,4 +1,4 @@
-"""Kernel ridge regression on many landmarks by preconditioned conjugate gradients, in the manner of Falkon."""
+"""Kernel ridge regression on many landmarks by preconditioned conjugate gradients, as in Falkon."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +13,10 @@ from mercer.linalg import Solution, cholesky, conjugate_gradients
 from mercer.rows import sum_over_rows
 from mercer.tabular_models.landmark_ridge import landmark_view
 
-# Of the residual: far below what the noise of targets leaves of them. Rough kernels take some twenty steps to it,
-# smooth ones with a small ridge hundreds.
+# The relative residual at which the iteration ends, far below the noise of the targets. Rough kernels need about twenty
+# steps, smooth kernels with a small ridge need hundreds.
 TOLERANCE, MAX_STEPS = 1e-5, 200
-# Added to K_mm, relative to its size and the mean of its diagonal: so many units of rounding of the rows' precision.
+# The multiple of the diagonal of K_mm that is added to it, in units of m times the rounding error of the rows' dtype.
 JITTER = 10.0
 
 
@@ -33,15 +33,15 @@ def many_landmarks(
     max_steps: int = MAX_STEPS,
     working_memory: float = WORKING_MEMORY,
 ) -> Solution:
-    """Find the coefficients a, of shape (m, c), of the f = sum_l a_l k(z_l, .) that fits the rows best at one ridge.
+    """Minimize sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over f = sum_l a_l k(z_l, .), for m landmarks z_l.
 
-    Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 without K_mn W K_nm, whose O(n m^2) is what many landmarks
-    cost. With K_mm = L L^T and a = L^-T v the equations are
+    The matrix K_mn W K_nm, which would cost O(n m^2), is not formed. With K_mm = L L^T and a = L^-T v, the equations
 
-        (L^-1 K_mn W K_nm L^-T + ridge I) v = L^-1 K_mn W y.
+        (L^-1 K_mn W K_nm L^-T + ridge I) v = L^-1 K_mn W y
 
-    Landmarks are rows themselves, so that K_mn W K_nm is about (|w| / m) K_mm K_mm, |w| the sum of the weights, and
-    (|w| / m) L^T L + ridge I the preconditioner (Rudi, Carratino and Rosasco 2017).
+    are solved by conjugate gradients. As landmarks are drawn from the rows, K_mn W K_nm is about (|w| / m) K_mm K_mm,
+    where |w| is the sum of the weights. The preconditioner is therefore (|w| / m) L^T L + ridge I (Rudi, Carratino and
+    Rosasco 2017).
 
     Parameters
     ----------
@@ -54,12 +54,14 @@ def many_landmarks(
     Returns
     -------
     Solution
-        The coefficients as `x`. If it has not converged, they are not to be used: they may fit the rows and be large.
+        The coefficients a, of shape (m, c), as `x`. If the iteration has not converged, they should not be used, even
+        if they fit the rows: they may be very large.
 
     Notes
     -----
-    O(n m (d + c)) time a step and O(m^3) before the first, a thirtieth of an eigendecomposition's; memory for three
-    matrices of shape (m, m) in float64 beside the block. More landmarks make a better preconditioner, and fewer steps.
+    O(n m (d + c)) time for each step, and O(m^3) before the first step, a thirtieth of the time of an
+    eigendecomposition. Memory for three matrices of shape (m, m) in float64, and for one block of rows. With more
+    landmarks the preconditioner is better, and fewer steps are needed.
     """
     m, dtype, device = len(landmarks), landmarks.dtype, landmarks.device
     mass = torch.ones(len(y), dtype=dtype, device=device) if weights is None else weights
@@ -67,7 +69,7 @@ def many_landmarks(
     rows_a_block = rows_per_block(X.shape[0], bytes_per_row, working_memory)
 
     def back(A: Tensor | None) -> Tensor:
-        """Return K_mn W V, V = K_nm A or the targets."""
+        """Return K_mn W V, where V is K_nm A, or the targets if A is None."""
         values = kernel, landmarks, warp, A
         (total,) = sum_over_rows(
             back_products, values, X, y, mass, rows_a_block=rows_a_block, dtype=dtype, device=device
@@ -96,14 +98,17 @@ def many_landmarks(
 
 
 def total() -> Callable[[Tensor], tuple[Tensor]]:
-    """Return weights -> their sum."""
+    """Return the function from a block of weights to their sum."""
     return lambda w: (w.sum(),)
 
 
 def back_products(
     kernel: Kernel, landmarks: Tensor, warp: Callable[[Any], Any] | None, A: Tensor | None
 ) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor]]:
-    """Return (rows, targets, weights) -> K^T W V of their kernel values K, V = K A, or the targets without A."""
+    """Return the function from a block of rows, targets and weights W to K^T W V.
+
+    K are the kernel values of the rows with the landmarks. V is K A, or the targets if A is None.
+    """
     seen = landmark_view(kernel, landmarks, warp)
 
     def terms(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor]:

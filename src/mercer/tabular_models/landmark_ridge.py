@@ -15,25 +15,29 @@ from mercer.linalg import RidgeSolution, cholesky, gram
 from mercer.rows import sum_over_rows
 from mercer.tabular_models.evidence import EvidenceTerms
 
+# 1 - leverage is kept above this, so that leave-one-out errors stay finite.
+SMALLEST_REMAINDER = 1e-6
+
 
 class LandmarkSums(NamedTuple):
-    """What a fit on m landmarks needs of n rows, with Phi = K_nm T the features in which the penalty is |w|^2.
+    """The sums over n rows that a fit on m landmarks needs, in features Phi = K_nm T for which the penalty is |w|^2.
 
     Attributes
     ----------
     T : tensor of shape (m, r)
-        K_mm = (T T^T)^+.
+        A matrix with K_mm = (T T^T)^+.
     eigenvalues : tensor of shape (r,)
-        Of Phi^T W Phi.
+        The eigenvalues of Phi^T W Phi.
     V : tensor of shape (r, r)
-        Its eigenvectors.
+        The eigenvectors of Phi^T W Phi.
     targets : tensor of shape (r, c)
         V^T Phi^T W y.
     squares : tensor of shape (c,)
-        y^T W y.
+        The diagonal of y^T W y.
     mass : float
-        The sum of W times k(x, x).
+        sum_i w_i k(x_i, x_i).
     n_rows : int
+        The number n of rows.
     """
 
     T: Tensor
@@ -45,7 +49,7 @@ class LandmarkSums(NamedTuple):
     n_rows: int
 
     def alpha(self, ridge: float) -> Tensor:
-        """Return the coefficients on the landmarks, of shape (m, c)."""
+        """Return the coefficients of the landmarks, of shape (m, c)."""
         return self.T @ (self.V @ (self.targets / (self.eigenvalues[:, None] + ridge)))
 
     def degrees_of_freedom(self, ridge: float) -> float:
@@ -56,9 +60,9 @@ class LandmarkSums(NamedTuple):
 def landmark_view(
     kernel: Kernel, landmarks: Tensor, warp: Callable[[Any], Any] | None = None
 ) -> Callable[[Tensor], tuple[Any, Tensor]]:
-    """Return the function from a block of rows to these, warped and prepared, and their kernel values with landmarks.
+    """Return the function from a block of rows to the warped, prepared rows and their kernel values with the landmarks.
 
-    The values of the next block overwrite those of the last.
+    The kernel values of the next block overwrite those of the previous one.
     """
     prepared, reuse = kernel.prepare(landmarks), Reused()
 
@@ -80,27 +84,32 @@ def landmark_sums(
     warp: Callable[[Any], Any] | None = None,
     working_memory: float = WORKING_MEMORY,
 ) -> LandmarkSums:
-    """Go once over the rows and return the sums for every ridge.
+    """Return the sums that solve kernel ridge regression on m landmarks for every ridge, from one pass over the rows.
 
-    Solves min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over f = sum_l a_l k(z_l, .), m landmarks z_l. In features of
-    unit penalty it is an ordinary ridge regression, and one eigendecomposition serves all ridges.
+    The problem is min_f sum_i w_i (y_i - f(x_i))^2 + ridge |f|^2 over f = sum_l a_l k(z_l, .), with landmarks z_l. In
+    features in which the penalty is |w|^2 it is an ordinary ridge regression, and one eigendecomposition is enough for
+    all ridges.
 
     Parameters
     ----------
     kernel : Kernel
     X : array of shape (n, d)
-        Only the block at hand is warped, converted or moved.
+        The rows. Only one block at a time is warped, converted or moved.
     landmarks : tensor of shape (m, d)
-        Warped.
+        The landmarks, already warped.
     y : tensor of shape (n, c)
     weights : tensor of shape (n,), optional
     warp : callable, optional
-        Applied to the rows of a block first.
+        A function that is first applied to the rows of a block.
     working_memory : float, default=64.0
+
+    Returns
+    -------
+    LandmarkSums
 
     Notes
     -----
-    O(n m (d + m) + m^3) time; O(m^2) memory beside the block and y.
+    O(n m (d + m) + m^3) time; O(m^2) memory in addition to one block of rows and y.
     """
     dtype, device = landmarks.dtype, landmarks.device
     K_mm = kernel.matrix(landmarks, working_memory=working_memory)
@@ -124,7 +133,10 @@ def landmark_sums(
 def ridge_terms(
     kernel: Kernel, landmarks: Tensor, T: Tensor, warp: Callable[[Any], Any] | None
 ) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, ...]]:
-    """Return (rows, targets, weights) -> Phi^T W Phi, Phi^T W y, y^T W y and the sum of W k(x, x), Phi = K T."""
+    """Return the function from a block of rows, targets y and weights W to its terms of the sums.
+
+    These are Phi^T W Phi, Phi^T W y, y^T W y and the sum of W k(x, x), where Phi = K T.
+    """
     seen, reuse = landmark_view(kernel, landmarks, warp), Reused()
 
     def terms(rows: Tensor, target: Tensor, w: Tensor) -> tuple[Tensor, ...]:
@@ -138,10 +150,11 @@ def ridge_terms(
 
 
 def bound_terms(sums: LandmarkSums, ridge: float) -> EvidenceTerms:
-    """Return what the variational bound on the log evidence is made of, at a noise relative to the output scale.
+    """Return the terms of the variational lower bound on the log evidence, at a noise relative to the output scale.
 
-    y ~ N(0, s (Phi Phi^T + ridge W^-1)), less tr(W (K - Phi Phi^T)) / (2 ridge): what the landmarks leave unexplained
-    counts against a small noise, as part of the determinant. Terms that do not depend on the ridge (of W) are left out.
+    The bound is the log density of y ~ N(0, s (Phi Phi^T + ridge W^-1)), less tr(W (K - Phi Phi^T)) / (2 ridge). This
+    trace, the variance that the landmarks do not explain, penalizes a small noise; it is added to the log determinant.
+    Terms of W that do not depend on the ridge are omitted.
     """
     log_determinant = float(torch.log(sums.eigenvalues / ridge + 1.0).sum()) + sums.n_rows * math.log(ridge)
     explained = (sums.targets.square() / (sums.eigenvalues[:, None] + ridge)).sum(dim=0)
@@ -161,10 +174,11 @@ def landmark_path(
     *,
     working_memory: float = WORKING_MEMORY,
 ) -> list[RidgeSolution]:
-    """Return the solution of each ridge, with the leave-one-out errors at the rows Z, which must be among those summed.
+    """Return the solution for each ridge, with the leave-one-out errors of the warped rows Z.
 
-    With h_i the leverage of a row, leaving it out turns its error e_i into e_i / (1 - h_i) and its variance (for an
-    output scale of 1, noise included) into ridge / (w_i (1 - h_i)), plus what the landmarks cannot say of k(x, x).
+    The rows Z must be among those of the sums. If a row with leverage h_i is left out, its error e_i becomes
+    e_i / (1 - h_i). Its variance (for an output scale of 1, including the noise) becomes ridge / (w_i (1 - h_i)), plus
+    the part of k(x, x) that the landmarks do not explain.
     """
     turned = (sums.T @ sums.V).to(Z.dtype)
     features = landmark_features(kernel, Z, landmarks, turned, working_memory=working_memory).to(torch.float64)
@@ -175,23 +189,23 @@ def landmark_path(
     for ridge in ridges:
         inverse = 1.0 / (sums.eigenvalues + ridge)
         fitted = features @ (inverse[:, None] * sums.targets)
-        kept = (1.0 - mass * (squares @ inverse)).clamp(min=1e-6)
-        residuals = (y.to(torch.float64) - fitted) / kept[:, None]
-        variances = ridge / (mass * kept) + missing
+        remainder = (1.0 - mass * (squares @ inverse)).clamp(min=SMALLEST_REMAINDER)
+        residuals = (y.to(torch.float64) - fitted) / remainder[:, None]
+        variances = ridge / (mass * remainder) + missing
         solutions.append(RidgeSolution(float(ridge), sums.alpha(ridge), residuals, variances))
     return solutions
 
 
 def landmark_posterior_root(sums: LandmarkSums, kernel: Kernel, landmarks: Tensor, ridge: float) -> Tensor:
-    """Return R, lower triangular, with R^T R = (I + L^-1 K_mn W K_nm L^-T / ridge)^-1, L the Cholesky factor of K_mm.
+    """Return the lower triangular R with R^T R = (I + L^-1 K_mn W K_nm L^-T / ridge)^-1, where K_mm = L L^T.
 
-    For an output scale of 1, R^T R is the posterior covariance of L^-1 f(landmarks), which is I before any row is seen.
-    With h = L^-1 k the predictive variance is k(x, x) - |h|^2 + |R h|^2. No entry is above 1 and |h|^2 is at most
-    k(x, x), so that R may be rounded to float32. The factor of K_mm + K_mn W K_nm / ridge, as ill-conditioned as both
-    matrices, may not.
+    For an output scale of 1, R^T R is the posterior covariance of L^-1 f(landmarks), whose prior covariance is I. With
+    h = L^-1 k, the predictive variance is k(x, x) - |h|^2 + |R h|^2. No entry of R is above 1 and |h|^2 is at most
+    k(x, x), so R may be rounded to float32. A factor of K_mm + K_mn W K_nm / ridge may not be rounded, since it is as
+    ill-conditioned as both matrices.
     """
     factor = cholesky(kernel.matrix(landmarks).to(torch.float64), warn=False)
-    # T^+ = T^T K_mm on the span that T keeps, so that K_mn W K_nm = B diag(eigenvalues) B^T with B = K_mm T V, and
+    # On the range of T, T^+ = T^T K_mm. Thus K_mn W K_nm = B diag(eigenvalues) B^T with B = K_mm T V, and
     # L^-1 B = L^T T V.
     turned = factor.lower.T @ (sums.T @ sums.V)
     precision = turned @ (sums.eigenvalues[:, None] / ridge * turned.T)

@@ -1,4 +1,4 @@
-"""Machines on landmarks: a kernel and its ridge on m rows of a table that stand for all, by one pass over the rows."""
+"""Machines on landmarks: coefficients of m rows that represent the table are fitted by one pass over all rows."""
 
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from mercer.tabular_models.machine import Machine, packed_triangle
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
-# Landmarks are drawn from no more rows than this, or twice their number; leave-one-out errors are taken at no more.
+# Landmarks are drawn from at most this many rows, or twice their number. It also bounds the number of left-out rows.
 MOST_SAMPLED = 20_000
 RIDGES = tuple(float(10.0**power) for power in np.arange(-7.0, 3.1, 0.5))
-# On more landmarks than this sums over the rows are not formed, and coefficients come by conjugate gradients; the ridge
-# and the errors of left-out rows are then those of fewer.
+# With more than MOST_SUMMED landmarks, the coefficients are found by conjugate gradients and not from sums over the
+# rows. The ridge and the errors of left-out rows are then those of SUMMED_OF_MANY landmarks.
 MOST_SUMMED, SUMMED_OF_MANY = 4000, 2000
 
 
@@ -33,14 +33,15 @@ class Landmarks(NamedTuple):
     ----------
     n_landmarks : int
     method : str
-        Of `mercer.landmarks.choose_landmarks`.
+        The method of `mercer.landmarks.choose_landmarks`.
     seed : int
-        One seed chooses the same rows for every kernel, where the method does not depend on the kernel.
+        The seed for the choice of landmarks. With the same seed, all kernels have the same landmarks, unless the method
+        depends on the kernel.
     working_memory : float
     n_judged : int
-        At most so many rows are left out in turn, by whose predictions a ridge is chosen.
+        The largest number of rows whose leave-one-out predictions choose the ridge.
     rows : Summed or None
-        The rows that sums go over, where they are more than the table has.
+        The rows that sums are taken over, if there are more than in the table.
     """
 
     n_landmarks: int
@@ -51,25 +52,25 @@ class Landmarks(NamedTuple):
     rows: Summed | None = None
 
     def summed(self, table: Table) -> Summed:
-        """Return the rows that sums go over: those of the table unless there are more."""
+        """Return the rows that sums are taken over: those of the table unless there are more."""
         return Summed(table.X, table.y, table.weights) if self.rows is None else self.rows
 
 
 class LandmarkFit(NamedTuple):
-    """A machine on landmarks, and what is known of it.
+    """A machine on landmarks, with its left-out predictions and its evidence.
 
     Attributes
     ----------
     machine : Machine
     row_index : ndarray of shape (m,)
-        Which rows of the table the landmarks are.
+        The rows of the table that are landmarks.
     left_out : LeftOut
     evidence : EvidenceTerms
-        Of the lower bound on the evidence.
+        The terms of the lower bound on the log evidence.
     judged : ndarray
-        Which rows of the table `left_out` predicts.
+        The rows of the table that `left_out` predicts.
     degrees_of_freedom : float
-        How many free parameters the ridge leaves to the landmarks.
+        The effective number of parameters: the sum of the leverages of the rows.
     """
 
     machine: Machine
@@ -85,11 +86,11 @@ def landmark_machine(
 ) -> LandmarkFit:
     """Fit a kernel on landmarks; a ridge of None is chosen by the scores of left-out rows.
 
-    Up to `MOST_SUMMED` landmarks one pass over the rows serves all ridges, and the variances where the fitter needs
-    them. For more, the ridge and the left-out predictions are those of `SUMMED_OF_MANY`, and coefficients come by
-    conjugate gradients. Where these do not converge the smaller machine is kept.
+    With up to `MOST_SUMMED` landmarks, one pass over the rows is enough for all ridges, and for variances if the fitter
+    needs them. With more landmarks, the ridge and the left-out predictions are those of `SUMMED_OF_MANY` landmarks, and
+    the coefficients are found by conjugate gradients. If these do not converge, the smaller machine is kept.
 
-    O(n m (d + m)) time; beside the table, memory for a block and O(m^2).
+    O(n m (d + m)) time; in addition to the table, memory for one block of rows and O(m^2).
     """
     kernel, columns = iterate.kernel, table.columns(warp)
     random = np.random.RandomState(landmarks.seed)
@@ -145,7 +146,7 @@ def landmark_machine(
 
 
 def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:
-    """Return all n rows, or those `among` which to draw, or `most` of them drawn at random, in order."""
+    """Return the indices of all n rows, or of the rows `among`, or of `most` of these drawn at random, in order."""
     rows = np.arange(n) if among is None else among
     return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
 
@@ -153,7 +154,7 @@ def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarr
 def drawn_landmarks(
     kernel: Kernel, warp: Any, table: Table, pool: np.ndarray, landmarks: Landmarks, random: np.random.RandomState
 ) -> tuple[np.ndarray, Tensor]:
-    """Choose landmarks among some rows of a table: return which rows they are, and these rows warped."""
+    """Choose landmarks among the rows `pool` of a table; return their indices in the table, and these rows warped."""
     Z = table.take(pool).warped(warp)
     chosen = choose_landmarks(
         Z,
@@ -176,7 +177,7 @@ def by_conjugate_gradients(
     ridge: float,
     random: np.random.RandomState,
 ) -> tuple[np.ndarray, Tensor | None]:
-    """Return many landmarks and their coefficients, None where these did not converge."""
+    """Return the indices of many landmarks, and their coefficients, or None if these did not converge."""
     index, Z = drawn_landmarks(kernel, warp, table, pool, landmarks, random)
     X, y, weights = landmarks.summed(table)
     solution = many_landmarks(

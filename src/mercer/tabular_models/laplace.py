@@ -1,9 +1,9 @@
 """Gaussian process classification by Laplace's approximation: a Gaussian at the mode of the posterior.
 
-Latent functions f_c, one a class, are independent processes with the same kernel K; p(c) is their softmax. With weights
-w_i and targets t_ic the log posterior is sum_i w_i sum_c t_ic log p_ic - 1/2 sum_c f_c^T K^-1 f_c. It is climbed in the
-coefficients a = K^-1 f, which at the mode are w (t - p), by Newton's steps (Rasmussen and Williams 2006, section 3.5;
-weights are new).
+There is one latent function f_c for each class. These are independent processes with the same kernel K, and their
+softmax is p(c). With weights w_i and targets t_ic, the log posterior is
+sum_i w_i sum_c t_ic log p_ic - 1/2 sum_c f_c^T K^-1 f_c. Newton's method maximizes it over the coefficients a = K^-1 f,
+which are w (t - p) at the mode (Rasmussen and Williams 2006, section 3.5; the weights are an addition).
 """
 
 from collections.abc import Callable
@@ -14,12 +14,14 @@ from torch import Tensor
 
 from mercer.tabular_models.latent_curvature import curvature, of_two_classes
 
+# The largest number of Newton steps.
 MOST_STEPS = 30
-# Newton's steps end when the log posterior gains less than this, in nats in all.
+# The iteration ends when a step increases the log posterior by less than this, in nats in total.
 SMALLEST_GAIN = 1e-6
+# The smallest fraction of a Newton step that the line search tries.
 SMALLEST_STEP = 1e-4
-# The equations of a Newton step are solved by conjugate gradients until this much of the right side is left. With more
-# left (1e-2), steps went astray where the prior is wide; with less nothing was gained.
+# The relative residual to which conjugate gradients solve the equations of a Newton step, and their largest number of
+# iterations. With a larger residual (1e-2), steps were wrong if the prior is wide; a smaller one gained nothing.
 RESIDUAL, MOST_GRADIENTS = 1e-4, 300
 
 
@@ -39,7 +41,7 @@ class Posterior(NamedTuple):
 
 
 class Latents(NamedTuple):
-    """Coefficients a, latent values f = K a beside the offsets, log probabilities, and the log posterior."""
+    """Coefficients a, latent values f = K a without the offsets, log probabilities, and the log posterior."""
 
     a: Tensor
     f: Tensor
@@ -55,25 +57,26 @@ def softmax_posterior(
     start: Tensor | None = None,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Posterior:
-    """Return the mode of the posterior of latent functions, found by Newton's steps.
+    """Return the mode of the posterior of the latent functions, found by Newton's method with a line search.
 
     Parameters
     ----------
     K : tensor of shape (n, n)
         The covariance of each latent function.
     targets : tensor of shape (n, c)
-        1 for the class of a row and 0 for others; shares where a row stands for several of different classes.
+        1 for the class of a row and 0 for the others; shares if a row represents identical rows of several classes.
     weights : tensor of shape (n,)
     offsets : tensor of shape (c,)
-        The mean of the latent functions.
+        The means of the latent functions.
     start : tensor of shape (n, c), optional
-        Coefficients to begin with.
+        The coefficients at the start, by default 0.
     out_of_time : callable
-        Asked before every step but the first: the coefficients so far are returned.
+        Called before every step but the first; once it returns True, the coefficients so far are returned.
 
     Notes
     -----
-    Some ten steps: of n^3 / 3 each for two classes, of some twenty products of K with c columns for more.
+    About ten steps. A step takes n^3 / 3 operations for two classes, and about twenty products of K with c columns for
+    more classes.
     """
 
     def latents(a: Tensor, f: Tensor) -> Latents:
@@ -87,14 +90,14 @@ def softmax_posterior(
         if count > 0 and out_of_time():
             break
         missing = weights[:, None] * (targets - here.log_p.exp()) - here.a
-        way = newton(K, missing, here.log_p, weights)
-        K_way, before, step = K @ way, here, 1.0
-        tried = latents(before.a + way, before.f + K_way)
-        # The log posterior is concave: it rises along the way up to a point and falls beyond. A shorter step is cheap
-        # beside a new way.
+        direction = newton(K, missing, here.log_p, weights)
+        K_direction, before, step = K @ direction, here, 1.0
+        tried = latents(before.a + direction, before.f + K_direction)
+        # The log posterior is concave: along a direction it increases up to a point and decreases beyond. Trying a
+        # shorter step costs little compared with computing a new direction.
         while step > SMALLEST_STEP:
             step /= 2.0
-            shorter = latents(before.a + step * way, before.f + step * K_way)
+            shorter = latents(before.a + step * direction, before.f + step * K_direction)
             if shorter.value <= tried.value and tried.value > before.value:
                 break
             tried = shorter
@@ -107,7 +110,7 @@ def softmax_posterior(
 def step_of_two_classes(K: Tensor, missing: Tensor, log_p: Tensor, weights: Tensor) -> Tensor:
     """Return the step of the coefficients that solves (I + W K) step = missing, for two classes.
 
-    W sees the difference of the two functions alone: what both coefficients miss in common is added as it is.
+    W only depends on the difference of the two functions, so the part of `missing` that both share is added as it is.
     """
     common = missing.mean(dim=1, keepdim=True)
     apart = missing[:, :1] - common
@@ -116,10 +119,11 @@ def step_of_two_classes(K: Tensor, missing: Tensor, log_p: Tensor, weights: Tens
 
 
 def step_by_conjugate_gradients(K: Tensor, missing: Tensor, log_p: Tensor, weights: Tensor) -> Tensor:
-    """Return about the step of the coefficients that solves (I + W K) step = missing, for any number of classes.
+    """Return an approximate solution of (I + W K) step = missing, for any number of classes.
 
-    With W = R R^T, the blocks of R being w_i^1/2 (I - p_i 1^T) diag(p_i)^1/2, the step is missing - R u where
-    (I + R^T K R) u = R^T K missing. A u that is found from 0 by conjugate gradients goes uphill from the first on.
+    Let W = R R^T, where the blocks of R are w_i^1/2 (I - p_i 1^T) diag(p_i)^1/2. The step is missing - R u, where
+    (I + R^T K R) u = R^T K missing. Conjugate gradients start at u = 0, and every iterate gives a direction in which
+    the log posterior increases.
     """
     half = (0.5 * log_p).exp()
     root = weights.sqrt()[:, None] * half
@@ -132,17 +136,17 @@ def step_by_conjugate_gradients(K: Tensor, missing: Tensor, log_p: Tensor, weigh
         return root * (v - (half.square() * v).sum(dim=1, keepdim=True))
 
     residual = back(K @ missing)
-    u, way, square = torch.zeros_like(residual), residual, float((residual * residual).sum())
+    u, direction, square = torch.zeros_like(residual), residual, float((residual * residual).sum())
     enough = RESIDUAL**2 * square
     for _ in range(MOST_GRADIENTS):
         if square <= enough:
             break
-        image = way + back(K @ forth(way))
-        rate = square / float((way * image).sum())
-        u = u + rate * way
-        residual = residual - rate * image
+        image = direction + back(K @ forth(direction))
+        step = square / float((direction * image).sum())
+        u = u + step * direction
+        residual = residual - step * image
         before, square = square, float((residual * residual).sum())
-        way = residual + (square / before) * way
+        direction = residual + (square / before) * direction
     return missing - forth(u)
 
 
@@ -157,9 +161,9 @@ def left_out_latents(
 ) -> tuple[Tensor, Tensor]:
     """Return the means and covariances of the latent values of some rows, each as if it had been left out.
 
-    The approximate posterior is Gaussian with one factor a row; that of row i is divided out. With S_i the posterior
-    covariance of f_i, W_i its negative Hessian and g_i its slope, what remains has the covariance
-    C_i = (I - S_i W_i)^-1 S_i and the mean f_i - C_i g_i.
+    The approximate posterior is Gaussian and has one factor for each row. The factor of row i is divided out. Let S_i
+    be the posterior covariance of f_i, and let g_i and W_i be the gradient and the negative Hessian of its log
+    likelihood. The result has the covariance C_i = (I - S_i W_i)^-1 S_i and the mean f_i - C_i g_i.
 
     Parameters
     ----------
@@ -167,12 +171,12 @@ def left_out_latents(
         As for `softmax_posterior`.
     posterior : Posterior
     rows : tensor of shape (m,)
-        Which rows are asked for.
+        The indices of the rows to leave out.
 
     Returns
     -------
     means : tensor of shape (m, c)
-        Beside the offsets.
+        The means without the offsets.
     covariances : tensor of shape (m, c, c)
     """
     f = K @ posterior.coefficients

@@ -1,8 +1,9 @@
-"""The curvature of the posterior of latent functions: its log determinant, and the covariance that it leaves.
+"""The curvature of the posterior of latent functions: its log determinant, and the posterior covariance.
 
-Latent functions f_c, one a class, have the prior covariance K each; W is the negative Hessian of the log likelihood,
-with blocks w_i (diag(p_i) - p_i p_i^T) at the rows. Of two classes only f_1 - f_2 is seen by the labels, so that one
-matrix of n x n is factored; of more classes one a class and one for all (Rasmussen and Williams 2006, section 3.5).
+There is a latent function f_c for each class, with prior covariance K. W is the negative Hessian of the log likelihood,
+whose blocks at the rows are w_i (diag(p_i) - p_i p_i^T). For two classes the labels only depend on f_1 - f_2, and one
+matrix of shape (n, n) is factored. For more classes, one matrix for each class and one for all of them is factored
+(Rasmussen and Williams 2006, section 3.5).
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +15,7 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Curvature(ABC):
-    """What the labels add to the curvature of the posterior.
+    """The curvature of the posterior.
 
     Attributes
     ----------
@@ -26,28 +27,28 @@ class Curvature(ABC):
 
     @property
     def nbytes(self) -> int:
-        """How much memory its matrices take."""
+        """The number of bytes of the tensors."""
         return sum(value.nbytes for value in vars(self).values() if isinstance(value, Tensor))
 
     @abstractmethod
     def covariance(self, K_cross: Tensor, prior: Tensor) -> Tensor:
-        """Return the covariance of the latent functions at rows, of shape (n, c, c).
+        """Return the posterior covariance of the latent functions at n new rows, of shape (n, c, c).
 
         Parameters
         ----------
         K_cross : tensor of shape (m, n)
-            Between the rows of the fit and those asked for.
+            The kernel values of the rows of the fit and the new rows.
         prior : tensor of shape (n,)
-            The prior variance at each row asked for.
+            The prior variance at each new row.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class OfTwoClasses(Curvature):
-    """Two classes: g = f_1 - f_2 has the prior 2 K, and f_1 + f_2, which no label depends on, keeps its own.
+    """Two classes: g = f_1 - f_2 has the prior covariance 2 K. No label depends on f_1 + f_2, which keeps its prior.
 
-    With D = w p_1 p_2 the posterior variance of g is 2 k - 4 k^T (2 K + D^-1)^-1 k, and that of either function
-    k - k^T (2 K + D^-1)^-1 k; their covariance is what the first of them lost.
+    With D = w p_1 p_2, the posterior variance of g is 2 k - 4 k^T (2 K + D^-1)^-1 k. The variance of each function is
+    k - k^T (2 K + D^-1)^-1 k, and the covariance of the two functions is k^T (2 K + D^-1)^-1 k.
 
     Attributes
     ----------
@@ -61,7 +62,7 @@ class OfTwoClasses(Curvature):
     lower: Tensor
 
     def solve(self, b: Tensor) -> Tensor:
-        """Return (2 K + D^-1)^-1 b, of the shape (n, k) of b."""
+        """Return (2 K + D^-1)^-1 b for b of shape (n, k)."""
         root = self.root[:, None]
         return root * torch.cholesky_solve(root * b, self.lower)
 
@@ -100,16 +101,16 @@ class OfManyClasses(Curvature):
 
 @dataclass(frozen=True, eq=False)
 class OneVariance(Curvature):
-    """One variance for all latent functions, which is cheap to predict with; exact for two classes.
+    """One variance for all latent functions, with which predictions are cheap; exact for two classes.
 
-    W_i is replaced by d_i times the projection on what the softmax sees, the differences of the functions, of the same
-    trace: d_i = w_i (1 - sum_c p_ic^2) / (c - 1). The posterior variance of every direction that is seen is then
-    v = k - k^T (K + D^-1)^-1 k, and the others do not matter.
+    W_i is replaced by a multiple d_i of the projection onto the differences of the functions, on which the softmax
+    depends. It has the same trace if d_i = w_i (1 - sum_c p_ic^2) / (c - 1). The posterior variance of each of these
+    differences is then given by v = k - k^T (K + D^-1)^-1 k. The softmax does not depend on other directions.
 
     Attributes
     ----------
     root : tensor of shape (n,)
-        The square root of d.
+        The square root of d, the diagonal of D.
     lower : tensor of shape (n, n)
         The Cholesky factor of I + D^1/2 K D^1/2.
     n_classes : int
@@ -120,7 +121,7 @@ class OneVariance(Curvature):
     n_classes: int
 
     def variance(self, K_cross: Tensor, prior: Tensor) -> Tensor:
-        """Return v at rows, of shape (n,); for parameters see `covariance`."""
+        """Return v at new rows, of shape (n,); the parameters are those of `covariance`."""
         half = torch.linalg.solve_triangular(self.lower, self.root[:, None] * K_cross, upper=False)
         return (prior - half.square().sum(dim=0)).clamp(min=0.0)
 
@@ -140,12 +141,12 @@ def of_one_variance(variance: Tensor, n_classes: int) -> Tensor:
 
 
 def one_variance(K: Tensor, log_p: Tensor, weights: Tensor) -> OneVariance:
-    """Return the curvature with one variance for all latent functions; for parameters see `curvature`.
+    """Return the curvature with one variance for all latent functions; the parameters are those of `curvature`.
 
-    n^3 / 3 for any number of classes.
+    This takes n^3 / 3 operations for any number of classes.
     """
     n_classes = log_p.shape[1]
-    # 1 - sum_c p_c^2 would be 0 where a class is nearly sure.
+    # Computed as 1 - sum_c p_c^2, this would round to 0 if one class is nearly certain.
     seen = (log_p.exp() * -torch.expm1(log_p)).sum(dim=1).clamp(min=torch.finfo(K.dtype).tiny)
     root = (weights * seen / (n_classes - 1)).sqrt()
     B = root[:, None] * K * root
@@ -156,17 +157,19 @@ def one_variance(K: Tensor, log_p: Tensor, weights: Tensor) -> OneVariance:
 
 
 def curvature(K: Tensor, log_p: Tensor, weights: Tensor) -> Curvature:
-    """Return the curvature at latent values with these log probabilities.
+    """Return the curvature at latent values with given log probabilities.
 
     Parameters
     ----------
     K : tensor of shape (n, n)
+        The prior covariance of each latent function.
     log_p : tensor of shape (n, c)
+        The log probabilities of the classes.
     weights : tensor of shape (n,)
 
     Notes
     -----
-    O(c n^3) time and O(c n^2) memory; a third of n^3 and n^2 for two classes.
+    O(c n^3) time and O(c n^2) memory; for two classes n^3 / 3 operations and n^2 numbers.
     """
     return of_two_classes(K, log_p, weights) if log_p.shape[1] == 2 else of_many_classes(K, log_p, weights)
 
@@ -184,7 +187,7 @@ def of_many_classes(K: Tensor, log_p: Tensor, weights: Tensor) -> OfManyClasses:
     """Return the curvature of any number of classes; see `curvature`."""
     D = (weights[:, None] * log_p.exp()).T.clamp(min=torch.finfo(K.dtype).tiny)
     pulls, logs = K.new_empty((len(D), *K.shape)), -0.5 * weights.log().sum()
-    # One class after another, so that no more than the pulls is held of all.
+    # One class at a time, so that only the result is held in memory for all classes.
     for root, pull in zip(D.sqrt(), pulls, strict=True):
         B = root[:, None] * K * root
         B.diagonal().add_(1.0)

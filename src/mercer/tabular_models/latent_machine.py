@@ -30,28 +30,29 @@ from mercer.tabular_models.machine import Machine, with_threads_for_its_rows
 from mercer.tabular_models.race import Judgment
 from mercer.tabular_models.table import Table
 
-# The output scale is found on at most this many rows, by steps of this factor.
+# The output scale is found on at most SCALE_ROWS rows, by steps of the factor SCALE_STEP from FIRST_SCALE; at most
+# MOST_SCALES scales are tried.
 SCALE_ROWS, SCALE_STEP, FIRST_SCALE = 400, 3.0, 9.0
 MOST_SCALES = 8
-# Left-out rows are predicted from at most this many of a piece; logarithms of the sharpness and of the spread are
-# sought between these bounds, by an expected softmax of so many points.
+# Left-out rows are predicted from at most MOST_JUDGED rows. The logarithms of the sharpness and of the spread are
+# searched between BOUNDS, with an expected softmax of FEW_POINTS points.
 MOST_JUDGED, BOUNDS, FEW_POINTS = 500, ((-2.0, 3.0), (-7.0, 2.0)), 32
 LEAST_SPREAD = 1.5 * np.exp(BOUNDS[1][0])
-# In leaves the variance of latent functions follows from so many rows of a leaf, each standing for several.
+# In leaves, the variance of latent functions is computed from this many rows of a leaf, each representing several.
 SPREAD_ROWS = 500
 
 
 @dataclass(frozen=True, eq=False)
 class LatentMachine(Machine):
-    """Latent functions f_c(x) = sum_j alpha_jc k(x_j, x) at the mode of Laplace's approximation, and their spread.
+    """Latent functions f_c(x) = sum_j alpha_jc k(x_j, x) at the mode of Laplace's approximation, and their covariance.
 
     Attributes
     ----------
     offsets : ndarray of shape (c,)
         The means of the latent functions.
     sharpness, spread : float
-        What the means of latent values beside the offsets, and their covariances, are multiplied by before the softmax.
-        Without spread (0) nothing has to be known of the covariances.
+        Before the softmax, the means of latent values (without the offsets) are multiplied by `sharpness` and their
+        covariances by `spread`. If `spread` is 0, covariances are not computed.
     """
 
     offsets: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -68,7 +69,7 @@ class LatentMachine(Machine):
         x, result, scale = self._warped(X), np.empty(mean.shape), float(self.output_scales[0])
         n_classes = mean.shape[1]
         for rows, own in self._by_leaf(X):
-            own = self._told_of_variance(own)
+            own = self._rows_for_variance(own)
             Z, curved = self.basis[own].to(device=device), self._curvature(own, device)
             prepared, part = self.kernel.prepare(Z), []
             bytes_per_row = (block_numbers(*Z.shape) + 2 * n_classes * len(Z)) * Z.element_size()
@@ -88,18 +89,20 @@ class LatentMachine(Machine):
 
     @property
     def has_one_variance(self) -> bool:
-        """Whether the latent functions of a leaf share one variance, worked out from some of its rows.
+        """Whether all latent functions of a leaf share one variance, computed from some of its rows.
 
-        In leaves there are many rows near, and variances count for little: beside the covariances of all functions,
-        which take c factors of n x n a leaf, the log loss moved by less than .003 in six tables of ten classes.
+        In a leaf many rows are near, and variances have little effect. The covariances of all functions need c factors
+        of shape (n, n) for each leaf. Compared with these, the log loss changed by less than .003 on six tables of ten
+        classes.
         """
         return self.leaves is not None and self.alpha.shape[1] > 2
 
-    def _told_of_variance(self, own: np.ndarray) -> np.ndarray:
+    def _rows_for_variance(self, own: np.ndarray) -> np.ndarray:
+        """Return the rows of a leaf from which the variance is computed: some of them, or all."""
         return own[:: -(-len(own) // SPREAD_ROWS)] if self.has_one_variance else own
 
     def _curvature(self, own: Any, device: Any) -> Curvature:
-        """Return the curvature of the posterior in a leaf, worked out from the mode at some of its rows, or all."""
+        """Return the curvature of the posterior in a leaf, computed from the mode at its rows `own`."""
 
         def worked_out() -> Curvature:
             leaf = slice(None) if self.leaves is None else np.flatnonzero(self.leaves == self.leaves[own[0]])
@@ -118,12 +121,12 @@ class LatentMachine(Machine):
 
 
 class LeftOutLatents(NamedTuple):
-    """Latent values of rows that had no part in the metric, had they been left out.
+    """Leave-one-out latent values of rows that the metric was not learned from.
 
     Attributes
     ----------
     mean : tensor of shape (n, c)
-        Beside the offsets.
+        The means without the offsets.
     covariance : tensor of shape (n, c, c)
     targets : tensor of shape (n, c)
     weights : tensor of shape (n,)
@@ -142,20 +145,20 @@ def latent_machine(
     start: Tensor | None = None,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> LatentMachine:
-    """Return the latent functions under the kernel of a machine, in its leaves if it has some.
+    """Return the latent functions with the kernel of a machine, separately in each of its leaves if it has any.
 
     Parameters
     ----------
     machine : Machine
-        On all rows of the table.
+        A machine on all rows of the table.
     table : Table
-        With class indicators as targets, centered.
+        A table whose targets are the centered indicators of the classes.
     scale : float
         The prior variance of the latent functions.
     start : tensor of shape (n, c), optional
-        Coefficients of all rows to begin with.
+        The coefficients of all rows at the start of Newton's method.
     out_of_time : callable
-        Asked before every Newton step of a leaf but its first.
+        Called before every Newton step of a leaf but its first; once it returns True, the steps end.
     """
     pieces = [np.arange(len(table))]
     if machine.partition is not None and machine.leaves is not None:
@@ -182,7 +185,7 @@ def latent_machine(
 
 
 class Scale(NamedTuple):
-    """The prior variance of latent functions, and their coefficients under it where these are of all rows."""
+    """The prior variance of latent functions, and their coefficients if it was found on all rows, otherwise None."""
 
     value: float
     coefficients: Tensor | None
@@ -191,16 +194,16 @@ class Scale(NamedTuple):
 def best_scale(
     machine: Machine, table: Table, near: float = FIRST_SCALE, out_of_time: Callable[[], bool] = lambda: False
 ) -> Scale:
-    """Return the prior variance of the largest evidence on some rows of a table, by climbing over a grid.
+    """Return the prior variance that maximizes the evidence on some rows of a table, by local search on a grid.
 
     Parameters
     ----------
     machine : Machine
     table : Table
     near : float, default=9.0
-        Where the climb begins.
+        The prior variance at which the search starts.
     out_of_time : callable
-        Asked before every step of the climb, which ends where it is.
+        Called before every step; once it returns True, the search ends.
     """
     rows = np.flatnonzero(machine.leaves == 0) if machine.leaves is not None else np.arange(len(table))
     step = -(-len(rows) // SCALE_ROWS)
@@ -229,15 +232,15 @@ def best_scale(
 
 
 def left_out_of(machine: LatentMachine, judgments: Sequence[Judgment], table: Table) -> LeftOutLatents:
-    """Return the latent values of rows left out, by machines whose metric had not seen these rows.
+    """Return the latent values of left-out rows, by machines whose metric was not learned from these rows.
 
     Parameters
     ----------
     machine : LatentMachine
-        On all rows: its coefficients are where the others begin.
+        The machine on all rows, at whose coefficients Newton's method starts.
     judgments : sequence of Judgment
-        Kernels that had a part of the rows withheld. Those that share a kernel and the rows that a machine stands on,
-        as under a metric that is not learned, share their machine.
+        Kernels whose metrics were learned without the rows to predict. Judgments with the same kernel and the same rows
+        of the machine share one machine; this is the case if the metric is not learned.
     table : Table
     """
     found, scale = [], float(machine.output_scales[0])
@@ -251,7 +254,7 @@ def left_out_of(machine: LatentMachine, judgments: Sequence[Judgment], table: Ta
         K = scale * K
         posterior = softmax_posterior(K, targets, weights, offsets, start)
         mean, covariance = left_out_latents(K, posterior, targets, weights, offsets, inside)
-        if machine.has_one_variance:  # the factors that are sought are those of this one
+        if machine.has_one_variance:  # sharpness and spread must suit the variance that the machine predicts with
             log_p = torch.log_softmax(K @ posterior.coefficients + offsets, dim=1)
             one = one_variance(K, log_p, weights)
             covariance = of_one_variance(one.left_out_variance(K, inside), targets.shape[1])
@@ -260,17 +263,17 @@ def left_out_of(machine: LatentMachine, judgments: Sequence[Judgment], table: Ta
 
 
 class Sharpness(NamedTuple):
-    """What the means of latent values, and their covariances, are multiplied by before the softmax."""
+    """The factors of the means and of the covariances of latent values before the softmax."""
 
     sharpness: float
     spread: float
 
 
 def best_sharpness(latents: Sequence[LeftOutLatents], shares: Sequence[float], offsets: Tensor) -> Sharpness:
-    """Return the factors of the smallest log loss of the average on left-out rows.
+    """Return the factors that minimize the log loss of the average of machines on left-out rows.
 
-    Laplace's Gaussian sits at the mode of a skewed posterior and is wider than it, so that its probabilities are less
-    sure than they could be; a metric that has learned much may make them too sure.
+    Laplace's Gaussian is centered at the mode of a skewed posterior and is wider than the posterior, so its
+    probabilities are less extreme than they could be. A flexible metric may make them too extreme.
     """
     targets, weights = latents[0].targets, latents[0].weights
     doubt = ROWS_IN_DOUBT / (float(weights.sum()) + 2.0 * ROWS_IN_DOUBT)
@@ -290,12 +293,12 @@ def best_sharpness(latents: Sequence[LeftOutLatents], shares: Sequence[float], o
     options = {"xatol": 0.05, "fatol": 0.05, "initial_simplex": begin}
     found = minimize(loss, begin[0], method="Nelder-Mead", bounds=BOUNDS, options=options)
     sharpness, spread = (float(factor) for factor in np.exp(found.x))
-    # At the lower bound left-out rows have no use for the spread.
+    # At the lower bound, the covariances do not improve the predictions of left-out rows.
     return Sharpness(sharpness, spread if spread > LEAST_SPREAD else 0.0)
 
 
 def _parts(kernel: Kernel, columns: ColumnWarp, table: Table) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the kernel matrix, the class shares and the weights of the rows of a table, and the latent means."""
+    """Return the kernel matrix, targets and weights of the rows of a table, and the means of the latent functions."""
     center = as_tensor(table.center).to(table.y)
     K = kernel.matrix(as_tensor(columns.transform(table.X.astype(np.float64))).to(table.y))
     return K, table.y + center, table.mass, center.log()
@@ -304,5 +307,5 @@ def _parts(kernel: Kernel, columns: ColumnWarp, table: Table) -> tuple[Tensor, T
 def average_probabilities(
     machines: Sequence[LatentMachine], X: np.ndarray, working_memory: float, device: Any
 ) -> np.ndarray:
-    """Return the probabilities of several machines by their shares, which sum to 1."""
+    """Return the average of the probabilities of several machines, weighted by their shares, which sum to 1."""
     return np.sum([m.share * m.probabilities(X, working_memory, device) for m in machines], axis=0)

@@ -1,4 +1,4 @@
-"""What a search begins with and what it ends with: its space, the rows it draws, and machines that are averaged."""
+"""The input and the result of a search: the space of settings, the rows that it draws, and the machines to average."""
 
 from typing import Any, NamedTuple
 
@@ -13,24 +13,25 @@ from mercer.tabular_models.race import JUDGE_ROWS, Judgment, Trial, simplest_of_
 from mercer.tabular_models.screen import SCREEN_ROWS
 from mercer.tabular_models.table import Table
 
-# Beyond this many rows settings are judged in leaves. Half of the rows have no part in any metric then, of the other
-# half no more than so many.
+# For tables with more than MANY_ROWS rows, settings are judged in leaves. Metrics are then learned from at most half of
+# the rows, and from at most MOST_DENSE_ROWS.
 MANY_ROWS, MOST_DENSE_ROWS = 2000, 100_000
 
 
 class Space(NamedTuple):
-    """What a search may choose from.
+    """The settings that a search may choose from.
 
     Attributes
     ----------
     kernels : list of Kernel
     warp : str or sequence of str
+        "auto", or the warp of all columns, or the warps of the columns.
     metric : str
         "auto" or one of `settings.METRICS`.
     average : bool
-        Whether the best machines are averaged, or the best is taken alone.
+        Whether the best machines are averaged; otherwise one is chosen.
     trends : bool
-        Whether a trend on landmarks may be taken from the targets of very many rows.
+        Whether a trend on landmarks may be subtracted from the targets if there are very many rows.
     """
 
     kernels: list[Any]
@@ -41,21 +42,21 @@ class Space(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A machine on all rows, and what is known of it.
+    """A machine fitted on all rows, with its left-out predictions and its evidence.
 
     Attributes
     ----------
     machine : Machine
     row_index : ndarray of shape (m,)
-        Which rows of the table the machine stands on.
+        The rows of the table that have a coefficient in the machine.
     left_out : LeftOut
-        Predictions of rows that had no part in its metric; for the same rows as those of the machines beside it.
+        Predictions of rows that the metric was not learned from, the same rows for all machines that are averaged.
     evidence : EvidenceTerms
-        What the log evidence of the machine is made of; the lower bound on it with landmarks.
+        The terms of the log evidence of the machine; with landmarks, of its lower bound.
     judged : ndarray of shape (n,)
-        Which rows of the table `left_out` predicts.
+        The rows of the table that `left_out` predicts.
     judgments : list of Judgment
-        The machines behind `left_out`, on rows of the table; none with landmarks.
+        The machines that made the predictions `left_out`; empty with landmarks.
     """
 
     machine: Machine
@@ -67,17 +68,18 @@ class Fit(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """The machines to be averaged, the largest share first, and what was tried on the way.
+    """The result of a search.
 
     Attributes
     ----------
     fits : list of Fit
+        The machines to average, in decreasing order of their shares.
     history : list of dict
-        Everything that was tried.
+        The settings that were tried.
     is_complete : bool
-        Whether there was time for everything.
+        Whether the search ended without reaching the time limit.
     trend : list of Fit
-        Machines on landmarks whose sum was taken from the targets first, each with a share of 1; usually none.
+        Machines on landmarks, each with a share of 1, whose sum was first subtracted from the targets; usually empty.
     """
 
     fits: list[Fit]
@@ -87,23 +89,25 @@ class Learned(NamedTuple):
 
     @property
     def machines(self) -> list[Machine]:
-        """The machines alone."""
+        """The machines of `fits`."""
         return [fit.machine for fit in self.fits]
 
 
 class Rows(NamedTuple):
-    """A table, and some of its rows in random order, on which metrics are learned.
+    """A table, and nested samples of its rows in random order.
 
     Attributes
     ----------
     table : Table
+        All rows.
     some : Table
+        The rows from which metrics are learned.
     judged : Table
-        The first of `some`, on which settings are judged.
+        The first rows of `some`, on which settings are judged.
     few : Table
-        The first of those, on which all settings are tried.
+        The first rows of `judged`, on which all settings are tried.
     place : ndarray
-        Which rows of the table `some` are.
+        The indices in `table` of the rows of `some`.
     """
 
     table: Table
@@ -114,25 +118,25 @@ class Rows(NamedTuple):
 
     @classmethod
     def drawn(cls, table: Table, random: np.random.RandomState) -> "Rows":
-        """Draw the rows that are not all of a table; of many rows half at least have no part in any metric."""
-        # Distinct rows come in an order of their own; in random order the first few are a sample of all.
+        """Draw the rows at random; if the table has many rows, at least half of them are not used for any metric."""
+        # The order of distinct rows depends on their values. In random order, the first few are a random sample.
         most = min(len(table) // 2, MOST_DENSE_ROWS) if len(table) > MANY_ROWS else METRIC_ROWS
         place = random.permutation(len(table))[:most]
-        # Of few rows these are one table, with one copy of every warp.
+        # If there are few rows, the samples are one and the same table, with one copy of every warp.
         some = table.take(place)
         judged = some if len(some) <= JUDGE_ROWS else table.take(place[:JUDGE_ROWS])
         few = judged if len(judged) <= SCREEN_ROWS else table.take(place[:SCREEN_ROWS])
         return cls(table, some, judged, few, place)
 
     def fresh(self) -> np.ndarray:
-        """Return which rows of the table are not among `some`."""
+        """Return a mask of the rows of the table that are not among `some`."""
         fresh = np.ones(len(self.table), dtype=bool)
         fresh[self.place] = False
         return fresh
 
 
 def averaged(search: Search, space: Space, trials: list[Trial]) -> list[tuple[Trial, float]]:
-    """Return the trials that count and their shares in the average."""
+    """Return the trials with a share above 0 in the average, and their shares; without averaging, one trial."""
     if not space.average or len(trials) == 1:
         return [(simplest_of_the_best(trials), 1.0)]
     shares = search.fitter.shares([trial.left_out for trial in trials])

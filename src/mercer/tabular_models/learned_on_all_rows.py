@@ -1,6 +1,6 @@
-"""A metric learned on all rows with nothing searched, as a paper prints it: by gradients, or by maximum likelihood.
+"""Metrics that are learned on all rows without a search, exactly as in the paper: by gradients or maximum likelihood.
 
-Either object is a value of an estimator's `metric`, and takes the place of the search for kernel, bandwidth and ridge.
+An object of these classes as the `metric` of an estimator replaces the search for kernel, bandwidth and ridge.
 """
 
 import math
@@ -26,20 +26,20 @@ from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
-# Where maximum likelihood begins, relative to the variance of the targets, and its most steps.
+# The noise at the start of maximum likelihood, relative to the variance of the targets, and the most steps.
 FIRST_NOISE, STEPS = 0.1, 50
 
 
 class Told(NamedTuple):
-    """What a machine is to be solved with.
+    """The kernel, the ridge and the output scales with which a machine is to be solved.
 
     Attributes
     ----------
     kernel : Kernel
-        With a number for its bandwidth and its metric.
+        The kernel, with its metric and a number for its bandwidth.
     ridge : float
     output_scales : ndarray of shape (c,) or None
-        The variance of the prior, one an output; None is that of the largest evidence.
+        The prior variance of each output; None for those that maximize the evidence.
     """
 
     kernel: Kernel
@@ -48,31 +48,35 @@ class Told(NamedTuple):
 
 
 def variances(y: Tensor) -> Tensor:
-    """Return the mean square of each centered target, of shape (c,); 1 of a constant one."""
+    """Return the variance of each centered target, of shape (c,), or 1 for a constant target."""
     found = y.square().mean(dim=0)
     return torch.where(found > 0, found, torch.ones_like(found))
 
 
 @dataclass(frozen=True)
 class AverageGradients:
-    """Learn M by recursive feature machines on all rows: a fit, the outer product of its gradients, and so on.
+    """Learn the metric M by a recursive feature machine on all rows.
 
-    From M = I, so many times: alpha = (K + ridge I)^-1 y, then M = (1/n) sum_i grad f(x_i) grad f(x_i)^T (rfm-and-ard,
-    section 2.3). The bandwidth stays, and M is not scaled: how large it is says how steep f is, in deviations of y.
+    The recursion starts from M = I. Each of `n_iter` steps computes alpha = (K + ridge I)^-1 y, and then
+    M = (1/n) sum_i grad f(x_i) grad f(x_i)^T (rfm-and-ard, section 2.3). The bandwidth is constant. M is not
+    normalized: its size measures how steep f is, in units of the standard deviation of y.
 
     Parameters
     ----------
     kind : {"full", "diagonal"}, default="full"
         Whether M is the whole outer product, or its diagonal.
     n_iter : int, default=5
+        Number of steps.
     ridge : float, default=1e-08
-        Of the fits, in units of k(x, x). Section 2.3 prints none: this is the least that rounding allows.
+        The ridge of the fits, in units of k(x, x). Section 2.3 gives no value; the default is the smallest that
+        rounding errors allow.
     bandwidth : float or None, default=None
-        None is the kernel's own; a "median" is that of the rows as they come, and stays.
+        The bandwidth. None keeps that of the kernel; if that is "median", it is the median distance of the rows under
+        M = I, and stays constant.
 
     Notes
     -----
-    O(n^3 + n^2 d) a step.
+    O(n^3 + n^2 d) for each step.
     """
 
     kind: str = "full"
@@ -88,7 +92,7 @@ class AverageGradients:
             check_number("bandwidth", self.bandwidth, above=0.0)
 
     def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
-        """Return the kernel with the metric of the last step, from the rows Z of a table."""
+        """Return the kernel with the metric of the last step, learned from the warped rows Z of a table."""
         kernel = kernel if self.bandwidth is None else kernel.with_params(bandwidth=self.bandwidth)
         kernel, deviations = kernel.resolved(Z, 0), variances(table.y).sqrt()
         is_diagonal = self.kind == "diagonal"
@@ -107,23 +111,24 @@ class AverageGradients:
 
 @dataclass(frozen=True)
 class MaximumLikelihood:
-    """Learn length scale and noise of a Gaussian process by maximum likelihood, and the metric first or with them.
+    """Learn the length scales and the noise of a Gaussian process by maximum likelihood.
 
-    Minimizes -log N(y; 0, v (K + noise I)), v the variance of the targets: standardized targets, and a kernel without a
-    scale of its own (rfm-and-ard, section 2.2). One climb by L-BFGS-B, from the median distance and a noise of a tenth.
+    Minimizes -log N(y; 0, v (K + noise I)), where v is the variance of the targets. This corresponds to standardized
+    targets and a kernel without an output scale (rfm-and-ard, section 2.2). L-BFGS-B starts once, from the median
+    distance and a noise of a tenth.
 
     Parameters
     ----------
     metric : {"identity", "ard"} or AverageGradients, default="identity"
-        "ard" has a length scale a column, so that M = diag(1 / length^2) and the bandwidth is 1. `AverageGradients` is
-        learned first, and M then stays.
+        With "ard" each column has its own length scale, so that M = diag(1 / length^2) and the bandwidth is 1. With an
+        `AverageGradients` object, M is learned first and then kept.
     rows : int or None, default=None
-        Follow the likelihood on so many rows, evenly drawn, where there are more; None is all. The machine stands on
-        all rows either way.
+        The largest number of rows on which the likelihood is maximized, which are evenly spaced in the table; None uses
+        all rows. The machine is solved on all rows in either case.
 
     Notes
     -----
-    O(n^3) an evaluation, some 20 of them.
+    O(n^3) for each of about 20 evaluations.
     """
 
     metric: Any = "identity"
@@ -136,7 +141,7 @@ class MaximumLikelihood:
             check_count("rows", self.rows)
 
     def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
-        """Return the kernel and the noise of the largest likelihood, from the rows Z of a table."""
+        """Return the kernel and the noise that maximize the likelihood, learned from the warped rows Z of a table."""
         scales, fixed = variances(table.y), Mahalanobis()
         if isinstance(self.metric, AverageGradients):
             fixed = self.metric.learned(kernel, table, Z).kernel.single_metric()
@@ -171,7 +176,7 @@ class MaximumLikelihood:
 
 
 def check_alone(kernels: list[Kernel], warp: Any, n_landmarks: Any) -> Kernel:
-    """Return the kernel, if it is the only one and nothing else is left to be searched for."""
+    """Return the kernel; raise if there are several, or if other parameters ask for a search or for landmarks."""
     if len(kernels) > 1:
         raise invalid_parameter("kernel", "auto", "one kernel, if the metric is an object")
     if not isinstance(kernels[0], BandwidthKernel):
@@ -188,7 +193,7 @@ def learned_on_all_rows(
 ) -> Learned:
     """Learn the metric and solve one machine, both on all rows of a table.
 
-    The predictions of left-out rows are those of leave-one-out under the metric that the rows had a part in.
+    The predictions of left-out rows are leave-one-out predictions under the metric that was learned from all rows.
     """
     warp = warp if isinstance(warp, str) else tuple(warp)
     told = metric.learned(kernel, table, table.warped(warp))

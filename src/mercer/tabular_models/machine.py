@@ -1,4 +1,4 @@
-"""A fitted kernel machine on a table: a kernel on warped columns, rows and coefficients; what can be asked of it."""
+"""A fitted kernel machine on a table, with its means, variances, covariances and gradients at new rows."""
 
 import functools
 import math
@@ -26,9 +26,9 @@ Factors = tuple[Tensor, Tensor | None]
 
 
 def with_threads_for_its_rows(method: Method) -> Method:
-    """Let a method that is asked about rows X work with one thread if kernel matrices of these rows are small.
+    """Decorate a method of a machine so that it uses one thread if the kernel matrices of the rows X are small.
 
-    A matrix of n rows by m of the machine is as much work as a square one of sqrt(n m) rows.
+    A kernel matrix of n rows and m rows of the machine takes as much work as a square one of sqrt(n m) rows.
     """
 
     @functools.wraps(method)
@@ -42,37 +42,39 @@ def with_threads_for_its_rows(method: Method) -> Method:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """f(x) = sum_j alpha_j k(w(x_j), w(x)) over the rows x_j in the leaf of x, w the warp of the columns.
+    """The function f(x) = sum_j alpha_j k(w(x_j), w(x)) over the rows x_j in the leaf of x, with the column warp w.
 
     Attributes
     ----------
     kernel : Kernel
-        On warped columns, with the learned metric and a number for the bandwidth.
+        The kernel of warped columns, with the learned metric and a number for the bandwidth.
     columns : ColumnWarp
+        The warp w.
     rows : ndarray of shape (m, d)
-        The rows x_j as they came; machines that are averaged share one array.
+        The rows x_j before the warp. Machines that are averaged share one array.
     alpha : ndarray of shape (m, c)
+        The coefficients of the rows.
     ridge : float
         The noise variance relative to the output scale.
     share : float
-        Its share where several machines are averaged.
+        The share of this machine if several are averaged.
     output_scales : ndarray of shape (c,)
-        The variance of the prior, one an output.
+        The prior variance of each output.
     weights : ndarray of shape (m,) or None
-        ridge / weight is the noise of a row's target; None where all are 1.
+        The weights of the rows: ridge / weight is the noise of the target of a row. None if all are 1.
     partition : Partition or None
-        Which leaf a row belongs to; None is one leaf for all.
+        The partition that assigns a row to a leaf; None if there is one leaf.
     leaves : ndarray of shape (m,) or None
         The leaf of each of `rows`.
     posterior_root : float32 ndarray of shape (m (m + 1) / 2,) or None
-        With landmarks and variances, what the other rows say of them: the triangle, row by row, of R with
+        With landmarks, the information of all rows that determines variances: the lower triangle, row by row, of R with
         R^T R = (I + L^-1 K_mn W K_nm L^-T / ridge)^-1 and L the Cholesky factor of K_mm (`landmark_posterior_root`).
-        None where variances follow from the rows of the machine alone, or are never asked for.
+        None if variances follow from the rows of the machine alone, or are never needed.
 
     Notes
     -----
-    Cholesky factors are worked out when variances are asked for: without landmarks nothing of the size of the kernel
-    matrix is kept.
+    Cholesky factors are computed when variances are needed. Without landmarks, the machine stores nothing of the size
+    of the kernel matrix.
     """
 
     kernel: Kernel
@@ -88,7 +90,7 @@ class Machine:
     posterior_root: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is worked out on demand stays behind.
+        # Cached properties are not part of the state.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def changed(self, **values: Any) -> "Machine":
@@ -97,7 +99,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def mean(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
-        """Return f at the rows of X, of shape (n, c)."""
+        """Return f at the n rows of X, of shape (n, c)."""
         x, alpha = self._warped(X), as_tensor(self.alpha, dtype=torch.float64, device=device)
         values = np.empty((len(X), self.alpha.shape[1]))
         for rows, own in self._by_leaf(X):
@@ -108,7 +110,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def unit_variance(self, X: np.ndarray, working_memory: float = WORKING_MEMORY, device: Any = None) -> np.ndarray:
-        """Return the variance of f at the rows of X for an output scale of 1, without the noise of a target."""
+        """Return the variance of f at the rows of X for an output scale of 1, without the noise, of shape (n,)."""
         x, variance = self._warped(X), np.empty(len(X))
         for rows, own in self._by_leaf(X):
             Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
@@ -127,7 +129,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def unit_covariance(self, X: np.ndarray, device: Any = None) -> np.ndarray:
-        """Return the covariance of f between the rows of X for an output scale of 1; 0 between leaves."""
+        """Return the covariance of f between the rows of X for an output scale of 1; it is 0 between leaves."""
         x, covariance = self._warped(X), np.zeros((len(X), len(X)))
         for rows, own in self._by_leaf(X):
             Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
@@ -143,7 +145,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def gradients(self, X: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
-        """Return the gradient of f in the units of the columns, of shape (n, c, d)."""
+        """Return the gradient of f with respect to the columns before the warp, of shape (n, c, d)."""
         x, result = self._warped(X), np.empty((len(X), self.alpha.shape[1], X.shape[1]))
         for rows, own in self._by_leaf(X):
             Z, alpha = self.basis[own].numpy(), self.alpha[own]
@@ -152,7 +154,7 @@ class Machine:
 
     @with_threads_for_its_rows
     def contributions(self, X: np.ndarray) -> np.ndarray:
-        """Return what each row x_j adds to f, of shape (n, m, c): 0 for rows of other leaves."""
+        """Return the term of each row x_j in f, of shape (n, m, c), which is 0 for rows of other leaves."""
         x, result = self._warped(X), np.zeros((len(X), *self.alpha.shape))
         for rows, own in self._by_leaf(X):
             K = self.kernel.matrix(x[rows], self.basis[own].numpy())
@@ -170,9 +172,9 @@ class Machine:
         return Kept(lambda factors: sum(each.nbytes for each in factors if each is not None))
 
     def _factors(self, own: Any, device: Any) -> Factors:
-        """Return the Cholesky factor of K + ridge W^-1 in a leaf; with landmarks, those of K_mm and R.
+        """Return the Cholesky factor L of K + ridge W^-1 in a leaf and None; with landmarks, that of K_mm and R.
 
-        With h = L^-1 k and L the first of them, the variance is k(x, x) - |h|^2, and with landmarks + |R h|^2.
+        With h = L^-1 k, the variance is k(x, x) - |h|^2, and with landmarks k(x, x) - |h|^2 + |R h|^2.
         """
 
         def factored() -> Factors:
@@ -182,13 +184,13 @@ class Machine:
             else:
                 noise = self.ridge if self.weights is None else self.ridge / as_tensor(self.weights[own], device=device)
                 A.diagonal().add_(noise)
-            # Landmarks that are close to each other need jitter, and had it in the fit.
+            # Landmarks that are close to each other need jitter, as they did in the fit, so there is no warning.
             return cholesky(A, warn=root is None).lower, root
 
         return self._known_factors.get(0 if self.leaves is None else int(self.leaves[own[0]]), factored)
 
     def _by_leaf(self, X: np.ndarray) -> Iterator[tuple[Any, Any]]:
-        """Yield which rows of X share a leaf, and which of the machine's rows are in it."""
+        """Yield, for each leaf, the indices of the rows of X and of the rows of the machine that are in it."""
         if self.partition is None or self.leaves is None:
             yield slice(None), slice(None)
             return
@@ -206,7 +208,7 @@ def packed_triangle(lower: np.ndarray) -> np.ndarray:
 
 
 def unpacked_triangle(entries: np.ndarray, m: int) -> np.ndarray:
-    """Return the lower triangular matrix of those entries, of shape (m, m)."""
+    """Return the lower triangular matrix of shape (m, m) with these entries, the inverse of `packed_triangle`."""
     lower = np.zeros((m, m), dtype=entries.dtype)
     lower[np.tri(m, dtype=bool)] = entries
     return lower

@@ -1,4 +1,4 @@
-"""The metrics of a setting, learned on some rows: gradient outer products in steps, or length scales by evidence."""
+"""Learning the metric of a setting: average gradient outer products in several steps, or length scales by evidence."""
 
 import math
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from mercer.tabular_models.recursion import next_metric
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import FREE, Freedom, Iterate
 
-# Rows on which the evidence of a length scale a column is followed, and its steps.
+# Number of rows on which the evidence is maximized over one length scale for each column, and the number of steps.
 ARD_ROWS, ARD_STEPS = 400, 15
 
 
 def coefficients(kernel: Kernel, ridge: float, Z: Tensor, table: Table) -> Tensor:
-    """Return alpha = (K + ridge W^-1)^-1 y alone: an iterate that is only passed through needs no errors."""
+    """Return alpha = (K + ridge W^-1)^-1 y, without the leave-one-out errors, which intermediate steps do not need."""
     A = kernel.matrix(Z)
     A.diagonal().add_(ridge if table.weights is None else ridge / table.weights)
     return cholesky(A, warn=False).solve(table.y)
 
 
 def advanced(iterate: Iterate, table: Table, Z: Tensor, metric: str) -> Kernel:
-    """Return the kernel of the next step: with the gradients' outer product of the fit as its metric (section 2.3)."""
+    """Return the kernel of the next step; its metric is the average gradient outer product of the fit (section 2.3)."""
     alpha = coefficients(iterate.kernel, iterate.ridge, Z, table)
     return iterate.kernel.with_metric(next_metric(iterate.kernel, Z, Z, alpha, metric, table.weights))
 
@@ -42,10 +42,10 @@ def with_length_scales(
     steps: int = ARD_STEPS,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Iterate:
-    """Return the kernel with a length scale a column, and the noise, of the largest evidence on the first rows.
+    """Return the length scales of the columns and the noise that maximize the evidence on the first `rows` rows.
 
-    The size of the length scales goes to the bandwidth, so that the metric has trace d; a bandwidth or a ridge that may
-    not change stays. The cost of the result is minus the mean log evidence. Where `out_of_time` says so, the steps end.
+    The metric is normalized to trace d, and the bandwidth takes its size. A bandwidth or a ridge that is not free stays
+    fixed. The cost of the result is minus the mean log evidence. The steps end once `out_of_time` returns True.
     """
     if len(table) > rows:
         table, Z = table.take(np.arange(rows)), Z[:rows]
@@ -73,7 +73,7 @@ def with_length_scales(
 
 
 def scaled_columns(kernel: Kernel, log_scales: np.ndarray, d: int) -> Kernel:
-    """Return the kernel with a length scale a column as its metric, of trace d if its bandwidth can take the size."""
+    """Return the kernel with one length scale for each column; the metric has trace d if the kernel has a bandwidth."""
     metric = Mahalanobis(np.exp(-np.broadcast_to(log_scales, (d,))))
     if not all(isinstance(leaf, BandwidthKernel) for leaf in kernel.leaves()):
         return kernel.with_metric(metric)
@@ -90,9 +90,9 @@ def relearned(
     freedom: Freedom = FREE,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> list[Iterate]:
-    """Return the iterates of a plan with their metrics learned anew on these rows; bandwidths and ridges stay.
+    """Return the iterates of a plan with metrics learned again on these rows, with the same bandwidths and ridges.
 
-    Nothing of the plan's metrics is used, so that rows which are not in this table have had no part in the result.
+    The metrics of the plan are not used, so the new metrics do not depend on rows that are not in this table.
     """
     iterates = [plan[0]]
     for planned in plan[1:]:

@@ -1,22 +1,26 @@
-"""The one noise model of a table: what identical rows share, and what each target has for itself."""
+"""The noise model of a table: a part of the noise is shared by identical rows, and the rest is independent."""
 
 from torch import Tensor
 
 
 def effective_weights(weights: Tensor | None, shared_noise: float) -> Tensor | None:
-    """Return the weights v under which the noise of the means of identical rows is ridge / v.
+    """Return the weights v for which ridge / v is the noise variance of the mean target of identical rows.
 
-    A row that stands for w others has the mean of their targets. Of the noise variance `ridge` of one target
-    a part gamma = `shared_noise` is common to all of them, and the rest averages out: the mean has the noise
-    gamma ridge + (1 - gamma) ridge / w = ridge / v. Everything that solves, scores or predicts takes v for the weight
-    of the row, so that there is one noise model: K + gamma ridge I + (1 - gamma) ridge W^-1.
+    A row that represents w identical rows has the mean of their targets. The noise of a single target has the variance
+    `ridge`. All targets share a part gamma = `shared_noise` of it, and the rest averages out. The noise variance of the
+    mean is therefore gamma ridge + (1 - gamma) ridge / w = ridge / v. All fits, scores and predictions use v as the
+    weight of the row, so that there is one noise model: K + gamma ridge I + (1 - gamma) ridge W^-1.
 
     Parameters
     ----------
     weights : tensor of shape (n,) or None
-        w, None where all are 1.
+        The weights w; None if all are 1.
     shared_noise : float
-        gamma in [0, 1).
+        The part gamma, in [0, 1).
+
+    Returns
+    -------
+    tensor of shape (n,) or None
     """
     if weights is None or shared_noise == 0.0:
         return weights

@@ -1,4 +1,4 @@
-"""Noise that depends on x: how large errors are at a row, learned from the errors of left-out rows."""
+"""Noise that depends on x: the size of the errors at a row, learned from the errors of left-out rows."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -16,26 +16,26 @@ from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.spread import Spread, fit_spread
 
-# Errors of at most this many left-out rows are smoothed, and of no fewer.
+# The largest and the smallest number of left-out rows whose errors are smoothed.
 MOST_ROWS, FEWEST_ROWS = 400, 40
-# The variance of |z| about its mean is about .6 of the squared mean: these ridges let the level vary by .8, .4 and .2.
+# The variance of |z| is about .6 of its squared mean. With these ridges the level varies by .8, .4 and .2.
 RIDGES = (1.0, 4.0, 16.0)
-# Levels are kept between these multiples of the common one.
+# Levels are clipped to lie between these multiples of the common level.
 LEVELS = (0.2, 5.0)
-# Noise that depends on x must be this many standard errors likelier on left-out rows than noise that does not.
+# Noise that depends on x must raise the log density of left-out rows by more than this many standard errors.
 CLEARLY = 2.0
 
 
 class NoiseLevel(NamedTuple):
-    """The level of the noise relative to the common one: g(x) = 1 + sum_i alpha_i k(u_i, u(x)), kept within `LEVELS`.
+    """The noise level relative to the common one: g(x) = 1 + sum_i alpha_i k(u_i, u(x)), clipped to `LEVELS`.
 
     Attributes
     ----------
     kernel : Kernel
     columns : ColumnWarp or None
-        u(x) is x under this warp; if None, it is the predicted mean.
+        The warp of the columns that gives u(x); if None, u(x) is the predicted mean.
     inputs : ndarray of shape (m, d)
-        u at the left-out rows that the level was learned on.
+        The values u_i at the left-out rows from which the level was learned.
     alpha : ndarray of shape (m,)
     """
 
@@ -45,7 +45,7 @@ class NoiseLevel(NamedTuple):
     alpha: np.ndarray
 
     def at(self, X: np.ndarray, mean: np.ndarray, working_memory: float = WORKING_MEMORY) -> np.ndarray:
-        """Return the level at the rows of X, whose predicted means are given, of shape (n,)."""
+        """Return the level at the rows of X with given predicted means, of shape (n,)."""
         u = mean[:, None] if self.columns is None else self.columns.transform(X.astype(np.float64, copy=False))
         Z, alpha = (as_tensor(part, dtype=torch.float64) for part in (self.inputs, self.alpha[:, None]))
         varying = landmark_features(self.kernel, u, Z, alpha, working_memory=working_memory)
@@ -53,7 +53,7 @@ class NoiseLevel(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A level of noise, the spread beside it, and the mean log density of left-out rows under both."""
+    """A noise level, the spread that belongs to it, and the mean log density of left-out rows under both."""
 
     level: NoiseLevel
     spread: Spread
@@ -61,19 +61,19 @@ class Found(NamedTuple):
 
 
 def kept_within(levels: np.ndarray) -> np.ndarray:
-    """Return levels between the smallest and the largest that are allowed."""
+    """Return the levels, clipped to the allowed range."""
     return np.clip(levels, *LEVELS)
 
 
 def find_noise_level(
     leader: Machine, X: np.ndarray, raw: Predictive, y: np.ndarray, weights: np.ndarray, spread: Spread, n_chosen: int
 ) -> Found | None:
-    """Return the level of noise that makes left-out rows likeliest, None if a common level is not clearly worse.
+    """Return the noise level with the largest likelihood of left-out rows; None if a common level is not clearly worse.
 
-    |z_i|, the errors in units of what the corrected distribution expects, are smoothed over x by kernel ridge
-    regression, whose leave-one-out fits are known in closed form: the level at a row is judged without the row's own
-    error. (Levels of |z| rather than of log z^2, whose scatter tells 2.2 times less of a variance, or of z^2, which few
-    heavy tails would rule.)
+    The absolute errors |z_i|, in units of the corrected standard deviations, are smoothed over x by kernel ridge
+    regression. Its leave-one-out predictions are known in closed form, so the level at a row is judged without the
+    error of this row. The level is learned from |z| because log z^2 contains 2.2 times less information on a variance,
+    and because a few rows in heavy tails would dominate z^2.
 
     Parameters
     ----------
@@ -82,11 +82,11 @@ def find_noise_level(
     X : ndarray of shape (n, d)
         The left-out rows.
     raw : Predictive
-        Of one target at these rows, without any correction.
+        The uncorrected distribution of one target at these rows.
     y : ndarray of shape (n, 1)
     weights : ndarray of shape (n,)
     spread : Spread
-        What was found with a common level.
+        The spread that was found with a common level.
     n_chosen : int
         As for `fit_spread`.
 
@@ -108,10 +108,10 @@ def find_noise_level(
         for kernel, columns, inputs in candidates(leader, X, raw.mean()[:, 0]):
             K = torch.from_numpy(kernel.matrix(inputs))
             for ridge in RIDGES:
-                # Three factors take a third of the time of the eigenvectors that serve all ridges.
+                # A Cholesky factor for each of three ridges takes a third of the time of one eigendecomposition.
                 solution = ridge_leave_one_out(K, torch.from_numpy(relative)[:, None], ridge)
                 left_out = kept_within(1.0 + relative - solution.residuals[:, 0].numpy())
-                # How likely |z| / its level is if it is exponential, which needs no tails to be fitted first.
+                # The log likelihood if |z| / level is exponential, for which no tails have to be fitted first.
                 score = -float(weights @ (np.log(left_out) + (1.0 + relative) / left_out))
                 if best is None or score > best[0]:
                     best = score, NoiseLevel(kernel, columns, inputs, solution.alpha[:, 0].numpy()), left_out
@@ -128,9 +128,10 @@ def find_noise_level(
 def candidates(
     leader: Machine, X: np.ndarray, mean: np.ndarray
 ) -> Iterator[tuple[Kernel, ColumnWarp | None, np.ndarray]]:
-    """Yield kernels for the level, the warp of their inputs and these: the mean, all columns alike, the metric's own.
+    """Yield the kernels to compare, each with the warp of its inputs and the inputs u.
 
-    Levels of noise are smoother than means can be, since errors tell little of them: bandwidths are twice the usual.
+    The inputs are the predicted mean, the columns under the identity metric, and the columns under the metric of the
+    leader. Errors contain little information on the level, so it must be smooth: bandwidths are twice the usual ones.
     """
     if np.ptp(mean) > 0:
         yield Gaussian("median").resolved(mean[:, None], 0).rescaled(2.0), None, mean[:, None]

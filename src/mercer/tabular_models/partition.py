@@ -1,4 +1,4 @@
-"""Rows cut into leaves at medians along leading directions, so that machines of many rows are solved leaf by leaf."""
+"""Partitions of rows into leaves by cuts at medians along leading directions, so that each leaf has its own machine."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,21 +10,23 @@ from torch import Tensor
 from mercer.kernels import Kernel
 from mercer.tabular_models.column_warp import ColumnWarp
 
-# A cut's direction is that of at most so many of its rows.
+# The direction of a cut is computed from at most this many rows.
 MOST_DIRECTION_ROWS = 2000
 
 
 class Partition(NamedTuple):
-    """A tree of cuts: a row goes left where its warped columns times a direction are at most a threshold.
+    """A binary tree of cuts: a row goes to the left if its projection on a direction is at most a threshold.
 
     Attributes
     ----------
     columns : ColumnWarp
-        Warps a row before it is cut.
+        The warp of the columns before the projection.
     directions : ndarray of shape (k, d)
+        The direction of each cut.
     thresholds : ndarray of shape (k,)
+        The threshold of each cut.
     children : ndarray of shape (k, 2)
-        The next cut on the left and on the right, or -1 - leaf.
+        The index of the next cut on the left and on the right; -1 - leaf if there is a leaf.
     """
 
     columns: ColumnWarp
@@ -34,7 +36,7 @@ class Partition(NamedTuple):
 
     @property
     def n_leaves(self) -> int:
-        """The number of leaves; one where there is no cut."""
+        """The number of leaves, which is one if there is no cut."""
         return len(self.thresholds) + 1
 
     def leaves_of(self, X: np.ndarray) -> np.ndarray:
@@ -57,24 +59,25 @@ class Partition(NamedTuple):
 def median_cuts(
     kernel: Kernel, columns: ColumnWarp, Z: Tensor, most_rows: int, random: np.random.RandomState, first: int = 0
 ) -> tuple[Partition, np.ndarray]:
-    """Cut warped rows into leaves of at most `most_rows`, each cut at the median along the leading direction.
+    """Cut warped rows into leaves of at most `most_rows` rows, each cut at the median along the leading direction.
 
-    The direction is that of the largest spread under the kernel's metric: what the metric makes long, the prediction
-    depends on. Rows that are alike under the metric stay together.
+    The leading direction is that of the largest variance under the metric of the kernel, since predictions depend most
+    on directions that are long under the metric. Rows that are close under the metric mostly stay together.
 
     Parameters
     ----------
     kernel : Kernel
-        Its metric says which directions are long.
+        The kernel whose metric is used.
     columns : ColumnWarp
-        What warped the rows.
+        The warp that gave Z, which is stored in the partition.
     Z : tensor of shape (n, d)
-        Warped rows.
+        The warped rows.
     most_rows : int
+        The largest number of rows in a leaf.
     random : RandomState
-        Draws the rows that directions are taken from.
+        Draws the rows from which directions are computed.
     first : int, default=0
-        Which of the leading directions the first cut follows: another one gives a partition with other borders.
+        The index of the leading direction that the first cut uses. Another index gives a partition with other borders.
 
     Returns
     -------
@@ -122,9 +125,9 @@ def median_cuts(
 
 
 def random_leaf(kernel: Kernel, Z: Tensor, most_rows: int, random: np.random.RandomState) -> np.ndarray:
-    """Return the rows of one leaf of at most `most_rows`: cuts as those of `median_cuts`, and a random side of each.
+    """Return the rows of one leaf of at most `most_rows` rows: cuts as in `median_cuts`, with a random side of each.
 
-    O(n d) for all cuts together, as each halves the rows.
+    O(n d) for all cuts together, since each of them halves the number of rows.
     """
     project, rows = kernel.single_metric().project, np.arange(len(Z))
     while len(rows) > most_rows:
@@ -139,12 +142,12 @@ def random_leaf(kernel: Kernel, Z: Tensor, most_rows: int, random: np.random.Ran
 def leading_cut(
     project: Callable[[Tensor], Tensor], Z: Tensor, rows: np.ndarray, random: np.random.RandomState, which: int = 0
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """Return a direction in warped columns, the median along it and the rows' values; None where all are alike."""
+    """Return a direction in warped columns, the threshold and the projections of the rows; None if all are equal."""
     drawn = rows if len(rows) <= MOST_DIRECTION_ROWS else random.choice(rows, MOST_DIRECTION_ROWS, replace=False)
     bent = project(Z[torch.from_numpy(drawn)])
     directions = torch.linalg.svd(bent - bent.mean(dim=0), full_matrices=False)[2]
     leading = directions[min(which, len(directions) - 1)]
-    # In warped columns the direction is L u: projecting the unit vectors gives L.
+    # The direction in warped columns is L u, where L is the projection of the unit vectors.
     direction = (project(torch.eye(Z.shape[1]).to(Z)) @ leading).cpu().numpy()
     values = (Z[torch.from_numpy(rows)] @ torch.from_numpy(direction).to(Z)).cpu().numpy()
     middle = np.median(values)
@@ -152,6 +155,6 @@ def leading_cut(
         middle = values[values < middle].max(initial=-np.inf)
     if not (values > middle).any() or not (values <= middle).any():
         return None
-    # Halfway between two rows, so that rounding does not put a row on the other side when it comes again.
+    # The threshold is halfway between two rows, so that rounding errors do not move a row to the other side later.
     threshold = 0.5 * (values[values <= middle].max() + values[values > middle].min())
     return direction, float(threshold), values

@@ -1,4 +1,4 @@
-"""The predictive distribution of targets: a mixture of bells, its moments, density and quantiles."""
+"""The predictive distribution of targets: a mixture of Gaussian or Student-t components, its density and quantiles."""
 
 import math
 from typing import NamedTuple
@@ -6,28 +6,29 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, stdtr, stdtrit
 
-# Degrees of freedom that are compared.
+# The degrees of freedom of a Student-t that are compared; infinity is the Gaussian.
 TAILS = (np.inf, 30.0, 15.0, 10.0, 7.0, 5.0, 4.0, 3.0)
-# Steps toward the likeliest scale of a Student-t, and the change of its logarithm at which they end.
+# The largest number of steps to the maximum likelihood scale of a Student-t, and the change of its logarithm at which
+# they end.
 SCALE_STEPS, SCALE_TOLERANCE = 50, 1e-4
-# Steps of the search for a quantile; halving alone gains three digits in ten of them.
+# The largest number of steps to a quantile. Bisection alone gains three digits in ten steps.
 MOST_STEPS = 80
 
 
 class Predictive(NamedTuple):
-    """At each of n rows and for each of c targets: sum over k components of share * bell((y - mean) / deviation).
+    """The distribution of c targets at each of n rows: a mixture of k components bell((y - mean) / deviation).
 
-    The bell is Gaussian, or a Student-t with `tails` degrees of freedom, scaled so that its variance is 1: the
-    deviations are standard deviations whatever the tails.
+    The bell is the density of a Gaussian, or of a Student-t with `tails` degrees of freedom. It is scaled to variance
+    1, so that the deviations are standard deviations for all tails.
 
     Attributes
     ----------
     shares : ndarray of shape (k,)
-        They sum to 1.
+        The weights of the components, which sum to 1.
     means : ndarray of shape (k, n, c)
     deviations : ndarray of shape (k, n, c)
     tails : ndarray of shape (c,)
-        Degrees of freedom above 2, infinite for a Gaussian.
+        The degrees of freedom, which are above 2, and infinite for a Gaussian.
     """
 
     shares: np.ndarray
@@ -40,7 +41,7 @@ class Predictive(NamedTuple):
         return np.tensordot(self.shares, self.means, axes=1)
 
     def variance(self) -> np.ndarray:
-        """Return the variance, of shape (n, c): of each component, and of their means around the mean of all."""
+        """Return the variance, of shape (n, c): the mean of the variances plus the variance of the means."""
         return np.tensordot(self.shares, self.deviations**2 + (self.means - self.mean()) ** 2, axes=1)
 
     def component_log_densities(self, y: np.ndarray) -> np.ndarray:
@@ -52,7 +53,7 @@ class Predictive(NamedTuple):
         return np.logaddexp.reduce(np.log(self.shares)[:, None, None] + self.component_log_densities(y), axis=0)
 
     def joint_log_densities(self, y: np.ndarray) -> np.ndarray:
-        """Return the log density of each row, of shape (n,): in a component the targets are independent."""
+        """Return the log density of each row, of shape (n,); within a component, the targets are independent."""
         return np.logaddexp.reduce(np.log(self.shares)[:, None] + self.component_log_densities(y).sum(axis=2), axis=0)
 
     def cumulative(self, y: np.ndarray) -> np.ndarray:
@@ -60,10 +61,11 @@ class Predictive(NamedTuple):
         return np.tensordot(self.shares, bell_cumulative((y - self.means) / self.deviations, self.tails), axes=1)
 
     def quantiles(self, q: float) -> np.ndarray:
-        """Return where the probability of a smaller target is q, of shape (n, c).
+        """Return the q-quantiles, of shape (n, c).
 
-        The quantile of a mixture is between the smallest and the largest of its components'. From there Newton's steps,
-        and halving wherever such a step leaves the bracket: all rows at a time, O(k n c) a step.
+        The quantile of a mixture lies between the smallest and the largest quantile of its components. From this
+        bracket it is found by Newton's method, with bisection wherever a step leaves the bracket. All rows are
+        processed together, in O(k n c) for each step.
         """
         of_components = self.means + self.deviations * bell_quantile(q, self.tails)
         low, high = of_components.min(axis=0), of_components.max(axis=0)
@@ -93,12 +95,12 @@ class Predictive(NamedTuple):
 
 
 def unit_factor(tails: np.ndarray) -> np.ndarray:
-    """Return what a Student-t is multiplied by to have variance 1: sqrt((nu - 2) / nu)."""
+    """Return the factor sqrt((nu - 2) / nu) that scales a Student-t to variance 1."""
     return np.sqrt(1.0 - 2.0 / np.asarray(tails, dtype=np.float64))
 
 
 def log_bell(z: np.ndarray, tails: np.ndarray) -> np.ndarray:
-    """Return the log density of the bell of variance 1 at z, whose last axis is that of `tails`."""
+    """Return the log density of the bell of variance 1 at z, whose last axis corresponds to `tails`."""
     tails = np.broadcast_to(tails, z.shape[-1:])
     result = -0.5 * (math.log(2.0 * math.pi) + z**2)
     for j in np.flatnonzero(np.isfinite(tails)):
@@ -109,10 +111,11 @@ def log_bell(z: np.ndarray, tails: np.ndarray) -> np.ndarray:
 
 
 def likeliest_log_densities(z: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the log density of each of z, of shape (n,), under the centered bell that makes all of them likeliest.
+    """Return the log density of each of z, of shape (n,), under the centered bell with the largest likelihood.
 
-    Its tails are among `TAILS`, the Gaussian first and heavier ones as long as they are likelier. Of a Student-t with
-    nu degrees of freedom the likeliest scale s solves s^2 = mean of (nu + 1) z^2 / (nu + z^2 / s^2), which is iterated.
+    The tails are among `TAILS`: the Gaussian is tried first, then heavier tails as long as they raise the likelihood.
+    The maximum likelihood scale s of a Student-t with nu degrees of freedom solves the fixed-point equation
+    s^2 = mean of (nu + 1) z^2 / (nu + z^2 / s^2).
     """
     mass = weights / weights.sum()
     square = max(float(mass @ z**2), np.finfo(np.float64).tiny)
@@ -141,5 +144,5 @@ def bell_cumulative(z: np.ndarray, tails: np.ndarray) -> np.ndarray:
 
 
 def bell_quantile(q: float, tails: np.ndarray) -> np.ndarray:
-    """Return the quantile of the bell of variance 1, one for each of `tails`."""
+    """Return the q-quantile of the bell of variance 1 for each of `tails`."""
     return np.array([ndtri(q) if np.isinf(nu) else unit_factor(nu) * stdtrit(nu, q) for nu in tails])

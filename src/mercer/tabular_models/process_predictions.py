@@ -1,4 +1,4 @@
-"""What a fitted Gaussian process says of new rows: means, deviations, quantiles, intervals, densities and draws."""
+"""Predictions of fitted Gaussian processes: means, deviations, quantiles, intervals, densities and draws."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ from mercer.tabular_models.target_warp import TargetWarp, forward_of, inverse_of
 class ProcessPredictions(TableModel):
     """The predictive distribution of fitted processes, averaged by their shares; `GPRegressor` fits them.
 
-    Processes live in the space of warped targets: quantiles are carried back as they are, moments by quadrature.
+    The processes model warped targets. Quantiles are transformed back directly, moments by quadrature.
     """
 
-    # What a fit publishes, beside what every model of a table does.
+    # Attributes that `fit` sets, in addition to those of every model of a table.
     target_warps_: list[TargetWarp]
     spread_: Spread
     noise_levels_: list[NoiseLevel | None]
@@ -37,20 +37,23 @@ class ProcessPredictions(TableModel):
     @wherever_rows_are
     @finite_answers
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
-        """Predict the mean, and the uncertainty of a new target: noise included.
+        """Predict the mean of new targets and, if requested, their standard deviation or covariance with the noise.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         return_std : bool, default=False
-            Return the standard deviation of a new target at each row as well.
+            Whether to return also the standard deviation of a new target at each row.
         return_cov : bool, default=False
-            Return the covariance of new targets at the rows as well.
+            Whether to return also the covariance of new targets at the rows. At most one of the two can be requested.
 
         Returns
         -------
-        mean of shape (n,) or (n, c); with it, if asked for, the standard deviation of the same shape, or the covariance
-        of shape (n, n) or (n, n, c)
+        mean : ndarray of shape (n,) or (n, c)
+        std : ndarray of shape (n,) or (n, c)
+            Only if `return_std` is True.
+        cov : ndarray of shape (n, n) or (n, n, c)
+            Only if `return_cov` is True.
         """
         if return_std and return_cov:
             raise invalid_parameter("return_cov", return_cov, "False if return_std=True")
@@ -68,14 +71,14 @@ class ProcessPredictions(TableModel):
             return answer
         covariance = covariance_of(self.machines_, X, self._factors(X), self.device)
         if not is_plain:
-            # The correlations of the warped targets, with the deviations of the targets themselves.
+            # The correlations are those of the warped targets, the standard deviations those of the targets themselves.
             own = std / np.sqrt(np.einsum("iic->ic", covariance))
             covariance *= own[:, None] * own[None, :]
         return answer, self._like_y(covariance)
 
     @finite_answers
     def latent_std(self, X: Any) -> np.ndarray:
-        """Return the standard deviation of the function, without the noise of a target.
+        """Return the standard deviation of the function, without the noise.
 
         Parameters
         ----------
@@ -90,16 +93,17 @@ class ProcessPredictions(TableModel):
     def _function_deviations(self, X: np.ndarray) -> np.ndarray:
         """Return the standard deviation of the function at validated rows, of shape (n, c)."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        factors = Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
+        factors = self._distribution.factors(raw, X, self.working_memory)
         function = raw._replace(deviations=factors * np.sqrt(function_variance(self.machines_, raw.deviations)))
         function = function._replace(means=function.means + self._offset(X))
         return moments_of(function, self.target_warps_)[1]
 
     @finite_answers
     def latent_cov(self, X: Any) -> np.ndarray:
-        """Return the covariance of the function between the rows of X, without the noise of a target.
+        """Return the covariance of the function between the rows of X, without the noise.
 
-        Its diagonal is the square of `latent_std`. With a warped target the correlations are those of the warped one.
+        Its diagonal is the square of `latent_std`. If a target is warped, the correlations are those of the warped
+        target.
 
         Parameters
         ----------
@@ -117,17 +121,18 @@ class ProcessPredictions(TableModel):
 
     @answers_without_nan
     def predict_quantiles(self, X: Any, q: Any) -> np.ndarray:
-        """Return quantiles of a new target: where the probability of a smaller one is q.
+        """Return quantiles of a new target at each row.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         q : float or sequence of float
-            Between 0 and 1.
+            The probability of a smaller target, between 0 and 1.
 
         Returns
         -------
-        ndarray of shape (n,) or (n, c); with an axis of the length of q at the end if q is a sequence
+        ndarray of shape (n,) or (n, c)
+            If q is a sequence, there is one more axis at the end, for the elements of q.
         """
         X = self._validated(X)
         predictive = self._predictive(X)
@@ -138,17 +143,18 @@ class ProcessPredictions(TableModel):
 
     @answers_without_nan
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "model") -> np.ndarray:
-        """Return the central interval that holds a new target with a given probability.
+        """Return the central interval that contains a new target with a given probability.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         coverage : float, default=0.9
+            The probability.
         method : {"model", "cv+"}, default="model"
-            "model" takes quantiles of the predictive distribution. "cv+" takes the errors of rows in folds that had no
-            part in a model, and needs a fit with `interval_folds`: if rows are exchangeable, their probability to hold
-            is at least 1 - 2 (1 - coverage), up to sqrt(2 / n), whatever the distribution, and in practice
-            `coverage` or somewhat more.
+            "model" uses quantiles of the predictive distribution. "cv+" uses the errors of rows under models that were
+            fitted without their folds, and needs a fit with `interval_folds`. If rows are exchangeable, these intervals
+            contain a new target with probability at least 1 - 2 (1 - coverage), up to a term of the order of
+            sqrt(2 / n), for any distribution. In practice the probability is `coverage` or somewhat more.
 
         Returns
         -------
@@ -174,9 +180,9 @@ class ProcessPredictions(TableModel):
     def support(self, X: Any) -> np.ndarray:
         """Return how well the training rows support the prediction of each row; near 0 it is an extrapolation.
 
-        The share of left-out training rows at which the function was known no better. A row drawn as the training rows
-        were has a support below u with probability about u, so that a value below .01 is a reason to look. Columns that
-        do not count for the prediction do not count here either.
+        The support is the share of left-out training rows at which the variance of the function is at least as large. A
+        row from the same distribution as the training rows has a support below u with probability about u, so a value
+        below .01 is a reason to check the row. Columns that do not affect the prediction do not affect the support.
 
         Parameters
         ----------
@@ -184,32 +190,40 @@ class ProcessPredictions(TableModel):
 
         Returns
         -------
-        ndarray of shape (n,), between 0 and 1
+        ndarray of shape (n,)
+            Values between 0 and 1.
         """
         X = self._validated(X)
         variances = [machine.unit_variance(X, self.working_memory, self.device) for machine in self.machines_]
         return support_of(variances, self.seen_variances_, np.array([machine.share for machine in self.machines_]))
 
+    @property
+    def _distribution(self) -> Distribution:
+        """The correction of the predictive distribution."""
+        return Distribution(self.spread_, self.noise_levels_)
+
     def _predictive(self, X: np.ndarray) -> Predictive:
-        """Return the distribution of new targets at validated rows, of the warped targets."""
+        """Return the distribution of new warped targets at validated rows."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        corrected = Distribution(self.spread_, self.noise_levels_).corrected(raw, X, self.working_memory)
+        corrected = self._distribution.corrected(raw, X, self.working_memory)
         return corrected._replace(means=corrected.means + self._offset(X))
 
     def _factors(self, X: np.ndarray) -> np.ndarray:
-        """Return what the deviations of each machine are multiplied by, of shape (k, n, c)."""
+        """Return the factors that correct the deviations of each machine, of shape (k, n, c)."""
         raw = predictive_of(self.machines_, X, self.working_memory, self.device)
-        return Distribution(self.spread_, self.noise_levels_).factors(raw, X, self.working_memory)
+        return self._distribution.factors(raw, X, self.working_memory)
 
     @finite_answers
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Draw new targets at the rows of X from the posterior: from a machine, drawn by its share, each time.
+        """Draw new targets at the rows of X from the posterior; each draw is from a machine that is drawn by its share.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
         n_samples : int, default=1
+            Number of draws.
         random_state : int, RandomState instance or None, default=0
+            Determines the draws.
 
         Returns
         -------
@@ -230,7 +244,7 @@ class ProcessPredictions(TableModel):
         ----------
         X : array-like of shape (n, d)
         y : array-like of shape (n,) or (n, c)
-            Of several targets the densities are multiplied.
+            The targets. If there are several, their joint density is returned.
         """
         X = self._validated(X)
         y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
@@ -244,7 +258,7 @@ class ProcessPredictions(TableModel):
         return np.where(possible, densities + np.where(possible, slopes, 0.0), -np.inf)
 
     def _like_y(self, values: np.ndarray) -> Any:
-        """Return values with the outputs as y had them: without that axis if y had one dimension."""
+        """Return values without the last axis, that of the targets, if y had one dimension."""
         if not self._single:
             return values
         return float(values[0]) if values.ndim == 1 else values[..., 0]

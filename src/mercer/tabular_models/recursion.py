@@ -1,4 +1,4 @@
-"""The loop of recursive feature machines: fit, take the gradients' outer product as the metric, fit again."""
+"""The recursion of recursive feature machines: fit, use the average gradient outer product as the metric, fit again."""
 
 from collections.abc import Callable, Iterator
 
@@ -23,29 +23,31 @@ def recursive_features(
     weights: Tensor | None = None,
     working_memory: float = WORKING_MEMORY,
 ) -> Iterator[Candidate]:
-    """Yield every iterate of a recursive feature machine, t = 0 first.
+    """Yield every iterate of a recursive feature machine, starting with t = 0.
 
     At step t, f is the kernel ridge fit under the metric M_t, and M_{t+1} = (1/n) sum_i grad f(x_i) grad f(x_i)^T,
-    scaled to trace d (rfm-and-ard, section 2.3). Iterating can collapse M onto one direction, so every iterate
-    is yielded: `selection.best` over them needs no validation set.
+    scaled to trace d (rfm-and-ard, section 2.3). The recursion can collapse M onto one direction, so every iterate is
+    yielded. `selection.best` chooses among them without a validation set.
 
     Parameters
     ----------
     kernel : Kernel
-        Its metric is M_0.
+        The kernel, whose metric is M_0.
     X : tensor of shape (n, d)
-        The centers of every fit, and the rows over which gradients are averaged.
+        The rows of every fit, over which gradients are averaged.
     fit : callable
-        Kernel -> the evaluated `Candidate`: which ridge, and which bandwidth, is its own affair.
+        Returns the evaluated `Candidate` of a kernel. It chooses the ridge and the bandwidth.
     metric : {"identity", "diagonal", "full"}, default="full"
-        What M may be; "identity" stays at t = 0.
+        The form of M; with "identity" only the iterate t = 0 is yielded.
     n_iter : int, default=5
+        Number of steps after t = 0.
     weights : tensor of shape (n,), optional
+        Weights of the rows in the average of the gradients.
     working_memory : float, default=64.0
 
     Notes
     -----
-    An iterate costs a fit and O(n^2 d).
+    Each iterate costs a fit and O(n^2 d).
     """
     check_choice("metric", metric, METRICS)
     n_iter = 0 if metric == "identity" else check_count("n_iter", n_iter, at_least=0)

@@ -126,7 +126,7 @@ class LeftOutAverage(NamedTuple):
 
 
 class RecursiveFeatureMachine(TableModel):
-    """What the regressor and the classifier share: parameters, and a fit of y of shape (n, c) by squared errors."""
+    """The base class of the regressor and the classifier: parameters, and a fit of y (n, c) by squared errors."""
 
     ridge: Any
     average: bool
@@ -214,7 +214,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
+            The rows. Without a number for `n_landmarks` the model keeps all of them, and loads them into memory.
         y : array-like of shape (n,) or (n, c)
         sample_weight : array-like of shape (n,), optional
             A row of weight 2 counts as two identical rows.
@@ -324,7 +324,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         Parameters
         ----------
         X : array-like of shape (n, d), or rows of files or of Dask (`mercer.rows`)
-            Without a number for `n_landmarks` the model keeps all rows: those that are elsewhere come into memory.
+            The rows. Without a number for `n_landmarks` the model keeps all of them, and loads them into memory.
         y : array-like of shape (n,)
             Classes, of any type.
         sample_weight : array-like of shape (n,), optional
@@ -351,7 +351,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
     @wherever_rows_are
     @answers_without_nan
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the logits of the classes, of shape (n, n_classes); of two classes the second's over the first's."""
+        """Return the logits of the classes, (n, n_classes); for two classes the second minus the first, (n,)."""
         outputs = self._mean(self._validated(X)) - self.center_
         calibration: Calibration = self.calibration_
         logits = calibration.logits(outputs)

@@ -7,28 +7,31 @@ from mercer.kernels import CoordinatewiseKernel, Kernel, Linear, check_kernel
 from mercer.tabular_models.table import Table
 
 METRICS = ("identity", "diagonal", "full", "ard")
-# What kernel="auto" tries, the simplest first. A linear function is one of them, so that no search ends below it.
+# The kernels that kernel="auto" tries, the simplest first. The linear kernel is included, so that no search ends with a
+# result worse than a linear function.
 AUTO_KERNELS = ("linear", "matern32", "laplace", "gaussian", "product_laplace")
-# A product of smooth kernels has a pass over all pairs for every column. It is tried as well where this costs little
-# beside the rest: on few rows, where it errs by a third less on functions of few columns, and in leaves of very many.
+# A product of smooth kernels needs a pass over all pairs of rows for every column. It is also tried if this costs
+# little compared with the rest: on few rows, where it lowers the errors by a third for functions of few columns, and
+# on very many rows, which are solved in leaves.
 SLOW_KERNELS = ("product_matern32",)
 FEW_ROWS, VERY_MANY_ROWS, MOST_SLOW_COLUMNS = 400, 20_000, 50
-# A full metric has d^2 numbers, a diagonal one by evidence d: beyond these columns rows are too few to learn them.
+# A full metric has d^2 entries, and one length scale for each column makes d. For tables with more columns than these,
+# there are too few rows to learn them.
 MOST_FULL_COLUMNS, MOST_ARD_COLUMNS, MOST_PRODUCT_COLUMNS = 100, 200, 200
 
 
 class Setting(NamedTuple):
-    """One way to set a machine up.
+    """A kernel, a warp of the columns, and the way in which the metric is learned.
 
     Attributes
     ----------
     kernel : Kernel
-        As it was given: its bandwidth may be "median".
+        The kernel as given, whose bandwidth may be "median".
     warp : str or tuple of str
-        One for all columns, or one a column.
+        The warp of all columns, or one warp for each column.
     metric : {"identity", "diagonal", "full", "ard"}
     steps : int
-        Steps of the recursion behind a diagonal or full metric, 1 for "ard" and 0 for the identity.
+        Number of steps of the recursion for a diagonal or full metric, 1 for "ard" and 0 for the identity.
     """
 
     kernel: Kernel
@@ -37,19 +40,19 @@ class Setting(NamedTuple):
     steps: int = 0
 
     def named(self) -> dict[str, Any]:
-        """Return the setting in words."""
+        """Return the setting as a dictionary of names and numbers."""
         warp = self.warp if isinstance(self.warp, str) else ",".join(self.warp)
         return {"kernel": type(self.kernel).__name__, "warp": warp, "metric": self.metric, "iterate": self.steps}
 
     def complexity(self) -> tuple[int, int]:
-        """Return a rank by which simpler settings come first."""
+        """Return a key by which simpler settings are sorted first."""
         return METRICS.index(self.metric), self.steps
 
 
 def kernels_of(kernel: Any, bandwidth: Any, n_rows: int, n_columns: int) -> list[Kernel]:
-    """Return the kernels to try, with the bandwidth that was asked for; a search begins at the median.
+    """Return the kernels to try, with the requested bandwidth; if it is "auto", the search starts at the median.
 
-    Products over columns have a gradient term for each of them, and are not tried where these are many.
+    Products over columns have a gradient term for each column, and are not tried if there are many columns.
     """
     own = "median" if bandwidth == "auto" else bandwidth
     if not (isinstance(kernel, str) and kernel == "auto"):
@@ -62,11 +65,11 @@ def kernels_of(kernel: Any, bandwidth: Any, n_rows: int, n_columns: int) -> list
 
 
 def with_intercept(kernel: Kernel) -> Kernel:
-    """Return the kernel with an intercept in what is linear in it.
+    """Return the kernel with an intercept in its linear parts.
 
-    Columns and targets are centered. A left-out row is then minus the sum of the others, and so is its target: where
-    columns are as many as rows, a linear function without an intercept knows the target of every row that is left out.
-    The intercept's own coefficient is 0 on centered targets, so that predictions are the same.
+    Columns and targets are centered, so each row is minus the sum of the others, and so is its target. If there are as
+    many columns as rows, a linear function without an intercept would predict every left-out target exactly. The
+    coefficient of the intercept is 0 for centered targets, so that predictions do not change.
     """
     return kernel.map_leaves(
         lambda leaf: leaf.with_params(offset="mean") if isinstance(leaf, Linear) and leaf.offset == 0.0 else leaf
@@ -74,7 +77,7 @@ def with_intercept(kernel: Kernel) -> Kernel:
 
 
 def metrics_of(metric: str, kernel: Kernel, table: Table) -> list[str]:
-    """Return the ways to learn a metric that suit a kernel and a table, beside the identity that all begin with."""
+    """Return the ways to learn a metric that suit a kernel and a table, in addition to the identity."""
     if metric != "auto":
         return [] if metric == "identity" else [metric]
     d, is_radial = table.n_columns, kernel.has_gradient_weights and kernel.has_closed_form_gradient
@@ -86,10 +89,10 @@ def metrics_of(metric: str, kernel: Kernel, table: Table) -> list[str]:
 
 
 def warps_of(warp: Any, table: Table, warps: Sequence[str]) -> list[Any]:
-    """Return the warps to try: those that differ on this table, or the one that was given."""
+    """Return the warps to try: those that differ on this table, or only the one that was given."""
     if not (isinstance(warp, str) and warp == "auto"):
         given = warp if isinstance(warp, str) else tuple(warp)
-        table.columns(given)  # an unknown warp is named before anything is fitted
+        table.columns(given)  # raises an error for an unknown warp before anything is fitted
         return [given]
     distinct: dict[tuple[str, ...], str] = {}
     for name in warps:

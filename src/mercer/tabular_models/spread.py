@@ -1,4 +1,4 @@
-"""How wide and how heavy-tailed a predictive distribution must be, learned from its errors on left-out rows."""
+"""The width and the tails of a predictive distribution, learned from its errors on left-out rows."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,32 +10,34 @@ from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.predictive import TAILS, Predictive
 
-# A Student-t with more degrees of freedom is taken for a Gaussian.
+# A Student-t with more degrees of freedom is replaced by a Gaussian.
 GAUSSIAN_FROM = 200.0
-# The exponent is drawn to 1 as by a Gaussian prior of this standard deviation, and the logarithm of the scale to 0.
+# The standard deviations of the Gaussian priors of the exponent, around 1, and of the logarithm of the scale, around 0.
 EXPONENT_PRIOR, SCALE_PRIOR = 0.25, 2.0
+# The bounds of the absolute logarithm of the scale, and of the exponent.
 LARGEST_LOG_SCALE, EXPONENTS = 3.0, (0.1, 2.5)
-# Intervals of this level must hold their share of the left-out rows, less one standard error.
+# Central intervals of this probability must contain this share of the left-out rows, less one standard error.
 LEVEL = 0.9
+# Number of bisections that find the factor for which they do.
+BISECTIONS = 20
 
 
 class Spread(NamedTuple):
-    """What corrects the deviations s of a component: scale * s * (s / reference)^(exponent - 1), with given tails.
+    """A correction of the deviations s of a component to scale * s * (s / reference)^(exponent - 1), and its tails.
 
-    An exponent below 1 says that rows predicted with a small and with a large deviation differ less than they claim,
-    one above 1 that they differ more. s / reference is clipped to what was seen on left-out rows: beyond it, the
-    correction is that of the nearest deviation seen.
+    With an exponent below 1, the corrected deviations of different rows differ less than the predicted ones, and with
+    an exponent above 1 they differ more. The ratio s / reference is clipped to its range on left-out rows.
 
     Attributes
     ----------
     scale : ndarray of shape (c,)
     exponent : ndarray of shape (c,)
     tails : ndarray of shape (c,)
-        Degrees of freedom of a Student-t, infinite for a Gaussian.
+        The degrees of freedom of a Student-t, infinite for a Gaussian.
     reference : ndarray of shape (k, c)
         The geometric mean of the deviations of each component on left-out rows.
     smallest, largest : ndarray of shape (k, c)
-        The logarithm of the smallest and the largest of them, relative to the reference.
+        The logarithms of the smallest and the largest of these deviations, relative to the reference.
     """
 
     scale: np.ndarray
@@ -57,18 +59,18 @@ class Spread(NamedTuple):
         return cls(*(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)))
 
     def factors(self, deviations: np.ndarray) -> np.ndarray:
-        """Return what deviations of shape (k, n, c) are multiplied by."""
+        """Return the factors that correct deviations of shape (k, n, c)."""
         relative = np.log(deviations / self.reference[:, None])
         relative = np.clip(relative, self.smallest[:, None], self.largest[:, None])
         return self.scale * np.exp((self.exponent - 1.0) * relative)
 
     def corrected(self, raw: Predictive) -> Predictive:
-        """Return a predictive distribution with its deviations and tails corrected."""
+        """Return a predictive distribution with corrected deviations and tails."""
         return raw._replace(deviations=raw.deviations * self.factors(raw.deviations), tails=self.tails)
 
 
 def left_out_predictive(machines: Sequence[Machine], parts: Sequence[LeftOut]) -> Predictive:
-    """Return the distribution that machines predict for the rows that each had left out, without any correction."""
+    """Return the distribution that the machines predict for left-out rows, without any correction."""
     variances = [m.output_scales * part.unit_variance[:, None] for m, part in zip(machines, parts, strict=True)]
     return Predictive(
         np.array([machine.share for machine in machines]),
@@ -79,25 +81,26 @@ def left_out_predictive(machines: Sequence[Machine], parts: Sequence[LeftOut]) -
 
 
 def fit_spread(raw: Predictive, y: np.ndarray, weights: np.ndarray, n_chosen: int) -> Spread:
-    """Return the correction under which left-out rows are likeliest, drawn to none where rows are few.
+    """Return the correction that maximizes the penalized likelihood of left-out rows.
 
-    For each of a few degrees of freedom nu, log scale and exponent maximize
+    For each nu of a few degrees of freedom, log scale and exponent maximize
 
         sum_i w_i log sum_c share_c bell_nu((y_i - mean_ci) / s_ci) / s_ci - penalty,   s_ci as in `Spread`,
 
-    a smooth problem in two numbers. Then 1 / nu is the mean over those tried, weighted by the likelihood each reaches:
-    few rows cannot tell tails apart, and get tails between. Scale and exponent are found once more for it.
+    which is a smooth problem in two numbers. The final 1 / nu is the mean of the values that were tried, weighted by
+    the likelihoods that they reach: few rows cannot distinguish tails, and give a value in between. Scale and exponent
+    are then found again for this nu. If there are few rows, the penalty shrinks the correction toward none.
 
     Parameters
     ----------
     raw : Predictive
-        Of left-out rows.
+        The uncorrected distribution of left-out rows.
     y : ndarray of shape (n, c)
     weights : ndarray of shape (n,)
-        Only their ratios count.
+        The weights of the rows, of which only the ratios matter.
     n_chosen : int
-        How many numbers p were chosen by their fit to the same rows: variances are enlarged by n / (n - p), as
-        variances of residuals are.
+        The number p of parameters that were chosen by their fit to the same rows. Variances are multiplied by
+        n / (n - p), as for residuals of a regression.
     """
     n, outputs = y.shape
     mass = weights * (n / weights.sum())
@@ -115,15 +118,17 @@ def fit_spread(raw: Predictive, y: np.ndarray, weights: np.ndarray, n_chosen: in
 
 
 def covering_factors(predictive: Predictive, y: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Return the smallest factors of at least 1, one a target, by which deviations make intervals hold their share.
+    """Return the smallest factors, at least 1, for the deviations of each target that make intervals wide enough.
 
-    Where half of the rows have a near copy, with the same target, their errors are nearly zero, and the likeliest width
-    is that of the copies: the other rows would be far outside of it.
+    Central intervals of probability `LEVEL` must contain this share of the rows, less one standard error.
+
+    If half of the rows have a near copy with the same target, their errors are nearly 0, and the width that maximizes
+    the likelihood is that of the copies. The other rows would be far outside.
 
     Parameters
     ----------
     predictive : Predictive
-        Of left-out rows.
+        The distribution of left-out rows.
     y : ndarray of shape (n, c)
     mass : ndarray of shape (n,)
         Weights that sum to n.
@@ -138,7 +143,7 @@ def covering_factors(predictive: Predictive, y: np.ndarray, mass: np.ndarray) ->
         return mass @ inside / n >= wanted
 
     low_is_enough = is_wide_enough(low)
-    for _ in range(20):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2.0
         enough = is_wide_enough(middle)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
@@ -146,7 +151,7 @@ def covering_factors(predictive: Predictive, y: np.ndarray, mass: np.ndarray) ->
 
 
 class Problem(NamedTuple):
-    """One target at left-out rows, and what components predict for it; arrays of components have shape (k, n)."""
+    """One target at n left-out rows, and its predictions by k components; arrays of components have shape (k, n)."""
 
     y: np.ndarray
     shares: np.ndarray
@@ -163,7 +168,7 @@ class Problem(NamedTuple):
         terms = np.log(self.shares)[:, None] + one.component_log_densities(self.y[:, None])[..., 0]
         log_densities = np.logaddexp.reduce(terms, axis=0)
         squares = ((self.y - self.means) / deviations) ** 2
-        # The derivative of log bell(r / s) / s by log s.
+        # The derivative of log(bell(r / s) / s) in log s.
         slopes = squares - 1.0 if np.isinf(tails) else (tails + 1.0) * squares / (tails - 2.0 + squares) - 1.0
         slopes = np.exp(terms - log_densities) * slopes * self.mass
         prior = np.array([SCALE_PRIOR, EXPONENT_PRIOR]) ** -2.0
@@ -171,14 +176,14 @@ class Problem(NamedTuple):
         return value, prior * theta - np.array([slopes.sum(), (slopes * self.relative).sum()])
 
     def solved(self, tails: float, start: Any = (0.0, 0.0)) -> tuple[float, np.ndarray]:
-        """Return the smallest loss and where it is."""
+        """Return the smallest loss for given tails, and the log scale and exponent - 1 at which it is attained."""
         bounds = [(-LARGEST_LOG_SCALE, LARGEST_LOG_SCALE), (EXPONENTS[0] - 1.0, EXPONENTS[1] - 1.0)]
         found = minimize(self.loss, start, args=(tails,), jac=True, method="L-BFGS-B", bounds=bounds)
         return float(found.fun), found.x
 
 
 def likely_tails(problem: Problem) -> float:
-    """Return the degrees of freedom whose inverse is the mean over `TAILS`, weighted by likelihood of left-out rows."""
+    """Return the degrees of freedom whose inverse is the mean of 1 / nu over `TAILS`, weighted by the likelihoods."""
     losses, start = [], np.zeros(2)
     for tails in TAILS:
         loss, start = problem.solved(tails, start)

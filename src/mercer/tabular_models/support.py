@@ -1,4 +1,4 @@
-"""How well training rows support a prediction: whether a row lies where the training rows lie."""
+"""The support of a prediction: whether a row lies where there are training rows."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,24 @@ from mercer.tabular_models.machine import Machine
 
 
 def seen_variances(machine: Machine, left_out: LeftOut) -> np.ndarray:
-    """Return the variance of the function at each left-out row for an output scale of 1, ascending."""
+    """Return the variances of the function at left-out rows for an output scale of 1, in ascending order."""
     return np.sort(np.maximum(left_out.unit_variance - machine.ridge / left_out.weights, 0.0))
 
 
 def support_of(variances: Sequence[np.ndarray], seen: Sequence[np.ndarray], shares: np.ndarray) -> np.ndarray:
-    """Return how common it is among training rows to be predicted with as large a variance, of shape (n,).
+    """Return the share of left-out training rows whose variance is at least that of each new row, of shape (n,).
 
-    Of each machine (1 + the number of left-out rows with at least that variance) / (1 + their number), averaged by the
-    shares. At a row drawn as the training rows were, this is a p-value: at most u with probability about u. It takes no
-    prior variance, and so serves kernels whose prior grows with the distance, such as the linear one, as well.
+    For each machine, this is (1 + the number of left-out rows with at least this variance) / (1 + their number). The
+    result is the average weighted by the shares of the machines. For a row from the same distribution as the training
+    rows it is a p-value: it is at most u with probability about u. The prior variance is not used, so this also works
+    for kernels whose prior variance grows with the distance, such as the linear kernel.
 
     Parameters
     ----------
     variances : sequence of ndarray of shape (n,)
-        Of the function at new rows, one a machine.
+        For each machine, the variances of the function at the new rows.
     seen : sequence of ndarray of shape (m,)
-        Of the same machines at left-out rows, ascending.
+        For each machine, the variances at left-out rows, in ascending order.
     shares : ndarray of shape (k,)
     """
     common = [

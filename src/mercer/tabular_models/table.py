@@ -1,4 +1,4 @@
-"""A table made ready for kernels: distinct rows, centered targets, and its columns under each warp."""
+"""A table prepared for kernel machines: distinct rows, centered targets, and warped columns."""
 
 import time
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from mercer.tabular_models.column_warp import WARPS, ColumnWarp, mixed
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.noise import effective_weights
 
-# A warp is fitted on at most this many rows: quantiles of a column are known well enough then.
+# A warp is fitted on at most this many rows, which determine the quantiles of a column well enough.
 MOST_WARP_ROWS = 20_000
 
 
 class Repeats(NamedTuple):
-    """What rows measured more than once say of the noise.
+    """The information on the noise from rows with several targets.
 
     Attributes
     ----------
     further : int
-        Measurements beyond the first of each distinct row.
+        The number of measurements beyond the first of each distinct row.
     scatter : tensor of shape (c,)
-        The weighted sum of their squared differences from the mean of their row, in units of the noise of a single
-        target: divided by 1 - gamma, where gamma is the part that identical rows share.
+        The weighted sum of the squared differences of targets from the mean of their row. It is divided by 1 - gamma,
+        where gamma is the part of the noise that identical rows share, so that it refers to the noise of one target.
     """
 
     further: int
@@ -39,19 +39,21 @@ class Table:
     Parameters
     ----------
     X : ndarray of shape (n, d)
-        Distinct rows; None for a part of a table, which `take` makes.
+        Distinct rows; None for a part of a table, which `take` returns.
     y : tensor of shape (n, c)
-        Centered targets; of identical rows their mean.
+        The centered targets; the mean target of identical rows.
     weights : tensor of shape (n,) or None
-        Such that ridge / weight is the noise of a row's target (`noise.effective_weights`); None where all are 1.
+        The weights, for which ridge / weight is the noise of the target of a row (`noise.effective_weights`). None if
+        all are 1.
     center : ndarray of shape (c,)
-        What was taken from the targets.
+        The mean that was subtracted from the targets.
     repeats : Repeats or None
     trend : tensor of shape (n, c) or None
-        What was taken from the targets beside their center, one number a row.
+        The values that were subtracted from the targets in addition to their center.
     whole : Table, optional
-        The table that this one is a part of, which fits the warps.
+        The table that this one is a part of. Warps are fitted to it.
     standardize : bool
+        Whether warps standardize the columns.
     device : str, torch.device or None
     """
 
@@ -86,7 +88,7 @@ class Table:
         standardize: bool,
         device: Any,
     ) -> "Table":
-        """Return the table of collapsed rows; `scatter` and `further` are what their repeats say of the noise."""
+        """Return the table of collapsed rows; for `scatter` and `further` see `Repeats`."""
         center = np.average(rows.y, axis=0, weights=rows.weights)
         y = as_tensor(rows.y - center, dtype=torch.float64, device=device)
         weights = None if rows.are_plain else as_tensor(rows.weights, dtype=torch.float64, device=device)
@@ -106,7 +108,7 @@ class Table:
 
     @property
     def X(self) -> np.ndarray:
-        """The rows as they came, of shape (n, d); those of a part of a table are copied when they are asked for."""
+        """The rows before any warp, of shape (n, d); the rows of a part of a table are copied when first used."""
         if self._X is None:
             source, rows = cast("tuple[Table, Tensor]", self._taken)
             self._X = source.X[rows.cpu().numpy()]
@@ -119,21 +121,21 @@ class Table:
 
     @property
     def mass(self) -> Tensor:
-        """The weights, ones where all are 1."""
+        """The weights of the rows, also if all are 1."""
         return torch.ones_like(self.y[:, 0]) if self.weights is None else self.weights
 
     @property
     def has_trend(self) -> bool:
-        """Whether anything was taken from the targets beside their center."""
+        """Whether a trend was subtracted from the targets in addition to their center."""
         return self._trend is not None
 
     @property
     def trend(self) -> Tensor:
-        """What was taken from the targets beside their center, zeros where nothing was."""
+        """The trend that was subtracted from the targets in addition to their center, or zeros."""
         return torch.zeros_like(self.y) if self._trend is None else self._trend
 
     def columns(self, warp: str | Sequence[str]) -> ColumnWarp:
-        """Return the warp of that name, or of those names, fitted to the whole table."""
+        """Return the warp with this name for all columns, or with these names, fitted to the whole table."""
         if self._whole is not None:
             return self._whole.columns(warp)
         key = warp if isinstance(warp, str) else tuple(warp)
@@ -146,7 +148,7 @@ class Table:
         return self._fitted[key]
 
     def warped(self, warp: str | Sequence[str]) -> Tensor:
-        """Return the columns under a warp, as a tensor."""
+        """Return the warped columns as a tensor of shape (n, d)."""
         key = warp if isinstance(warp, str) else tuple(warp)
         if key not in self._warped:
             source, rows = self._taken if self._taken is not None else (None, None)
@@ -158,9 +160,9 @@ class Table:
         return self._warped[key]
 
     def take(self, index: np.ndarray) -> "Table":
-        """Return the rows of these indices as a table, under the same warps.
+        """Return the rows with these indices as a table with the same warps.
 
-        What repeated rows say of the noise is shared out: a part of the rows has that part of the repeats.
+        It gets a part of the repeats, in proportion to its number of rows.
         """
         rows = torch.from_numpy(index).to(self.y.device)
         repeats = None
@@ -180,19 +182,19 @@ class Table:
             standardize=self.standardize,
             device=self.device,
         )
-        # Neither rows nor warps are copied before they are asked for: of a wide table each is as large as the table.
+        # Rows and warped columns are only copied when they are used, since each copy may be as large as the table.
         taken._taken = (self, rows)
         return taken
 
     def in_single_precision(self) -> "Table":
-        """Return the same rows in float32: products take half the time where seven digits are enough."""
+        """Return the same rows in float32, for which products take half the time if seven digits are enough."""
         single = self.take(np.arange(len(self)))
         single.y = self.y.to(torch.float32)
         single.weights = None if self.weights is None else self.weights.to(torch.float32)
         return single
 
     def without(self, values: Tensor) -> "Table":
-        """Return the same rows with a trend of those values, of shape (n, c), taken from the targets."""
+        """Return the same rows with the values of a trend, of shape (n, c), subtracted from the targets."""
         rest = Table(
             self.X,
             self.y - values,
@@ -209,7 +211,7 @@ class Table:
 
 
 class Deadline:
-    """A time limit in seconds, None for none. It is asked before a step, and remembers whether it ever forbade one."""
+    """A time limit in seconds, or None. It is checked before each step, and records whether it was ever exceeded."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
@@ -217,7 +219,7 @@ class Deadline:
         self.was_asked_in_vain = False
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Return whether that share of the time has passed."""
+        """Return whether this share of the time has passed, and record it if so."""
         over = self.limit is not None and self.passed() >= share * self.limit
         self.was_asked_in_vain = self.was_asked_in_vain or over
         return over
@@ -227,7 +229,7 @@ class Deadline:
         return time.monotonic() - self.start
 
     def part(self, share: float) -> "Deadline":
-        """Return a deadline with the same start for the first share of the time, which remembers for itself."""
+        """Return a deadline for the first share of the time, with the same start and a record of its own."""
         part = Deadline(None if self.limit is None else share * self.limit)
         part.start = self.start
         return part

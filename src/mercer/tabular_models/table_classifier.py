@@ -1,4 +1,4 @@
-"""What classifiers on tables share: classes as indicators, and predictions from probabilities."""
+"""The base class of classifiers of tables: classes as indicators, and predictions from probabilities."""
 
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from mercer.tabular_models.table_model import TableModel
 
 
 class LabelledTable(NamedTuple):
-    """The classes, the table whose targets are their indicators, and how its rows were collapsed."""
+    """The classes, the table whose targets are their indicators, and its rows with their groups of identical rows."""
 
     classes: np.ndarray
     table: Table
@@ -25,13 +25,13 @@ class LabelledTable(NamedTuple):
 
 
 class TableClassifier(ClassifierMixin, TableModel, ABC):
-    """The common part; see `RFMClassifier` and `GPClassifier` for the parameters."""
+    """The base class of classifiers of tables; see `RFMClassifier` and `GPClassifier` for the parameters."""
 
     class_weight: Any
     classes_: np.ndarray
 
     def _labelled_table(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
-        """Return what a fit learns from, once input and parameters are checked."""
+        """Check the input and the parameters, and return the classes and the table to learn from."""
         return self._table_of_classes(self._some_rows(X, y, sample_weight))
 
     def _some_rows(self, X: Any, y: Any, sample_weight: Any) -> SomeRows:
@@ -40,10 +40,10 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
 
     def _table_of_classes(self, some: SomeRows) -> LabelledTable:
         X, y = some.X, some.y
-        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
+        distinct_classes(y)  # called first, since scikit-learn has no clear error for classes that cannot be compared
         check_classification_targets(y)
         self._check_parameters()
-        # The weights of drawn rows have those of their classes in them: a draw has other shares of these.
+        # The weights of drawn rows already include those of their classes: a draw has other shares of the classes.
         by_class = self.class_weight if some.everything is None else None
         labels = class_indicators(y, class_weights(X, y, some.weights, by_class))
         return LabelledTable(labels.classes, *self._table(X, labels.indicators, labels.weights))

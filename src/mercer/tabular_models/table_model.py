@@ -1,4 +1,4 @@
-"""What RFMs and Gaussian processes on tables share as estimators: parameters, checks, and what a fit publishes."""
+"""The base class of RFMs and Gaussian processes on tables: parameters, their checks, and the fitted attributes."""
 
 from typing import Any
 
@@ -42,12 +42,12 @@ from mercer.tabular_models.settings import METRICS, kernels_of, with_intercept
 from mercer.tabular_models.table import Deadline, Table
 from mercer.tabular_models.tuning import Freedom
 
-# Directions of the metric that are published.
+# The largest number of directions of the metric in `directions_`.
 MOST_DIRECTIONS = 100
 
 
 class TableModel(BaseEstimator):
-    """The common part; see `RFMRegressor` and `GPRegressor` for the parameters."""
+    """The base class of models of tables; see `RFMRegressor` and `GPRegressor` for the parameters."""
 
     kernel: Any
     metric: Any
@@ -67,11 +67,11 @@ class TableModel(BaseEstimator):
     device: Any
     machines_: list[Machine]
     trend_: list[Machine]
-    # Whether coefficients on landmarks follow from sums over all rows, so that a table may be a draw of them.
+    # Whether coefficients of landmarks follow from sums over all rows, so that the table may be a draw of the rows.
     _sums_over_all_rows = True
-    # Whether a trend on landmarks may be taken from the targets of very many rows.
+    # Whether a trend on landmarks may be subtracted from the targets if there are very many rows.
     _follows_trends = True
-    # Objects that may say how the metric is learned, in place of a name.
+    # The classes of objects that may be given as `metric` instead of a name.
     _learners: tuple[type, ...] = (AverageGradients, MaximumLikelihood)
 
     # ---- before the fit ---------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class TableModel(BaseEstimator):
         check_bandwidth(self.bandwidth)
 
     def _rows_with_numbers(self, X: Any, y: Any, sample_weight: Any) -> tuple[SomeRows, np.ndarray, np.ndarray]:
-        """Return the rows to learn from, validated, with their targets as columns, (n, c), and a weight for each."""
+        """Validate the input; return the rows to learn from, their targets of shape (n, c), and their weights."""
         refuse_sparse(self, X)
         some = some_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         self._check_parameters()
@@ -108,7 +108,7 @@ class TableModel(BaseEstimator):
         return some, targets, _check_sample_weight(some.weights, some.X, dtype=np.float64)
 
     def _table(self, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> tuple[Table, GroupedRows]:
-        """Return the distinct rows of validated input with centered targets."""
+        """Return the table of the distinct rows with centered targets, and the groups of identical rows."""
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.sum() > 0:
             raise invalid_parameter("sample_weight", sample_weight, "weights with a sum above 0")
@@ -122,8 +122,8 @@ class TableModel(BaseEstimator):
             )
         used = rows.group >= 0
         apart = targets[used] - rows.y[rows.group[used]]
-        # A row that comes again with the same target is a copy, and counts as a weight: to count it as a measurement
-        # would prove that there is no noise. A row that comes again with another target is a measurement.
+        # A row that occurs again with the same target is a copy, and only adds to the weight: counted as a measurement,
+        # it would be evidence of no noise. A row that occurs again with another target is a further measurement.
         measured = np.unique(np.column_stack([rows.group[used], targets[used]]), axis=0)
         table = Table.from_rows(
             rows,
@@ -144,9 +144,9 @@ class TableModel(BaseEstimator):
         summed: Summed | None = None,
         workers: Cluster | None = None,
     ) -> Learned:
-        """Search, and fit the chosen machines on all rows; a `ridge` that is given stays.
+        """Search for the best settings and fit their machines on all rows; a given `ridge` is kept.
 
-        `summed` are all rows, where the table is a draw of them; `workers` solve leaves.
+        `summed` are all rows if the table is a draw of them, and `workers` solve leaves.
         """
         kernels = kernels_of(self.kernel, self.bandwidth, *table.X.shape)
         if isinstance(self.metric, AverageGradients | MaximumLikelihood):
@@ -187,13 +187,13 @@ class TableModel(BaseEstimator):
     # ---- after the fit ----------------------------------------------------------------------------------------
 
     def _publish(self, learned: Learned, table: Table, rows: GroupedRows, drawn: np.ndarray | None = None) -> None:
-        """Set the attributes that say what was learned; those of one kernel are of the machine that counts most.
+        """Set the fitted attributes; those of a single kernel are those of the machine with the largest share.
 
-        `drawn` are the numbers of the table's rows among all, where it is a draw.
+        `drawn` are the indices of the rows of the table among all rows, if the table is a draw of them.
         """
         machines, index = learned.machines, [fit.row_index for fit in [*learned.trend, *learned.fits]]
         self.machines_, self.history_ = machines, learned.history
-        # Nobody asks for the variance of a trend: it is known far better than what is left.
+        # The variance of a trend is not needed: it is far smaller than that of the other machines.
         self.trend_ = [fit.machine.changed(posterior_root=None) for fit in learned.trend]
         group = rows.group
         first = np.full(len(table), len(group))
@@ -212,18 +212,19 @@ class TableModel(BaseEstimator):
         self.directions_, self.direction_shares_ = directions
 
     def _summed(self) -> list[Machine]:
-        """Return the machines whose values, times their shares, make up the prediction beside the mean."""
+        """Return the machines whose values, weighted by their shares, add up to the prediction without the mean."""
         return [*self.trend_, *self.machines_]
 
     def _mean(self, X: np.ndarray) -> np.ndarray:
-        """Return the trend and the average of the machines' values, of shape (n, c)."""
+        """Return the prediction of the mean: the offset plus the average of the machines, of shape (n, c)."""
         return self._offset(X) + self._sum(self.machines_, X)
 
     def _offset(self, X: np.ndarray) -> np.ndarray:
-        """Return the mean of the targets and their trend, of shape (n, c)."""
+        """Return the mean of the targets plus the trend, of shape (n, c)."""
         return self.center_ + self._sum(self.trend_, X)
 
     def _sum(self, machines: list[Machine], X: np.ndarray) -> np.ndarray:
+        """Return the sum of the values of machines, weighted by their shares, of shape (n, c)."""
         total = np.zeros((len(X), len(self.center_)))
         for machine in machines:
             total += machine.share * machine.mean(X, self.working_memory, self.device)
@@ -235,7 +236,7 @@ class TableModel(BaseEstimator):
 
     @finite_answers
     def gradients(self, X: Any) -> np.ndarray:
-        """Return how the prediction moves with each column, in the units of the columns, at each row.
+        """Return the gradient of the prediction with respect to the columns, in their units, at each row.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class TableModel(BaseEstimator):
 
     @finite_answers
     def contributions(self, X: Any) -> np.ndarray:
-        """Return what each training row (or landmark) adds to the prediction beside the mean, at each row of X.
+        """Return the term of each training row (or landmark) in the prediction without the mean, at each row of X.
 
         Parameters
         ----------
@@ -260,7 +261,7 @@ class TableModel(BaseEstimator):
         Returns
         -------
         ndarray of shape (n, m), or (n, m, c) for c targets or classes
-            Column j belongs to the row `row_index_[j]` of the training table.
+            Entry j on the second axis belongs to the row `row_index_[j]` of the training table.
         """
         X = self._validated(X)
         total = np.zeros((len(X), len(self.row_index_), len(self.center_)))

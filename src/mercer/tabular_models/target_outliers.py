@@ -1,22 +1,24 @@
-"""One wrong number among the targets must not decide: a row whose target is far beyond all others is left out."""
+"""Rows whose target is far beyond all others are left out, so that a single wrong number does not determine a fit."""
 
 import numpy as np
 
 from mercer.exceptions import DataWarning, warn_user
 
-# A single target this many times as far from the middle as every other is no part of their distribution: among 300
-# draws of a Cauchy it happens in one sample of 20, of a lognormal in none of 2000, and on none of 23 tables is it 2.
+# A single target is an outlier if it is this many times as far from the median as every other. Among 300 draws of a
+# Cauchy distribution this occurs in one sample of 20, among draws of a lognormal one in none of 2000. On none of 23
+# tables is the ratio as large as 2.
 ALONE = 20.0
-# A few of them, up to this share, must be so many times as far: a rare group may be far away and right.
+# A few targets, up to the share SHARE_OF_FEW, are outliers if they are TOGETHER times as far: the targets of a rare
+# group may be far away and correct.
 TOGETHER, SHARE_OF_FEW = 1000.0, 0.01
-# Of fewer different values nobody can say which is the wrong one.
+# With fewer distinct values, it is not possible to say which one is wrong.
 FEWEST_VALUES = 20
 
 
 def far_beyond(values: np.ndarray) -> np.ndarray:
-    """Return which of the values are far beyond all others, as seen from their middle.
+    """Return which of the values are much farther from the median than all others.
 
-    Equal values count once, so that weights and copies of rows say the same.
+    Equal values count once, so that a row with weight 2 and a row that occurs twice have the same effect.
     """
     distinct = np.unique(values)
     if len(distinct) < FEWEST_VALUES:
@@ -24,17 +26,17 @@ def far_beyond(values: np.ndarray) -> np.ndarray:
     middle = np.median(distinct)
     distances = np.sort(np.abs(distinct - middle))[::-1]
     for count in range(max(1, int(SHARE_OF_FEW * len(distinct))), 0, -1):
-        farthest = distances[count]  # of those that stay
+        farthest = distances[count]  # the largest distance of the values that stay
         if farthest > 0 and distances[count - 1] > (ALONE if count == 1 else TOGETHER) * farthest:
             return np.abs(values - middle) > farthest
     return np.zeros(len(values), dtype=bool)
 
 
 def limits_of(targets: np.ndarray) -> np.ndarray:
-    """Return the middle of each column of targets, and how far from it a target of another row may be, of shape (2, c).
+    """Return the median of each of c targets, and the largest allowed distance from it, of shape (2, c).
 
-    The rule of `far_beyond` for rows that are not among these: a target that is `ALONE` times as far from the middle as
-    every one here that is no outlier itself.
+    This is the rule of `far_beyond` for further rows: a target is an outlier if it is more than `ALONE` times as far
+    from the median as all targets here that are not outliers themselves.
     """
     limits = np.full((2, targets.shape[1]), np.inf)
     for c, values in enumerate(targets.T):
@@ -47,18 +49,23 @@ def limits_of(targets: np.ndarray) -> np.ndarray:
 
 
 def without_outliers(targets: np.ndarray, weights: np.ndarray, as_given: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights with 0 for rows whose target is far beyond all others, and warn with their numbers.
+    """Set the weights of rows whose target is far beyond all others to 0, and warn with the targets and their rows.
 
-    Everything that a fit chooses minimizes squares, of which one wrong number would have nearly all: the mean, the
-    length scales, the noise, and the errors of left-out rows that are to judge them.
+    A fit minimizes squares, and a single wrong number may contribute nearly all of their sum. It would determine the
+    mean, the length scales, the noise, and also the errors of left-out rows by which these are judged.
 
     Parameters
     ----------
     targets : ndarray of shape (n, c)
     weights : ndarray of shape (n,)
-        Rows of weight 0 have no part in it.
+        The weights; rows with weight 0 are ignored.
     as_given : ndarray of shape (n, c), optional
         The targets before they were warped, for the warning.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The weights.
     """
     used = np.flatnonzero(weights > 0)
     beyond = np.zeros(targets.shape, dtype=bool)

@@ -1,4 +1,4 @@
-"""A target bent before it is predicted: where its noise grows with its size, or its tail is long on one side."""
+"""Monotone transformations of targets, for noise that grows with the target, or for a long tail on one side."""
 
 import math
 from collections.abc import Sequence
@@ -8,14 +8,16 @@ import numpy as np
 
 from mercer.tabular_models.predictive import Predictive, bell_quantile
 
-# The exponents of Yeo and Johnson (2000) that are compared; 1 changes nothing.
+# The exponents of the Yeo-Johnson transformation (2000) that are compared; an exponent of 1 changes nothing.
 EXPONENTS = (0.0, 0.5, 1.5, 2.0)
-# Nodes of the quadrature over probabilities by which moments are found.
+# Nodes and weights of the Gauss-Legendre quadrature over probabilities, which gives moments.
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+# Arguments of the exponential function are clipped to this, so that it does not overflow.
+LARGEST_EXPONENT = 700.0
 
 
 class TargetWarp(NamedTuple):
-    """t(y), increasing: y itself ("none"), log(y + shift), or the power of Yeo and Johnson of (y - shift) / scale.
+    """An increasing function t(y): y itself, log(y + shift), or the Yeo-Johnson transformation of (y - shift) / scale.
 
     Attributes
     ----------
@@ -23,8 +25,9 @@ class TargetWarp(NamedTuple):
     shift : float
     scale : float
     exponent : float
+        The exponent of the Yeo-Johnson transformation.
     smallest : float
-        No smaller target is predicted: 0 where none was negative under "log", else minus infinity.
+        The smallest target that is predicted: 0 for "log", since no target was negative, and minus infinity otherwise.
     """
 
     name: str = "none"
@@ -34,7 +37,7 @@ class TargetWarp(NamedTuple):
     smallest: float = -math.inf
 
     def forward(self, y: np.ndarray) -> np.ndarray:
-        """Return t(y); minus infinity below the smallest target of a logarithm."""
+        """Return t(y), which is minus infinity where the argument of a logarithm is not positive."""
         if self.name == "none":
             return y
         if self.name == "log":
@@ -44,17 +47,17 @@ class TargetWarp(NamedTuple):
         return np.where(u >= 0, _power(np.maximum(u, 0.0), a), -_power(np.maximum(-u, 0.0), 2.0 - a))
 
     def inverse(self, t: np.ndarray) -> np.ndarray:
-        """Return the target whose t is given."""
+        """Return the targets y with t(y) = t."""
         if self.name == "none":
             return t
         if self.name == "log":
-            return np.maximum(np.exp(np.minimum(t, 700.0)) - self.shift, self.smallest)
+            return np.maximum(np.exp(np.minimum(t, LARGEST_EXPONENT)) - self.shift, self.smallest)
         a = self.exponent
         u = np.where(t >= 0, _root(np.maximum(t, 0.0), a), -_root(np.maximum(-t, 0.0), 2.0 - a))
         return self.shift + self.scale * u
 
     def log_slope(self, y: np.ndarray) -> np.ndarray:
-        """Return log t'(y), which takes densities of t to densities of y."""
+        """Return log t'(y), the difference of the log densities of y and of t."""
         if self.name == "none":
             return np.zeros_like(y)
         if self.name == "log":
@@ -65,19 +68,19 @@ class TargetWarp(NamedTuple):
 
 
 def _power(u: np.ndarray, a: float) -> np.ndarray:
-    """Return ((1 + u)^a - 1) / a for u >= 0, log(1 + u) for a = 0."""
+    """Return ((1 + u)^a - 1) / a for u >= 0, which is log(1 + u) for a = 0."""
     return np.log1p(u) if a == 0.0 else np.expm1(a * np.log1p(u)) / a
 
 
 def _root(t: np.ndarray, a: float) -> np.ndarray:
-    """Return the inverse of `_power`; beyond its range, which is bounded for a < 0, the largest number there."""
+    """Return the inverse of `_power`; its range is bounded for a < 0, and values beyond it are clipped."""
     if a == 0.0:
-        return np.expm1(np.minimum(t, 700.0))
+        return np.expm1(np.minimum(t, LARGEST_EXPONENT))
     return np.expm1(np.log1p(np.maximum(a * t, -1.0 + 1e-12)) / a)
 
 
 def log_warp(y: np.ndarray) -> TargetWarp | None:
-    """Return log(y), or log(y + half the smallest positive target) where some are 0; None if some are negative."""
+    """Return log(y), or log(y + half the smallest positive target) if some are 0; None if some targets are negative."""
     if not (y >= 0).all() or not (y > 0).any():
         return None
     shift = 0.0 if (y > 0).all() else 0.5 * float(y[y > 0].min())
@@ -85,7 +88,7 @@ def log_warp(y: np.ndarray) -> TargetWarp | None:
 
 
 def power_warps(y: np.ndarray) -> list[TargetWarp]:
-    """Return the powers of Yeo and Johnson of the standardized target."""
+    """Return the Yeo-Johnson transformations of the standardized target with all exponents, or [] if it is constant."""
     scale = float(y.std())
     if not scale > 0:
         return []
@@ -93,7 +96,7 @@ def power_warps(y: np.ndarray) -> list[TargetWarp]:
 
 
 def forward_of(warps: Sequence[TargetWarp], y: np.ndarray) -> np.ndarray:
-    """Return the targets of shape (n, c) under a warp each."""
+    """Return the targets, of shape (n, c), after the warp of each of them."""
     return np.stack([warp.forward(y[:, j]) for j, warp in enumerate(warps)], axis=1)
 
 
@@ -108,11 +111,12 @@ def log_slopes_of(warps: Sequence[TargetWarp], y: np.ndarray) -> np.ndarray:
 
 
 def moments_of(predictive: Predictive, warps: Sequence[TargetWarp]) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of targets y whose t(y) has this distribution, both of shape (n, c).
+    """Return the mean and the standard deviation of targets y whose t(y) has this distribution, both of shape (n, c).
 
-    By Gauss-Legendre quadrature over probabilities, in each component: sum_k w_k y(mean + deviation quantile(u_k)). Its
-    outermost nodes are at .0014 and .9986. Under a logarithm heavy tails have no mean; this one is finite, and for a
-    Gaussian of deviation .5 under a logarithm it is the mean to .1 %.
+    In each component, they follow from Gauss-Legendre quadrature over probabilities u_k with weights w_k:
+    sum_k w_k y(mean + deviation quantile(u_k)). The outermost nodes are .0014 and .9986. Under a logarithm, the mean of
+    a distribution with heavy tails is infinite, but this approximation is finite. For a Gaussian with standard
+    deviation .5 under a logarithm, it agrees with the mean to .1 %.
     """
     first, second = np.empty(predictive.means.shape[1:]), np.empty(predictive.means.shape[1:])
     for j, warp in enumerate(warps):

@@ -1,4 +1,4 @@
-"""Which warp a target wants: by the density of left-out rows, on few rows and with one kernel, before the search."""
+"""The choice of a warp of a target before the search, by the density of left-out rows on few rows with one kernel."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,13 +16,14 @@ from mercer.tabular_models.spread import fit_spread
 from mercer.tabular_models.target_warp import TargetWarp, log_warp, moments_of, power_warps
 
 RIDGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
-# A warp must be this many standard errors likelier on left-out rows than the target as it is.
+# A warp must raise the log density of left-out rows by more than this many standard errors.
 CLEARLY = 2.0
+# The smallest number of rows for which "auto" compares warps, and the largest number of rows that are used.
 FEWEST_ROWS, MOST_ROWS = 40, 400
 
 
 class Trial(NamedTuple):
-    """A warp, and how likely and how far off left-out rows are under it, in units of the target."""
+    """A warp, with the log densities and the squared errors of left-out rows, both in units of the target."""
 
     warp: TargetWarp
     densities: np.ndarray
@@ -30,17 +31,18 @@ class Trial(NamedTuple):
 
 
 def candidates(name: str, y: np.ndarray) -> list[TargetWarp]:
-    """Return the warps of that name that suit a target; "auto" is all of them."""
+    """Return the warps with this name that suit a target; for "auto", those with any name."""
     logarithm = log_warp(y)
     found = [logarithm] if name in ("auto", "log") and logarithm is not None else []
     return found + (power_warps(y) if name in ("auto", "yeo-johnson") else [])
 
 
 def choose_warp(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, warps: Sequence[TargetWarp]) -> TargetWarp:
-    """Return the warp under which left-out rows are likeliest, none unless it is clearly better and predicts as well.
+    """Return the warp with the largest density of left-out rows, or no warp unless it is clearly better.
 
-    A Gaussian process with one kernel is fitted to each warped target, and its leave-one-out predictions are known in
-    closed form. Their spread is learned as that of the final model, so that heavy tails alone ask for no warp.
+    Only warps that do not raise the squared error are considered. A Gaussian process with one kernel is fitted to each
+    warped target, and its leave-one-out predictions have a closed form. Their spread is learned in the same way as that
+    of the final model, so that heavy tails alone do not lead to a warp.
 
     Parameters
     ----------
@@ -52,7 +54,7 @@ def choose_warp(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, warps: Sequen
 
     Notes
     -----
-    O(n^3) once: one eigendecomposition serves all warps and ridges.
+    O(n^3): one eigendecomposition is enough for all warps and ridges.
     """
     if not warps or len(Z) < FEWEST_ROWS or not np.ptp(Z, axis=0).any():
         return TargetWarp()
@@ -65,9 +67,9 @@ def choose_warp(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, warps: Sequen
 def chosen_warps(
     name: str, X: np.ndarray, y: np.ndarray, weights: np.ndarray, random: np.random.RandomState
 ) -> list[TargetWarp]:
-    """Return a warp for each of the targets y of shape (n, c): the one that is named, or with "auto" the best.
+    """Return a warp for each of the targets y of shape (n, c): the one with the given name, or the best for "auto".
 
-    Of "yeo-johnson" the exponent is the likeliest on left-out rows. At most `MOST_ROWS` rows are used.
+    For "yeo-johnson", the exponent maximizes the density of left-out rows. At most `MOST_ROWS` rows are used.
     """
     if name == "none":
         return [TargetWarp()] * y.shape[1]
@@ -91,7 +93,7 @@ def chosen_warps(
 
 
 def judged(Z: np.ndarray, y: np.ndarray, weights: np.ndarray, warps: Sequence[TargetWarp]) -> list[Trial]:
-    """Return left-out densities and squared errors of a target under each warp, at the ridge of the best density."""
+    """Return the densities and squared errors of left-out rows under each warp, at the ridge with the best density."""
     bent = np.stack([warp.forward(y) for warp in warps], axis=1)
     centered = torch.from_numpy(bent - np.average(bent, axis=0, weights=weights))
     kernel = Matern32("median").resolved(Z, 0)

@@ -1,9 +1,9 @@
-"""What all rows of a very large table say together, on landmarks, before machines in leaves see to the rest.
+"""Trends of very large tables: a machine on landmarks is fitted to all rows before machines in leaves.
 
-A leaf of 1500 rows cannot see a signal that is weak beside the noise, however many leaves there are. A machine on a
-thousand landmarks averages the noise of all rows, and cannot follow what is rough. So a trend on landmarks is taken
-from the targets where leave-one-out predictions in leaves become better by it, and what is left is searched anew:
-signals that were hidden behind larger ones show themselves in the residuals.
+A leaf of 1500 rows cannot detect a signal that is weak compared with the noise, however many leaves there are. A
+machine on a thousand landmarks averages the noise of all rows, but cannot follow a rough function. A trend on landmarks
+is therefore subtracted from the targets if this improves leave-one-out predictions in leaves. The search is then
+repeated on the residuals, where signals that were hidden by larger ones can be found.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,28 +27,30 @@ from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import BANDWIDTH_STEP, Iterate
 
-# Tables with fewer rows are cut into leaves as they are: to compare trends would take longer than all the rest.
+# Tables with fewer rows have no trend, since comparing trends would take longer than everything else.
 FEWEST_TREND_ROWS = 40_000
-# One trend may follow on the residuals of another, at most so many.
+# The largest number of trends, each of which is fitted to the residuals of those before.
 MOST_TRENDS = 3
-# Landmarks of a trend: one for so many rows, so that each row has little say in its own prediction, and no more than
-# 800, whose products over a million rows take about a minute.
+# A trend has one landmark for ROWS_A_LANDMARK rows, so that each row has little effect on its own prediction, and at
+# most MOST_LANDMARKS landmarks, whose products over a million rows take about a minute.
 ROWS_A_LANDMARK, MOST_LANDMARKS = 100, 800
-# Standard errors by which predictions in leaves must be better with a trend.
+# Predictions in leaves must be better with a trend by this many standard errors.
 SURE_ERRORS = 2.0
-# Kernels, metrics and bandwidths are compared on one in so many of the rows, between these bounds, and on so many
-# landmarks, by the errors of so many left-out rows; so many kernels begin anew.
+# Kernels, metrics and bandwidths are compared on one in COMPARED_PART of the rows, but between FEWEST_COMPARED and
+# MOST_COMPARED rows, on at most COMPARED_LANDMARKS landmarks, by the errors of COMPARED_LEFT_OUT left-out rows. In
+# addition to the best plan, COMPARED_KERNELS kernels start from the identity metric.
 COMPARED_PART, FEWEST_COMPARED, MOST_COMPARED, COMPARED_LANDMARKS, COMPARED_LEFT_OUT = 4, 20_000, 100_000, 500, 5000
 COMPARED_KERNELS = 2
-# Steps of the recursion from the identity, rows that gradients are averaged over, steps of a bandwidth to either side.
+# Number of steps of the recursion from the identity, of rows over which gradients are averaged, and of steps of the
+# bandwidth to either side.
 RECURSION_STEPS, GRADIENT_ROWS, BANDWIDTH_STEPS = 3, 2000, 3
 
 
 class Trend(NamedTuple):
-    """A machine on landmarks, and what it predicts for the rows of the table, of shape (n, c).
+    """A machine on landmarks, and its values at the rows of the table, of shape (n, c).
 
-    The values are y - (y - f) / (1 - df / n), with df the degrees of freedom: by generalized cross-validation the
-    residuals are then as large as those of rows that the machine has not seen.
+    The values are y - (y - f) / (1 - df / n), where df are the degrees of freedom. By generalized cross-validation, the
+    residuals are then as large as those of rows that the machine was not fitted to.
     """
 
     fit: LandmarkFit
@@ -56,7 +58,7 @@ class Trend(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a trend may begin: a warp of the columns, a kernel with its ridge, and steps of a recursion from there."""
+    """A start of the search for a trend: a warp, a kernel with its ridge, and the number of steps of a recursion."""
 
     warp: Any
     iterate: Iterate
@@ -64,10 +66,10 @@ class Start(NamedTuple):
 
 
 def starts_of(search: Search, plan: Plan, plans: Sequence[Plan], some: Table) -> list[Start]:
-    """Return the plan that was judged best, with the metric that few rows have learned, and radial kernels without one.
+    """Return the starts of the search for a trend: the best plan with its metric, and radial kernels with the identity.
 
-    A metric of few rows has given up the columns whose signal they cannot tell from noise, and nothing brings these
-    back. So the recursion of feature machines begins anew under the identity, with all rows to learn from.
+    A metric that was learned from few rows ignores columns whose signal they cannot distinguish from noise. The
+    recursion of feature machines therefore also starts from the identity, and learns from many more rows.
     """
     starts = [Start(plan.setting.warp, on_more_rows(search, plan, some), 0)]
     identities: dict[type, Setting] = {}
@@ -75,7 +77,7 @@ def starts_of(search: Search, plan: Plan, plans: Sequence[Plan], some: Table) ->
         if other.setting.metric == "identity" and is_radial(other.setting.kernel):
             identities.setdefault(type(other.setting.kernel), other.setting)
     for setting in list(identities.values())[:COMPARED_KERNELS]:
-        # Few rows see noise alone where a signal is weak, and would have the bandwidth endless.
+        # If the signal is weak, few rows contain only noise, and a bandwidth tuned on them would be far too large.
         median = setting.kernel.resolved(some.warped(setting.warp), 0)
         starts.append(Start(setting.warp, Iterate(median, search.ridge), RECURSION_STEPS))
     return starts
@@ -95,19 +97,19 @@ def trend_of(
     fresh: np.ndarray,
     random: np.random.RandomState,
 ) -> Trend | None:
-    """Fit all rows on landmarks; return None unless leaves are predicted clearly better once that is taken out.
+    """Fit a trend on landmarks to all rows; return None unless subtracting it clearly improves predictions in leaves.
 
     Parameters
     ----------
     search : Search
     plan : Plan
-        The best on rows that had no part in its metric, by which leaves are predicted.
+        The best plan on rows that its metric was not learned from. It predicts in leaves, with and without the trend.
     starts : sequence of Start
-        Where a trend may begin; the first is that plan.
+        The starts of the search for a trend; the first is this plan.
     table : Table
         All rows.
     fresh : ndarray of bool, of shape (n,)
-        Rows that had no part in the metric of the plan; only these are judged.
+        The rows that the metric of the plan was not learned from; only these are judged.
     random : RandomState
 
     Notes
@@ -131,7 +133,7 @@ def trend_of(
 
 
 def beats_its_trend(fitter: Fitter, left_out: LeftOut) -> bool:
-    """Return whether rows are predicted clearly better than by the trend below the machine alone, or by their mean."""
+    """Return whether left-out rows are predicted clearly better than by their trend, or their mean, alone."""
     alone = left_out._replace(mean=left_out.trend, unit_variance=np.ones_like(left_out.unit_variance))
     return is_clearly_better(fitter.row_scores(left_out), fitter.row_scores(alone), left_out.weights)
 
@@ -141,8 +143,9 @@ def on_landmarks(
 ) -> LandmarkFit | None:
     """Return the machine on landmarks whose kernel, metric and bandwidth have the best scores of left-out rows.
 
-    Kernels are compared on a part of the rows and fewer landmarks. With many more rows than landmarks, a row has no say
-    of its own in a metric, and leave-one-out errors are honest about it. None if there is nothing to predict.
+    Kernels are compared on a part of the rows and with fewer landmarks. Since there are many more rows than landmarks,
+    a single row has little effect on a metric, and leave-one-out errors are reliable. None is returned if no machine is
+    clearly better than the trend, or the mean, before.
     """
     seed, ridge = int(random.randint(2**31 - 1)), None if search.freedom.ridge else search.ridge
     n_landmarks = min(MOST_LANDMARKS, max(1, len(table) // ROWS_A_LANDMARK))
@@ -183,7 +186,7 @@ def recursion(
 def with_best_bandwidth(
     search: Search, iterate: Iterate, warp: Any, part: Table, landmarks: Landmarks, ridge: float | None
 ) -> tuple[float, LandmarkFit]:
-    """Return the machine of the best bandwidth near a start, and its score: larger ones first, then smaller ones."""
+    """Return the score and the machine of the best bandwidth near a start; larger bandwidths are tried first."""
 
     def fitted(step: int) -> tuple[float, LandmarkFit]:
         rescaled = iterate._replace(kernel=iterate.kernel.rescaled(BANDWIDTH_STEP**step))
@@ -205,6 +208,6 @@ def with_best_bandwidth(
 
 
 def trend_values(fit: LandmarkFit, table: Table) -> Tensor:
-    """Return the values of a trend at the rows of its table, see `Trend`."""
+    """Return the values of a trend at the rows of its table; see `Trend`."""
     fitted = torch.from_numpy(fit.machine.mean(table.X, device=table.device)).to(table.y)
     return table.y - (table.y - fitted) / (1.0 - fit.degrees_of_freedom / len(table))

@@ -1,4 +1,4 @@
-"""A warp for each column: from one warp for all, column by column, wherever left-out rows are clearly better for it."""
+"""The choice of a warp for each column, starting from one warp for all, by the errors of left-out rows."""
 
 import itertools
 from typing import Any
@@ -11,23 +11,23 @@ from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Iterate
 
-# Only the columns that count most under the metric are tried, and none where columns are so many that one alone says
-# little.
+# Only the MOST_COLUMNS most important columns under the metric are tried, and none in tables with more than
+# MANY_COLUMNS columns, where a single column has little effect.
 MOST_COLUMNS, MANY_COLUMNS = 20, 200
 
 
 def warp_by_column(iterate: Iterate, warp: str, table: Table, fitter: Fitter) -> tuple[str, ...] | str:
-    """Return the warps of the columns, one each, or the one that was given where no change is clearly better.
+    """Return a warp for each column, or the given warp if no change is clearly better.
 
-    The kernel and the ridge stay as they are: columns are standardized under every warp, so that length scales still
-    fit. A change must gain more than the standard error of the gain on left-out rows, since of many that are tried some
+    The kernel and the ridge are kept: columns are standardized under every warp, so that length scales remain suitable.
+    A change is accepted if its gain on left-out rows exceeds the standard error of the gain, since some of many changes
     look better by chance.
 
     Parameters
     ----------
     iterate : Iterate
     warp : str
-        The warp that all columns have.
+        The warp of all columns at the start.
     table : Table
     fitter : Fitter
         Scores predictions of left-out rows.
