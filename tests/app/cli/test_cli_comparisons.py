@@ -56,7 +56,7 @@ def test_models_are_compared_on_new_rows_too(folder):  # noqa: F811
     assert "cannot be told" in told
     assert "To compare fairly" in told
     done(*NUMBERS[:3], "other.mercer", *NUMBERS[4:])
-    assert "models of one target and task" in failed("compare", "model.mercer", "other.mercer", "later.csv").stderr
+    assert "models of the same target and task" in failed("compare", "model.mercer", "other.mercer", "later.csv").stderr
     assert "no target column 'dear'" in failed("compare", "model.mercer", "model.mercer", "new.csv").stderr.lower()
 
 
@@ -94,7 +94,7 @@ def test_a_leaderboard_has_ours_and_simple_models_on_one_split(folder, monkeypat
     assert by_name["Peer"]["rmse"] == pytest.approx(by_name["mean of the target"]["rmse"])
     assert all(entry["seconds"] >= 0 for entry in found["models"][:-1])
     out = done(*args).stdout
-    assert "On 30 rows left out, learned from 120, by RMSE" in out
+    assert "On 30 rows left out, learned from 120; ranked by RMSE" in out
     assert "Broken could not be fitted: it cannot" in out
 
 
@@ -159,7 +159,7 @@ def test_a_model_has_a_name_unless_told_and_is_not_written_over(folder):  # noqa
     args = ("fit", "flats.csv", "--target", "dear", "--ignore", "id", "--ignore", "rent", "--model", "discriminant")
     assert done(*args).stdout.endswith("saved to flats-dear.mercer\n")
     before = (folder / "flats-dear.mercer").read_bytes()
-    assert "give another name with --out, or --force" in failed(*args).stderr
+    assert "give another name with --out, or replace it with --force" in failed(*args).stderr
     done(*args, "--force", "--seed", "1")
     assert (folder / "flats-dear.mercer").read_bytes() != before
     flats().rename(columns={"dear": "a/b ../c"}).to_csv("my.table.csv", index=False)

@@ -208,7 +208,7 @@ def test_new_rows_are_read_as_those_of_the_fit(tmp_path):
     new.loc[2, "size"] = "big"
     new.to_csv("new.csv", index=False)
     result = done("predict", "m.mercer", "new.csv", "--out", "o.csv")
-    assert "Not seen in the fit: 3 rows have another city, such as 'Lima'" in result.stdout
+    assert "3 rows have a new value of 'city', such as 'Lima', not seen in the fit" in result.stdout
     assert "note: column 'size': 'big' in row 3 cannot be read as a number and counts as missing." in result.stderr
     document = json.loads(done("predict", "m.mercer", "new.csv", "--out", "o.csv", "--json").stdout)
     assert document["unseen"] == {"city": 3}

@@ -48,7 +48,7 @@ def test_numbers_there_and_back(folder, monkeypatch):
     assert_allclose(written["prediction"], expected, rtol=1e-8, atol=1e-10)
     again = mercer("predict", "model.mercer", "data", "--out", "answers")
     assert again.exit_code == 1
-    assert "is there already" in again.output
+    assert "exists already" in again.output
 
 
 @pytest.mark.parametrize("asked", [1, 3])

@@ -81,7 +81,7 @@ def test_fit_says_how_well_and_why(folder):
     out = result.stdout
     assert "Read 150 rows and 5 inputs (2 numbers, 1 category, 1 date, 1 constant) from flats.csv" in out
     assert "Predicting rent: regression" in out
-    assert "On 30 rows left out, at random, learned from 120" in out
+    assert "Scores on 30 rows left out (at random), after learning from 120" in out
     for name in ("Mercer GPRegressor", "mean of the target", "ridge regression", "gradient-boosted trees"):
         assert name in out
     for heading in ("RMSE", "R²", "MAE", "NLL", "90% coverage"):
@@ -89,7 +89,7 @@ def test_fit_says_how_well_and_why(folder):
     assert "kernel: gaussian" in out
     assert re.search(r"size +\d\d\.\d% +█+", out)
     assert re.search(r"\d\d\.\d%: \+0\.\d\d size", out)
-    assert out.endswith("Model, fitted on all rows, saved to model.mercer\n")
+    assert out.endswith("The model was fitted on all rows and saved to model.mercer\n")
     assert result.stderr == ""
     workflow = mercer.load("model.mercer")
     assert f"{workflow.scores_[0]['r2']:.3f}" in out
@@ -158,7 +158,7 @@ def test_a_task_can_be_asked_for(folder):
     out = done(*FIT, "--target", "rooms", "--task", "regression", "--model", "rfm", "--test-size", "0.5").stdout
     assert "Predicting rooms: regression" in out
     # Ten flats have no rooms in the table.
-    assert "On 68 rows left out, at random, learned from 68" in out
+    assert "Scores on 68 rows left out (at random), after learning from 68" in out
     assert "NLL" in out
 
 
@@ -176,7 +176,7 @@ def test_without_held_out_rows(folder):
     out = done(*NUMBERS, "--test-size", "0").stdout
     assert out.startswith("How well rent is predicted is not known: no rows were left out to score on.")
     assert "RMSE" not in out
-    assert "Model, fitted on all rows" in out
+    assert "The model was fitted on all rows" in out
 
 
 def test_seeds_decide(folder):
@@ -239,11 +239,11 @@ def test_errors_are_json_too(folder):
         ),
         (("flat.csv", "--target", "rent", "--out", "m"), r"no file 'flat.csv' \(nearest: 'flats.csv'"),
         ((".", "--target", "rent", "--out", "m"), "Folders of images go to `mercer embed` and `mercer cluster`"),
-        (("wrong.parquet", "--target", "rent", "--out", "m"), "'wrong.parquet' is not a file of the kind Parquet"),
+        (("wrong.parquet", "--target", "rent", "--out", "m"), "'wrong.parquet' cannot be read as Parquet"),
         (("flats.csv", "--target", "rent", "--out", "nowhere/m"), "create the folder"),
         (("flats.csv", "--target", "rent", "--out", "."), "is a folder: give the name of a file in it"),
         (("flats.csv", "--target", "rent", "--out", "flats.csv"), "is a file that is read"),
-        (("flats.csv", "--target", "rent", "--out", "m.csv"), "a model needs another ending"),
+        (("flats.csv", "--target", "rent", "--out", "m.csv"), "a model needs another, such as"),
         (("flats.csv", "--target", "rent", "--out", "m", "--model", "discriminant"), "The task is regression"),
         (("flats.csv", "--target", "id", "--out", "m"), "'id' has 150 different values in 150 rows"),
     ],
@@ -265,7 +265,7 @@ def test_outputs_are_checked_before_anything_is_computed(folder, monkeypatch):
     assert "no ending" in failed("predict", "model.mercer", "new.csv", "--out", "answer").stderr
     assert "is a file that is read" in failed("predict", "model.mercer", "new.csv", "--out", "new.csv").stderr
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.W_OK or os.path.isfile(path))
-    assert "nothing may be written into the folder" in failed(*CLASSES).stderr
+    assert "you may not write into the folder" in failed(*CLASSES).stderr
 
 
 def test_models_that_are_none(folder):
@@ -332,7 +332,7 @@ def test_defects_are_called_so(folder, monkeypatch):
         raise KeyError("a slip")
 
     monkeypatch.setattr(table_prediction.TablePrediction, "fit", break_down)
-    assert "a defect of Mercer's own, KeyError: 'a slip'" in failed(*CLASSES, code=70).stderr
+    assert "a defect in Mercer itself, KeyError: 'a slip'" in failed(*CLASSES, code=70).stderr
 
 
 @pytest.mark.parametrize("earlier", [True, False])
@@ -365,7 +365,8 @@ def test_stopped_by_ctrl_c_later_it_keeps_the_best_so_far(folder, monkeypatch):
     assert "note: stopped by Ctrl-C: the best model so far is kept, which has learned from 120 of 150 rows." in (
         result.stderr
     )
-    assert "Model, the best when Ctrl-C ended the fit, learned from 120 rows, saved to model.mercer" in result.stdout
+    last = "Ctrl-C ended the fit. The best model so far, which has learned from 120 rows, was saved to model.mercer"
+    assert last in result.stdout
     assert mercer.load("model.mercer").n_learned_ == 120
 
 
@@ -410,7 +411,7 @@ def test_notes_are_lines_on_standard_error(folder):
     assert sorted(result.stderr.splitlines()) == [
         "note: 10 of 150 rows have no value in 'dear': they are left out.",
         "note: X has no value in 'empty': dropped.",
-        "note: the first column of 'flats.csv' has no name and counts the rows: it is left out.",
+        "note: the first column of 'flats.csv' has no name and counts the rows, so it is left out.",
     ]
     done("predict", "model.mercer", "new.csv", "--out", "answer.csv")  # which has no column 'empty'
 

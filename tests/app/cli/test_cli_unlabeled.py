@@ -88,7 +88,8 @@ def test_images_are_clustered_and_new_ones_join(images, tmp_path):
     assert sizes == sorted(sizes, reverse=True)
     assert "Read 150 grey images of 8 x 8 pixels" in result.stdout
     assert f"Found {len(sizes)} groups" in result.stdout
-    assert f"Tried 2 to 20: {len(sizes)} fits best (groups of two halves of the data agree to" in result.stdout
+    found = f"Tried 2 to 20: {len(sizes)} fits best (groups in two halves of the data agree to"
+    assert found in result.stdout
     assert str(out) in result.stdout
     assert str(model) in result.stdout
     loaded = mercer.load(model)
@@ -213,7 +214,7 @@ def test_data_that_will_not_do(tmp_path, people, command):
     assert "holds no image: files that end in .png" in failed(command, tmp_path / "empty", *out)
     assert "nearest: 'people.csv'" in failed(command, tmp_path / "peple.csv", *out)
     put_digits(tmp_path / "one", (0,), 1)
-    assert "the data have 1 image" in failed(command, tmp_path / "one", *out)
+    assert "the data have only 1 image" in failed(command, tmp_path / "one", *out)
     (tmp_path / "same").mkdir()
     for i in range(3):
         Image.fromarray(np.full((8, 8), 9, np.uint8)).save(tmp_path / "same" / f"{i}.png")
@@ -221,7 +222,7 @@ def test_data_that_will_not_do(tmp_path, people, command):
     file = tmp_path / "same" / "0.png"
     assert "no ending that says what table it is" in failed(command, file, *out)
     pd.DataFrame({"a": [1.0], "b": [2.0]}).to_csv(tmp_path / "row.csv", index=False)
-    assert "the data have 1 row" in failed(command, tmp_path / "row.csv", *out)
+    assert "the data have only 1 row" in failed(command, tmp_path / "row.csv", *out)
     assert "no column to ignore 'idd' (nearest: 'id')" in failed(command, people[0], *out, "--ignore", "idd")
     assert not (tmp_path / "out.csv").exists()
 
@@ -245,7 +246,7 @@ def test_outputs_are_checked_first(people, tmp_path, command, monkeypatch):
     assert "is a file that is read" in failed(command, path, "--out", path)
     options = ["--out", tmp_path / "out.csv", "--save"]
     assert "create the folder" in failed(command, path, *options, tmp_path / "no" / "m.mercer")
-    assert "ends as a table does" in failed(command, path, *options, tmp_path / "m.csv")
+    assert "has the ending of a table" in failed(command, path, *options, tmp_path / "m.csv")
     assert json.loads(invoke(command, path, "--out", tmp_path / "out.txt", "--json").stdout).keys() == {"error"}
 
 

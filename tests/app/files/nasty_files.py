@@ -95,7 +95,7 @@ NASTY = [
         dict.fromkeys(["column_1", "column_2", "column_3"], CATEGORY),
         4,
         {"column_1": ["p", "e"]},
-        note="come again below",
+        note="repeated below",
     ),
     Nasty(
         "no header, missing values in the first row",
@@ -183,7 +183,7 @@ NASTY = [
         lines("Sales of 2024", "", "a,b,c", "1,x,5", "2,y,6"),
         AB | {"c": NUMBER},
         2,
-        note="1 row above the table left out, such as 'Sales of 2024'",
+        note="left out 1 row above the table, such as 'Sales of 2024'",
     ),
     Nasty(
         "comments above",
@@ -199,7 +199,7 @@ NASTY = [
         lines("a,b,c", "1,x,5", "2,y,6", "3,x,7", "4,x,8", "", "Source: the ministry"),
         AB | {"c": NUMBER},
         4,
-        note="1 row below the table left out, such as 'Source: the ministry'",
+        note="left out 1 row below the table, such as 'Source: the ministry'",
     ),
     Nasty(
         "a total below",
@@ -271,7 +271,7 @@ NASTY = [
     Nasty("old line ends", "t.csv", PLAIN.replace("\n", "\r"), AB, 4),
     Nasty("no line end at the end", "t.csv", PLAIN.rstrip(), AB, 4),
     Nasty("blank lines", "t.csv", PLAIN.replace("\n", "\n\n"), AB, 4),
-    Nasty("rows of nothing but commas", "t.csv", PLAIN + ",\n,\n", AB, 4, note="2 rows without any value left out"),
+    Nasty("rows of nothing but commas", "t.csv", PLAIN + ",\n,\n", AB, 4, note="left out 2 rows without any value"),
     Nasty("a comma too many at the end of all rows", "t.csv", lines("a,b,", "1,x,", "2,y,"), AB, 2),
     Nasty("rows that are too short", "t.csv", lines("a,b", "1,x", "2", "3,y"), AB, 3, {"b": ["x", None, "y"]}),
     Nasty(
@@ -286,7 +286,7 @@ NASTY = [
         lines("a,b", "r1,1,x", "r2,2,y"),
         error="more fields than its first line has names",
     ),
-    Nasty("a quote that never ends", "t.csv", 'a,b\n1,"x\n2,y\n', error="not a file of the kind CSV"),
+    Nasty("a quote that never ends", "t.csv", 'a,b\n1,"x\n2,y\n', error="cannot be read as CSV"),
     Nasty("nothing", "t.csv", "", error="it is empty"),
     Nasty("one column", "t.csv", lines("a", "1", "2"), {"a": NUMBER}, 2),
     Nasty(
@@ -378,7 +378,7 @@ NASTY = [
         lines("a,b", "1,x", "2,y", "low,x", "high,y"),
         {"a": CATEGORY, "b": CATEGORY},
         4,
-        note="2 of 4 values are numbers, and others are not, such as 'low' in row 3",
+        note="2 of 4 values are numbers, but others are not, such as 'low' in row 3",
     ),
     Nasty(
         "asked to be numbers",
@@ -629,7 +629,7 @@ NASTY = [
         AB | {"c": NUMBER},
         2,
         {"c": [5.5, 6.5]},
-        note="1 row above the table left out",
+        note="left out 1 row above the table",
     ),
     Nasty(
         "Excel with an empty column and row",
@@ -644,7 +644,7 @@ NASTY = [
         excel(First=[["a", "b"], [1, "x"], [2, "y"]], Other=[["c"], [1]]),
         AB,
         2,
-        note="the sheet 'First' is read; --sheet reads another, of 'Other'",
+        note="the sheet 'First' is read; choose another with --sheet: 'Other'",
     ),
     Nasty(
         "Excel whose first sheet is empty",
@@ -731,6 +731,6 @@ NASTY = [
     Nasty("bzip2 in UTF-16", "t.csv.bz2", bz2.compress(PLAIN.encode("utf-16")), AB, 4),
     Nasty("xz with tabs", "t.tsv.xz", lzma.compress(PLAIN.replace(",", "\t").encode()), AB, 4),
     Nasty("zip", "t.csv.zip", zipped(inside=PLAIN), AB, 4),
-    Nasty("zip of two", "t.csv.zip", zipped(one=PLAIN, two=PLAIN), error="holds 2 files, where one table was expected"),
+    Nasty("zip of two", "t.csv.zip", zipped(one=PLAIN, two=PLAIN), error="holds 2 files, but one table was expected"),
     Nasty("an ending that says nothing", "t.docx", PLAIN, error="no ending that says what table it is"),
 ]

@@ -186,14 +186,16 @@ def test_files_that_are_no_images_are_passed_over_by_name(tmp_path):
     assert "not images: 'notes.txt'" in message
     for name in ("cut.png", "text.jpg", "empty.bmp"):
         assert repr(name) in message
-    assert "'wide.tif' (pixels outside of 0 to 1)" in message
+    assert "'wide.tif' (pixels outside the range 0 to 1)" in message
     assert "hidden" not in message
     assert "cache" not in message
 
 
 def test_whole_numbers_of_more_than_16_bits_may_mean_anything(tmp_path):
     put(tmp_path, "a.tif", np.full((6, 5), 70000, np.int32))
-    with pytest.raises(DataFileError, match=r"holds no image that can be read: 'a.tif' \(pixels outside of 0 to 65535"):
+    with pytest.raises(
+        DataFileError, match=r"holds no image that can be read: 'a.tif' \(pixels outside the range 0 to 65535"
+    ):
         read_images(tmp_path)
 
 

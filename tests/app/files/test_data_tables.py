@@ -105,7 +105,7 @@ def test_other_first_columns_stay(tmp_path, text):
 def test_content_that_is_not_what_the_name_says(tmp_path, ending, content):
     path = tmp_path / f"t{ending}"
     path.write_bytes(content)
-    with pytest.raises(DataFileError, match=rf"t{ending}' is not a file of the kind") as caught:
+    with pytest.raises(DataFileError, match=rf"t{ending}' cannot be read as") as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
 
@@ -113,7 +113,7 @@ def test_content_that_is_not_what_the_name_says(tmp_path, ending, content):
 @pytest.mark.parametrize("content", [b"", b"\n\n", b'a,b\n"1,2\n3', b"a,b\n1,2\n1,2,3,4\n"])
 def test_csv_that_is_none(tmp_path, content):
     (tmp_path / "t.csv").write_bytes(content)
-    with pytest.raises(DataFileError, match="t.csv' is not a file of the kind CSV"):
+    with pytest.raises(DataFileError, match="t.csv' cannot be read as CSV"):
         read_table(tmp_path / "t.csv")
 
 
@@ -122,7 +122,7 @@ def test_half_a_file(tmp_path, ending):
     path = tmp_path / f"t{ending}"
     write_table(table(500), path)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataFileError, match="is not a file of the kind"):
+    with pytest.raises(DataFileError, match="cannot be read as"):
         read_table(path)
 
 
@@ -195,7 +195,7 @@ def test_places_where_nothing_can_be_written(tmp_path, monkeypatch):
         check_writable(tmp_path / "t.csv")
     monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
     for check in (check_writable, check_output, check_model_output):
-        with pytest.raises(PermissionError, match="nothing may be written into the folder"):
+        with pytest.raises(PermissionError, match="you may not write into the folder"):
             check(tmp_path / "new.csv")
 
 
@@ -225,7 +225,7 @@ def test_what_is_read_is_not_written_over(tmp_path):
 def test_models_are_no_tables(tmp_path, name):
     check_model_output(tmp_path / "model.mercer")
     check_model_output(tmp_path / "model")
-    with pytest.raises(DataFileError, match="ends as a table does: .* such as '.mercer'"):
+    with pytest.raises(DataFileError, match="has the ending of a table: .* such as '.mercer'"):
         check_model_output(tmp_path / name)
 
 

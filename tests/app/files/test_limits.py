@@ -104,7 +104,7 @@ def test_feather_files_that_unpack_too_far_are_refused(tmp_path, monkeypatch):
     for name, table in made.items():
         pyarrow.feather.write_feather(table, path, compression="zstd")
         assert path.stat().st_size < 100_000, name
-        with pytest.raises(DataFileError, match="rows and 1 columns, more than a table may take"):
+        with pytest.raises(DataFileError, match="rows and 1 columns, which is more than the limit for a table"):
             read_table(path)
 
 

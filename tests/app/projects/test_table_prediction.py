@@ -125,7 +125,7 @@ def test_targets_of_which_nothing_can_be_learned():
     with pytest.raises(DataFileError, match="'t' has one value only, a: there is nothing to learn"):
         as_classes(pd.Series(["a"] * 9, name="t"))
     assert len(as_classes(pd.Series(list("aabbccdd")))) == 8
-    with pytest.raises(DataFileError, match="'t' has 5 different values in 9 rows, such as a: too many for classes"):
+    with pytest.raises(DataFileError, match="'t' has 5 different values in 9 rows, such as a: .* too many for classes"):
         as_classes(pd.Series(list("aabbccdde"), name="t"))
     with pytest.raises(DataFileError, match=r"'t' is not a finite number in 2 of 4 rows, such as 'x'"):
         as_numbers(pd.Series(["1", "x", "2.5", "y"], name="t"))

@@ -196,7 +196,8 @@ def test_separation_is_the_silhouette_where_there_is_one():
 
 def test_noise_has_no_groups_and_a_warning_says_so():
     table = pd.DataFrame(np.random.default_rng(1).normal(size=(120, 6)))
-    with pytest.warns(DataWarning, match=r"two halves of the rows agree little on groups, even on \d+ \(0\.\d\d of 1"):
+    even = r"even on \d+ of them \(agreement 0\.\d\d, where 1 is full\)"
+    with pytest.warns(DataWarning, match=rf"two halves of the rows agree little on groups, {even}"):
         DataClustering(random_state=0).fit(table)
     DataClustering(3, random_state=0).fit(table)  # nobody asked for a number
 
@@ -339,7 +340,7 @@ def test_beyond_some_rows_groups_are_learned_on_landmarks(monkeypatch):
 
 def test_groups_without_rows_are_none():
     table = pd.DataFrame({"a": [0.0, 1.0] * 10})
-    with pytest.warns(DataWarning, match="n_clusters=4, but 2 groups have rows"):
+    with pytest.warns(DataWarning, match="n_clusters=4, but only 2 groups have rows"):
         model = DataClustering(4, random_state=0).fit(table)
     assert model.n_clusters_ == 2
     assert model.sizes_.tolist() == [10, 10]
@@ -399,7 +400,7 @@ def test_errors_say_what_is_wrong_with_the_data(workflow):
         clone(workflow).set_params(ignore=["idd"]).fit(data)
     with pytest.raises(InvalidParameterError, match="none is left"):
         clone(workflow).set_params(ignore=list(data.columns)).fit(data)
-    with pytest.raises(ValueError, match="the data have 1 row: "):
+    with pytest.raises(ValueError, match="the data have only 1 row: "):
         clone(workflow).fit(data[:1])
     with pytest.raises(TypeError, match="data is a ndarray"):
         clone(workflow).fit(data.to_numpy())
@@ -407,7 +408,7 @@ def test_errors_say_what_is_wrong_with_the_data(workflow):
     same = ImageFolder(np.ones_like(images.X), images.names, images.shape)
     with pytest.raises(ValueError, match="all 5 images are equal"):
         clone(workflow).fit(same)
-    with pytest.raises(ValueError, match="the data have 1 image: "):
+    with pytest.raises(ValueError, match="the data have only 1 image: "):
         clone(workflow).fit(some(images, [0]))
     with pytest.raises(InvalidParameterError, match="ignore=.*empty for images"):
         clone(workflow).set_params(ignore=["id"]).fit(images)
@@ -417,11 +418,11 @@ def test_errors_say_what_is_wrong_with_the_data(workflow):
 def test_new_data_must_be_of_the_kind_of_the_fit(workflow):
     table, images = people(30)[0], digits(30)[0]
     of_table, of_images = clone(workflow).fit(table), clone(workflow).fit(images)
-    with pytest.raises(DataFileError, match="fitted to a table and these are images"):
+    with pytest.raises(DataFileError, match="fitted to a table, but these are images"):
         of_table.predict_frame(images)
-    with pytest.raises(DataFileError, match="fitted to images and this is a table"):
+    with pytest.raises(DataFileError, match="fitted to images, but this is a table"):
         of_images.predict_frame(table)
-    with pytest.raises(DataFileError, match=r"shape \(4, 8\), and those of the fit had \(8, 8\)"):
+    with pytest.raises(DataFileError, match=r"shape \(4, 8\), but those of the fit had \(8, 8\)"):
         of_images.predict_frame(ImageFolder(images.X[:, :4], images.names, (4, 8)))
     with pytest.raises(ValueError, match="X lacks 'income'"):
         of_table.predict_frame(table.drop(columns="income"))

@@ -282,7 +282,7 @@ def test_a_prediction_on_the_table_of_the_fit(flat_models, name):
     good = found.sections["good"]
     for entry in model.scores_:
         assert entry["name"] in good
-    assert "Scores on 30 left-out rows, of models that have learned from the other 120." in good
+    assert "These are scores on 30 left-out rows, of models that have learned from the other 120." in good
     assert all(f" {word} " in found.sections["fitted"] for word in ("estimator", "kernel"))
     assert all(f" {word} " in found.sections["data"] for word in ("city", "category", "constant"))
     verdict = verdict_of(model)
@@ -368,7 +368,7 @@ def test_wrong_classes_are_the_worst_rows(flat_models):
     assert 0 < len(wrong) <= 10
     assert all(f" {row} " in section for row in wrong)
     assert section.count("2020-") + section.count("2021-") + section.count("2022-") == len(wrong)
-    assert "too sure of itself" in page.sections["sure"]
+    assert "the model is too sure" in page.sections["sure"]
 
 
 def test_a_model_without_a_spread_says_how_far_it_was_off(flat_models):
@@ -388,7 +388,7 @@ def test_other_rows_are_scored_anew(flat_models, name):
     new.loc[7, ["rent", "dear"]] = np.nan
     found = read(build_report(model, new, data_name="new.csv"))
     assert "predicted and scored anew" in found.text
-    assert "The model on 39 rows of the data in new.csv" in found.sections["good"]
+    assert "These are scores of the model on 39 rows of the data in new.csv." in found.sections["good"]
     answer = model.predict_frame(new).drop(index=7)
     true = new[model.target_].drop(index=7)
     if name == "classes":
@@ -442,7 +442,7 @@ def test_rows_without_a_target_are_predicted(flat_models):
         first = model.predict_frame(new)["prediction"][0]
         assert (first if isinstance(first, str) else f"{first:.0f}") in found.sections["predicted"]
         # What the fit has kept is still told, without inputs that are not there.
-        assert "give the table of the fit" in found.sections["wrong"]
+        assert "Give the table of the fit" in found.sections["wrong"]
         assert "worst rows" not in found.text
 
 
@@ -551,7 +551,7 @@ def test_the_map_of_a_table_has_its_rows(people_models):
         assert landmarks["columns"][1]["values"][landmarks["top"][i][0]] == pytest.approx(
             frame["income"][places[0]], rel=1e-4
         )
-    assert "known by number only" not in found.text
+    assert "shown by number only" not in found.text
     assert found.scripts
     assert "canvas" in found.tags
     assert "select" in found.tags
@@ -561,7 +561,7 @@ def test_landmarks_of_another_table_are_numbers_only(people_models):
     _, model, _ = people_models
     found = read(build_report(model, people(90, seed=5)[0]))
     assert found.data["landmarks"]["columns"] is None
-    assert "known by number only" in found.text
+    assert "shown by number only" in found.text
 
 
 def test_the_map_of_images_has_their_pictures(image_models):
@@ -678,7 +678,7 @@ def test_clusters_of_a_table(people_models):
     assert [name for name in found.sections if name] == ["number", "map-section", "apart", "fitted"]
     assert "the data of the fit; examples are from all" in found.text
     number = found.sections["number"]
-    assert f"2 to {model.candidates_[-1]['n_clusters']} were tried" in number
+    assert f"2 to {model.candidates_[-1]['n_clusters']} groups were tried" in number
     for k, size in enumerate(model.sizes_):
         own = model.confidence_[model.labels_ == k]
         assert f"group {k} {size} {percent(size / 90)} {percent(own.mean())} {percent((own < 0.75).mean())}" in number
@@ -696,8 +696,8 @@ def test_clusters_of_other_rows_are_assigned_anew(people_models):
     _, _, model = people_models
     new, _ = people(60, seed=4)
     found = read(build_report(model, new))
-    assert "they were assigned anew" in found.text
-    assert "The map and the examples are of all 60 rows" in found.text
+    assert "its rows were assigned to the groups anew" in found.text
+    assert "The map and the examples show all 60 rows" in found.text
     assert found.data["columns"][0]["codes"] == model.predict_frame(new)["cluster"].tolist()
     drawn = draw_samples("table", new, 0, 25)
     groups = report_clustering.assigned(model, drawn, new)
@@ -733,7 +733,7 @@ def test_clusters_of_images_have_pictures(image_models):
     border = [folder.names[i] for rows in model.border_ for i in rows[:5] if model.confidence_[i] < 0.995]
     assert shown == set(typical) | set(border)
     some = ImageFolder(folder.X[::-1], folder.names, folder.shape)
-    assert "assigned anew" in read(build_report(model, some)).text
+    assert "assigned to the groups anew" in read(build_report(model, some)).text
 
 
 # ---- what comes from data ----------------------------------------------------------------------------------------
@@ -810,7 +810,7 @@ def test_wrong_calls_are_told_before_anything_is_done(folder, monkeypatch):
     flats().drop(columns="size").to_csv("narrow.csv", index=False)
     people()[0].drop(columns="age").to_csv("young.csv", index=False)
     out = ("--out", "page.html")
-    assert "holds a Mahalanobis, of which no report is made" in failed("metric.mercer", "flats.csv", *out)
+    assert "holds a Mahalanobis, for which there is no report" in failed("metric.mercer", "flats.csv", *out)
     assert "no column 'size'" in failed("rent.mercer", "narrow.csv", *out)
     assert "age" in failed("map.mercer", "young.csv", *out)
     assert "is a folder, where a table was expected" in failed("rent.mercer", "pictures", *out)
@@ -819,7 +819,7 @@ def test_wrong_calls_are_told_before_anything_is_done(folder, monkeypatch):
         "gone.mercer", "flats.csv", *out
     )
     monkeypatch.setattr("mercer.app.cli.report.load", lambda _: 1 / 0)
-    assert "ends in '.html'" in failed("rent.mercer", "flats.csv", "--out", "page.pdf")
+    assert "does not end in '.html'" in failed("rent.mercer", "flats.csv", "--out", "page.pdf")
     assert "create the folder" in failed("rent.mercer", "flats.csv", "--out", "gone/page.html")
     mercer_page = folder / "model.html"
     (folder / "rent.mercer").rename(mercer_page)
@@ -838,7 +838,7 @@ def test_a_page_is_whole_or_not_there(folder, flat_models, monkeypatch):
     write_report(models["gp"], frame, path)
     assert path.read_text() == "new ?"
     assert [one.name for one in folder.iterdir() if one.name.startswith(".")] == []
-    with pytest.raises(DataFileError, match="ends in '.html'"):
+    with pytest.raises(DataFileError, match="does not end in '.html'"):
         write_report(models["gp"], frame, folder / "page.txt")
 
 

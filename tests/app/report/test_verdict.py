@@ -92,7 +92,7 @@ def test_too_few_rows_and_none_at_all():
     assert (none.kind, none.trust[:29]) == ("not known", "Do not trust it before it has")
     least = verdict_of(TablePrediction(options=SIMPLE, test_size=0.1, random_state=0).fit(frame, "effect"))
     assert least.kind == "not known"
-    assert "too few to compare" in least.against
+    assert "Too few rows were left out to compare" in least.against
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_three_digits_that_count(value, text):
 
 def test_intervals_that_are_too_narrow_are_spoken_of():
     workflow = TablePrediction(options=SIMPLE, random_state=0).fit(planted("good"), "effect")
-    for share, words in ((0.6, "hold 60.0% only"), (0.9, "hold 90.0% of them"), (1.0, "hold 90.0% of them")):
+    for share, words in ((0.6, "hold only 60.0% of them"), (0.9, "hold 90.0% of them"), (1.0, "hold 90.0% of them")):
         workflow.scores_[0]["coverage"] = share
         expected = words if share < 1.0 else "hold 100.0%"
         assert expected in verdict_of(workflow).trust

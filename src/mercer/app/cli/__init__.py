@@ -1,4 +1,4 @@
-"""The command line: no logic of its own. Imports nothing heavy before a command asks for it."""
+"""The command line. It has no logic of its own, and imports heavy modules only when a command needs them."""
 
 import sys
 

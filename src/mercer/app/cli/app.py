@@ -1,4 +1,4 @@
-"""The commands and their options. What they do is in modules of their own, imported when they are called."""
+"""The commands and their options. The work of each command is in a module that is imported when it is called."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,8 +26,8 @@ from mercer.app.cli.parameters import (
 from mercer.app.cli.reading_options import reads_tables
 
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 it could not be done and the message says why, 2 wrong call, 70 a defect of Mercer's own, "
-    "130 stopped by Ctrl-C."
+    "Exit codes: 0 done, 1 it could not be done and the message says why, 2 the command was called wrongly, "
+    "70 a defect in Mercer itself, 130 stopped by Ctrl-C."
 )
 app = typer.Typer(
     help="Mercer: kernel machines that learn their features.",
@@ -62,7 +62,7 @@ def fit(
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[
-        Path | None, typer.Option(help="The file that the model is saved to. [default: TABLE-TARGET.mercer]")
+        Path | None, typer.Option(help="The file that the model is saved to.", show_default="TABLE-TARGET.mercer")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Replace that file if it exists and --out was not given.")
@@ -75,7 +75,7 @@ def fit(
     split: Annotated[
         str,
         typer.Option(
-            metavar="HOW", help="How rows to score on are chosen: auto, random, time, time:COLUMN or group:COLUMN."
+            metavar="HOW", help="How the rows to score on are chosen: auto, random, time, time:COLUMN or group:COLUMN."
         ),
     ] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.0, max=0.9)] = 0.2,
@@ -90,15 +90,15 @@ def fit(
     seed: Seed = 0,
     landmarks: Annotated[
         int | None,
-        typer.Option(help="For Parquet files larger than memory: learn from this many rows that stand for all.", min=2),
+        typer.Option(help="For Parquet files larger than memory: how many rows stand for all in the model.", min=2),
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="With landmarks: processes that share the work.", min=1)] = None,
-    cluster: Annotated[str | None, typer.Option(help="With landmarks: a Dask scheduler, as tcp://host:8786.")] = None,
+    workers: Annotated[int | None, typer.Option(help="With --landmarks: processes that share the work.", min=1)] = None,
+    cluster: Annotated[str | None, typer.Option(help="With --landmarks: a Dask scheduler, tcp://host:8786.")] = None,
     tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Learn to predict a column of a table; say how well, by which inputs, and save the model."""
+    """Learn to predict a column of a table, say how well and by which inputs, and save the model."""
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.fit import default_out, run
 
@@ -138,7 +138,7 @@ def inspect(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Show how a table is read: how it is written, the kind of each column and why, what is missing, what is odd."""
+    """Show how a table is read: its format, the kind of each column and why, what is missing and what is odd."""
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.inspect import run
 
@@ -151,12 +151,13 @@ def predict(
     model: Model,
     data: Data,
     out: Annotated[
-        Path | None, typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel; else standard output.")
+        Path | None,
+        typer.Option(help="The file to write: CSV, TSV, Parquet, Feather or Excel.", show_default="standard output"),
     ] = None,
     why: Annotated[
         int | None, typer.Option(metavar="ROW", help="Explain the prediction of one row; the first is 0.", min=0)
     ] = None,
-    level: Annotated[float, typer.Option(help="The share that intervals are to cover.", min=0.01, max=0.999)] = 0.9,
+    level: Annotated[float, typer.Option(help="The share of targets that intervals cover.", min=0.01, max=0.999)] = 0.9,
     tables: TableOptions = PLAIN,
     as_json: Json = False,
     debug: Debug = False,
@@ -191,7 +192,7 @@ def embed(
 ) -> None:
     """Learn coordinates of rows or images without labels, and a map of them in two dimensions.
 
-    The output has a line for each row or image, in their order: `row` (from 0) or `name`, `map_1`, `map_2`,
+    The output has a line for each row or image, in the same order: `row` (from 0) or `name`, `map_1`, `map_2`,
     `component_1` and so on. The columns of the input are not repeated.
     """
     with for_people(debug=debug, as_json=as_json):
@@ -224,8 +225,8 @@ def cluster(
 ) -> None:
     """Find the groups in rows or images.
 
-    The output has a line for each row or image, in their order: `row` (from 0) or `name`, `cluster` (0 is the largest)
-    and `confidence`. The columns of the input are not repeated.
+    The output has a line for each row or image, in the same order: `row` (from 0) or `name`, `cluster` (0 is the
+    largest) and `confidence`. The columns of the input are not repeated.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.cluster import run
@@ -246,31 +247,31 @@ def cluster(
 def reproduce(
     paper: Annotated[
         str | None,
-        typer.Argument(help="An experiment, or all; without it they are listed.", autocompletion=complete_papers),
+        typer.Argument(help="An experiment, or all; without it, all are listed.", autocompletion=complete_papers),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small settings, minutes; all papers if none is named.")
+        bool, typer.Option("--quick", help="Small settings that take minutes; all papers if none is named.")
     ] = False,
-    seeds: Annotated[int | None, typer.Option(help="Seeds for every case, not the cases' own counts.", min=1)] = None,
-    only: Annotated[str, typer.Option(metavar="TEXT", help="The cases whose name contains TEXT.")] = "",
+    seeds: Annotated[int | None, typer.Option(help="Seeds per case, instead of each case's own.", min=1)] = None,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="Only the cases whose name contains TEXT.")] = "",
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget earlier results (with --only, of those cases).")
     ] = False,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="MINUTES", help="Start nothing new after so long.", min=0.0)
+        float | None, typer.Option(metavar="MINUTES", help="Start nothing new after this time.", min=0.0)
     ] = None,
-    results: Annotated[Path | None, typer.Option(metavar="DIR", help="Where journals and reports go.")] = None,
+    results: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder for journals and reports.")] = None,
     kept: Annotated[
-        bool, typer.Option("--kept", help="What the repository keeps of full runs counts as done.")
+        bool, typer.Option("--kept", help="Count the full runs that the repository keeps as done.")
     ] = False,
-    not_run: Annotated[bool, typer.Option("--not-run", help="List claims that were not run too.")] = False,
+    not_run: Annotated[bool, typer.Option("--not-run", help="Also list claims that were not run.")] = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Put the papers' claims to the test: the paper's number, ours, the spread, whether it held and if not why.
+    """Test the papers' claims: the paper's number, ours, its spread, whether the claim held and, if not, why.
 
-    From a checkout of Mercer's repository. What was run is kept, so that a run that was stopped goes on. The exit code
-    is 0 whether claims held or not, and 1 if a run failed.
+    This works in a checkout of Mercer's repository. Results are kept, so that a stopped run continues when it is
+    called again. The exit code is 0 whether claims held or not, and 1 if a run failed.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.reproduce import run
@@ -278,15 +279,13 @@ def reproduce(
         run(paper, quick, seeds, only, fresh, time_limit, results, kept, not_run, as_json)
 
 
-data_app = typer.Typer(
-    help="The data sets of the experiments: which there are, and to have them.", no_args_is_help=True
-)
+data_app = typer.Typer(help="List the data sets of the experiments, and fetch them.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
 
 
 @data_app.command("list")
 def list_data(as_json: Json = False, debug: Debug = False) -> None:
-    """Show the data sets and where they are found; nothing is fetched or read."""
+    """List the data sets and where each is found. Nothing is fetched or read."""
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.data import show_list
 
@@ -299,12 +298,12 @@ def get_data(
         list[str],
         typer.Argument(metavar="NAME...", help="Data sets; uci for seven, or all.", autocompletion=complete_sets),
     ],
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put them here, not into the cache.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Fetch again what is there.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put them here, not in the cache.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Fetch them again if they are there.")] = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Fetch data sets from their public homes; verify those that are there.
+    """Fetch data sets from their public sources, and verify those that are there already.
 
     They go into the folder that the environment variable MERCER_DATA names, or else into Mercer's cache.
     """
@@ -325,10 +324,10 @@ def report(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Write what a model has found as one HTML page: how good, how sure, where wrong, by what; or a map to explore.
+    """Write what a model has found as one HTML page: how good and how sure it is, and why; or a map to explore.
 
-    DATA are best those of the fit: its rows left out are then shown with their inputs. Others are predicted anew. The
-    page is one file, and loads nothing from elsewhere.
+    DATA is best the data of the fit: the rows that it left out are then shown with their inputs. Other data are
+    predicted anew. The page is one file, and loads nothing from elsewhere.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.report import run
@@ -349,7 +348,7 @@ def explore(
     model: Model,
     data: Data,
     other: Annotated[
-        Path | None, typer.Option("--with", metavar="MODEL", help="Another model, to compare on the same rows.")
+        Path | None, typer.Option("--with", metavar="MODEL", help="Another model to compare on the same rows.")
     ] = None,
     concepts: Annotated[
         Path | None,
@@ -362,10 +361,10 @@ def explore(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Look around in what a model has learned: a map of the rows, why each has its answer, concepts by a lasso.
+    """Explore what a model has learned: a map of the rows, the reasons for each answer, concepts drawn with a lasso.
 
-    The page is served on this machine, to those who have the address with its token, until Ctrl-C. Nothing is sent
-    elsewhere, and nothing is written but what is exported on the page, and concepts into the file for them.
+    The page is served on this machine until Ctrl-C, to those who have its address with the token. Nothing is sent
+    elsewhere. Only what you export on the page, and concepts if --concepts names a file, are written.
     """
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.explore import run
@@ -385,11 +384,11 @@ def explore(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")] = Path("mercer-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the figures; made if need be.")] = Path("mercer-demo"),
     seed: Seed = 0,
     debug: Debug = False,
 ) -> None:
-    """A tour on data that scikit-learn ships: tables, embeddings, a map of classes, clusters; a minute or so."""
+    """Take a tour on data that scikit-learn ships: tables, embeddings, a map of classes, clusters; a minute or so."""
     with for_people(debug=debug):
         from mercer.app.cli.demo import run
 

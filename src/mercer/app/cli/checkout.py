@@ -1,28 +1,28 @@
-"""The source tree that the experiments are part of. Imports nothing heavy: the shell asks it for names."""
+"""Find the source tree that holds the experiments. Shell completion imports this module, so it must load quickly."""
 
 import sys
 from pathlib import Path
 
 import mercer
 
-# How many folders above the package the root of a source tree is: src/mercer/__init__.py.
+# The root of a source tree is this many folders above the package's (src/mercer/__init__.py).
 ROOT_OF_PACKAGE = 2
 
 
 def find_checkout() -> Path | None:
-    """Return the root of the source tree: the current folder or one above it, or that of the package itself."""
+    """Return the root of the source tree: the current folder, one above it, or the folder the package is in."""
     here = Path.cwd()
     package = Path(mercer.__file__).resolve().parents[ROOT_OF_PACKAGE]
     return next((folder for folder in (here, *here.parents, package) if is_checkout(folder)), None)
 
 
 def is_checkout(folder: Path) -> bool:
-    """Tell whether a folder holds the experiments beside the library's source."""
+    """Return whether a folder holds both the experiments and the library's source."""
     return (folder / "experiments" / "runner.py").is_file() and (folder / "src" / "mercer" / "__init__.py").is_file()
 
 
 def enter_checkout() -> Path:
-    """Return the root of the source tree, from which `experiments` can then be imported."""
+    """Return the root of the source tree, and put it on the path so that `experiments` can be imported."""
     root = find_checkout()
     if root is None:
         raise FileNotFoundError(

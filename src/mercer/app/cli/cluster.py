@@ -10,7 +10,7 @@ from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import new_table, number, out_console, print_json
 from mercer.app.projects.clustering import DataClustering
 
-# Telling columns and typical files that the table of groups names.
+# The table of groups names this many distinguishing columns and typical files of each group.
 MOST_COLUMNS, MOST_FILES = 3, 3
 
 
@@ -24,9 +24,9 @@ def run(
     as_json: bool,
     tables: TableOptions = PLAIN,
 ) -> None:
-    """Read, find the groups, write, and print what was found."""
+    """Read the data, find the groups, write them, and print what was found."""
     check_outputs(data, out, save)
-    # Anything but a whole number is for the workflow to accept or refuse.
+    # DataClustering itself accepts or refuses anything that is not a whole number.
     wanted = int(n_clusters) if n_clusters.lstrip("+-").isdecimal() else n_clusters
     workflow = DataClustering(wanted, ignore=ignore, random_state=seed)
     workflow.check_parameters()
@@ -71,8 +71,8 @@ def document(workflow: DataClustering, data: list[Path], out: Path, save: Path |
 
 
 def how_many(workflow: DataClustering) -> str:
-    """Return how many groups there are and, where nobody said so, by what."""
-    apart = f"{workflow.modularity_:.2f} (0: none are apart, near 1: all are)"
+    """Return how many groups there are and, if the number was not given, how it was chosen."""
+    apart = f"{workflow.modularity_:.2f} (0: not separated, near 1: separated)"
     found = f"Found {workflow.n_clusters_} groups; their modularity is {apart}"
     if not workflow.candidates_:
         return found
@@ -81,13 +81,13 @@ def how_many(workflow: DataClustering) -> str:
     how = (
         f"silhouette {number(chosen['silhouette'])}"
         if chosen["stability"] is None
-        else f"groups of two halves of the data agree to {chosen['stability']:.0%}"
+        else f"groups in two halves of the data agree to {chosen['stability']:.0%}"
     )
     return f"{found}\nTried {tried[0]} to {tried[-1]}: {chosen['n_clusters']} fits best ({how})"
 
 
 def show_groups(console: Console, workflow: DataClustering) -> None:
-    """Print a line a group: its size, how sure its members are, and what it is like."""
+    """Print a line for each group: its size, the mean confidence of its members, and what it is like."""
     is_table = workflow.profiles_ is not None
     table = new_table("group", "size", "share", "confidence", "differs most in" if is_table else "typical images")
     table.columns[-1].justify = "left"
@@ -101,7 +101,8 @@ def show_groups(console: Console, workflow: DataClustering) -> None:
     console.print(table)
     if is_table:
         console.print(
-            "Numbers are means of the group; in brackets those of all rows, and the difference in standard deviations."
+            "Numbers are means of the group; in brackets are the mean of all rows and the difference in standard "
+            "deviations."
         )
     console.print()
 

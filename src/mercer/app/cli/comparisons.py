@@ -1,4 +1,4 @@
-"""`mercer compare` and `mercer leaderboard`: two saved models on the same rows, and many models on one split."""
+"""`mercer compare` scores two saved models on the same rows; `mercer leaderboard` ranks many models on one split."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,7 +32,7 @@ def compare(
 ) -> None:
     """Score two saved models on the same rows, and say whether one is better by more than chance.
 
-    With the table that both were fitted on, and the same rows left out, these are the rows that are scored.
+    If TABLE is the one that both were fitted on, and both left out the same rows, they are scored on those rows.
     """
     with for_people(debug=debug, as_json=as_json):
         _compare(first, second, data, metric.value, seed, as_json, tables)
@@ -44,7 +44,7 @@ def leaderboard(
     target: Annotated[str, typer.Option(help="The column to predict.")],
     task: Annotated[TaskName, typer.Option(help="auto: decided by the values of the target.")] = TaskName.auto,
     ignore: Ignore = None,
-    split: Annotated[str, typer.Option(metavar="HOW", help="As in fit.")] = "auto",
+    split: Annotated[str, typer.Option(metavar="HOW", help="As in mercer fit.")] = "auto",
     test_size: Annotated[float, typer.Option(help="The share of rows to score on.", min=0.01, max=0.9)] = 0.2,
     time_limit: Annotated[
         float, typer.Option(help="Seconds that the whole command may take; 0: no limit.", min=0)
@@ -55,7 +55,7 @@ def leaderboard(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Fit our models, simple ones and the peers that are installed on one split, and rank them, with their seconds."""
+    """Rank Mercer's models, simple ones and those of other installed libraries on one split, each with its seconds."""
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.output import notes, phases, print_json
         from mercer.app.files.reading import read_described, warn_of
@@ -98,7 +98,7 @@ def _compare(
     models = [load(path) for path in (first, second)]
     for path, model in zip((first, second), models, strict=True):
         if not isinstance(model, TablePrediction):
-            raise ModelFileError(f"{str(path)!r} holds a {type(model).__name__}: models of `mercer fit` are compared.")
+            raise ModelFileError(f"{str(path)!r} holds a {type(model).__name__}: give two models of `mercer fit`.")
     with notes():
         target = models[0].target_
         table = read_described(data, tables.reading(), names=[target], readings=readings_of(models[0].readings_))
@@ -112,7 +112,7 @@ def _compare(
     if found.difference:
         gain = found.difference
         by = f"{number(abs(gain['better_by']))} in {HEADINGS[found.metric]}"
-        # Nobody but the person knows whether a model has learned from rows that it did not keep as left out.
+        # Only the user knows whether a model has learned from rows that are not among those it left out.
         on_new = "" if found.are_left_out else "If neither model has learned from these rows: "
         ends = f"90% interval {number(gain['low'])} to {number(gain['high'])}"
         if gain["low"] > 0 or gain["high"] < 0:
@@ -121,9 +121,9 @@ def _compare(
                 f"{on_new}{better} is better than {worse} by {by}, more than chance explains ({ends}).", style="bold"
             )
         else:
-            console.print(f"Which is better cannot be told: they are {by} apart ({ends}).", style="bold")
+            console.print(f"Which is better cannot be told: they differ by {by} ({ends}).", style="bold")
     else:
-        console.print("The rows are too few to tell which is better.", style="bold")
+        console.print("There are too few rows to tell which is better.", style="bold")
     what = "rows that both fits have left out" if found.are_left_out else "rows of the data with a target"
     _print_scores(console, found.scores, f"On {found.rows} {what}")
     if not found.are_left_out:
@@ -139,7 +139,8 @@ def _show_leaderboard(found: dict[str, Any]) -> None:
 
     console = out_console()
     fitted = [entry for entry in found["models"] if "error" not in entry]
-    title = f"On {found['n_test']} rows left out, learned from {found['n_train']}, by {HEADINGS[found['metric']]}"
+    scored = f"On {found['n_test']} rows left out, learned from {found['n_train']}"
+    title = f"{scored}; ranked by {HEADINGS[found['metric']]}"
     _print_scores(console, fitted, title)
     for entry in found["models"]:
         if "error" in entry:

@@ -1,6 +1,6 @@
-"""What the shell completes: names of experiments and of data sets."""
+"""Names of experiments and data sets for completion in the shell."""
 
-# Of data sets and groups of them, for the shell: the library's own list comes with NumPy.
+# The names of data sets and groups of them are repeated here, because importing the library's list imports NumPy.
 SET_NAMES = (
     "mnist",
     "adult",
@@ -21,12 +21,12 @@ SET_NAMES = (
 
 
 def complete_papers(incomplete: str) -> list[str]:
-    """Return the experiments whose names begin so."""
+    """Return the experiments whose names begin with what was typed."""
     from mercer.app.cli.checkout import experiment_names
 
     return [name for name in (*experiment_names(), "all") if name.startswith(incomplete.replace("-", "_"))]
 
 
 def complete_sets(incomplete: str) -> list[str]:
-    """Return the data sets whose names begin so."""
+    """Return the data sets whose names begin with what was typed."""
     return [name for name in SET_NAMES if name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""`mercer data`: which data sets there are and where they are found, and to have them before they are needed."""
+"""`mercer data`: list the data sets of the experiments, and fetch them before they are needed."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from mercer.datasets.sources import data_folder
 from mercer.datasets.uci import UCI_NAMES
 from mercer.exceptions import invalid_parameter
 
-# Names for several sets.
+# Names that stand for several sets.
 GROUPS = {"all": tuple(ALL_SOURCES), "uci": UCI_NAMES}
 
 
 def show_list(as_json: bool) -> None:
-    """Print all sets: what they are, and where."""
+    """Print what each data set is and where it is found."""
     found = entries()
     if as_json:
         sets = [{"name": e.name, **e.about._asdict(), "place": PLACES[e.place], "path": e.path} for e in found]
@@ -28,11 +28,11 @@ def show_list(as_json: bool) -> None:
     console = out_console()
     console.print(table)
     console.print(f"The folder of data files is {data_folder()}", soft_wrap=True)
-    console.print("`mercer data get NAME` fetches what is not there, and verifies what is.", soft_wrap=True)
+    console.print("`mercer data get NAME` fetches what is missing, and verifies what is there.", soft_wrap=True)
 
 
 def fetch(names: list[str], out: Path | None, fresh: bool, as_json: bool) -> None:
-    """Have each of the sets; one that cannot be had is told of at the end, and does not keep others from coming."""
+    """Fetch or verify each set. Sets that cannot be fetched are named in one error, after all others are done."""
     console = out_console()
     done, missing = [], []
     with notes():
@@ -52,7 +52,7 @@ def fetch(names: list[str], out: Path | None, fresh: bool, as_json: bool) -> Non
 
 
 def expanded(names: list[str]) -> list[str]:
-    """Return the names of single sets, each once, if all are known."""
+    """Return the names with groups replaced by their sets, each set once; an unknown name is an error."""
     for name in names:
         if name not in ALL_SOURCES and name not in GROUPS:
             raise invalid_parameter("NAME", name, (*ALL_SOURCES, *GROUPS))
@@ -60,5 +60,5 @@ def expanded(names: list[str]) -> list[str]:
 
 
 def line(got: Got) -> str:
-    """Return what is said of a set that is there."""
+    """Return the line that is printed for a set: where it is, and how it was verified."""
     return f"{got.name}: {'fetched into' if got.fetched else 'in'} {got.path} ({got.verified})"

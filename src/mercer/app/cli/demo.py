@@ -1,4 +1,4 @@
-"""The tour: what Mercer does, on data that scikit-learn ships, in a minute and a half."""
+"""`mercer demo`: a tour of what Mercer does, on scikit-learn's own data, in a minute and a half."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,16 +11,16 @@ from mercer.app.cli.demo_tables import intervals, learned_metric
 from mercer.app.cli.output import notes, out_console
 from mercer.plots.style import pyplot
 
-# What is shown, the line below the heading, and what does it.
+# The heading of each stage, the line below it, and the function that runs it.
 STAGES: tuple[tuple[str, str, Callable[[Console, Path, int], list[Path]]], ...] = (
     (
         "A table: which inputs matter, and together with which?",
-        "A kernel machine predicts, and the gradients of what it has learned bend its metric; then it learns again.",
+        "A kernel machine predicts, the gradients of what it has learned change its metric, and it learns again.",
         learned_metric,
     ),
     (
         "A table: how sure is a prediction?",
-        "A Gaussian process picks kernel, metric and noise by leave-one-out. Of its 90 % intervals 90 % should hold.",
+        "A Gaussian process chooses its settings by leave-one-out; its 90 % intervals should hold nine of ten targets.",
         intervals,
     ),
     (
@@ -30,17 +30,17 @@ STAGES: tuple[tuple[str, str, Callable[[Console, Path, int], list[Path]]], ...] 
     ),
     (
         "Images: an embedding that learns from views",
-        "Distorted views of one image should be near each other: by steps from principal components, and exactly.",
+        "Distorted views of one image should be near each other: by steps from principal components, then exactly.",
         training,
     ),
     (
         "Classes: a map on which they come apart",
-        "Directions in the space of a kernel along which classes differ most, and a classifier in them.",
+        "Directions in the space of a kernel along which classes differ most, and a classifier on these directions.",
         discriminant,
     ),
     (
         "Clusters: images that express each other",
-        "Each image is put together from others; who uses whom is a graph, and its parts are the clusters.",
+        "Each image is a combination of others. Which image uses which makes a graph, and its parts are the clusters.",
         subspaces,
     ),
     (
@@ -64,9 +64,9 @@ def run(out: Path, seed: int = 0) -> None:
             console.print()
             figures += stage(console, out, seed)
             console.print()
-    console.print("Figures, in the folder", style="bold")
+    console.print("Figures, in this folder", style="bold")
     console.print(f"  {out.resolve()}", soft_wrap=True)
     for path in figures:
         console.print(f"    {path.name}")
     console.print()
-    console.print("Your own data: mercer fit, mercer embed, mercer cluster. The papers' claims: mercer reproduce.")
+    console.print("For your own data: mercer fit, embed and cluster. For the papers' claims: mercer reproduce.")

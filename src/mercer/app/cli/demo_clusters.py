@@ -1,4 +1,4 @@
-"""The tour's clusters: of images that express each other, and of two manifolds that a network makes linear."""
+"""The clusterings of `mercer demo`: images that express each other, and two manifolds that a network makes linear."""
 
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ from mercer.plots import AffinityDisplay, SphereDisplay
 from mercer.training import Recipe
 
 N_IMAGES = 600
-# Of each manifold; the circle has so many waves, so high, and the noise this deviation.
+# Points on each manifold, number and height of the waves of the circle, and standard deviation of the noise.
 N_POINTS, WAVES, HEIGHT, NOISE = 100, 5, 0.2, 0.05
 START_EPOCHS, EPOCHS = 60, 100
 DPI = 120
 
 
 def cluster_table(title: str, X: np.ndarray, y: np.ndarray, contestants: dict[str, Any]) -> Any:
-    """Return the table of how well clusters agree with the classes, which no contestant sees."""
+    """Return a table of how well clusters agree with the classes, which no clustering is given."""
     table = new_table("clustering", "accuracy", "NMI", title=title)
     for name, model in contestants.items():
         with waiting(f"clustering by {name}"):
@@ -36,7 +36,7 @@ def cluster_table(title: str, X: np.ndarray, y: np.ndarray, contestants: dict[st
 
 
 def subspaces(console: Console, out: Path, seed: int) -> list[Path]:
-    """Cluster the digits by who expresses whom."""
+    """Cluster the digits by which of them express each other."""
     X, y = load_digits(return_X_y=True)
     rows = np.random.RandomState(seed).permutation(len(X))[:N_IMAGES]
     X, y = X[rows] / 16.0, y[rows]
@@ -50,7 +50,7 @@ def subspaces(console: Console, out: Path, seed: int) -> list[Path]:
 
 
 def two_manifolds(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a wavy circle on the sphere and a point at its pole, with noise on all, and which is which."""
+    """Return noisy points of a wavy circle on the sphere and of the pole, and a label for each: 0 circle, 1 pole."""
     phi = 2 * np.pi * np.arange(N_POINTS) / N_POINTS
     height = HEIGHT * np.sin(WAVES * phi)
     circle = np.stack([np.cos(height) * np.cos(phi), np.cos(height) * np.sin(phi), np.sin(height)], axis=1)
@@ -59,7 +59,7 @@ def two_manifolds(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def manifolds(console: Console, out: Path, seed: int) -> list[Path]:
-    """Cluster the two manifolds, and draw what the network makes of them."""
+    """Cluster the two manifolds, and draw the features that the network has learned."""
     X, y = two_manifolds(seed)
     start, recipe = (Recipe(n_epochs=n, batch_size=512, learning_rate=5e-3) for n in (START_EPOCHS, EPOCHS))
     model = ManifoldClustering(

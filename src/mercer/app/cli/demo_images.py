@@ -1,4 +1,4 @@
-"""The tour's images: embeddings of the digits, without labels and with, and what a linear classifier makes of them."""
+"""The images of `mercer demo`: embeddings of the digits, and how well a linear classifier does on them."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,20 +26,20 @@ from mercer.plots import DiscriminantDisplay, EmbeddingDisplay
 from mercer.plots.style import pyplot
 from mercer.training import Adam
 
-# All that there are.
+# All digits of scikit-learn.
 N_IMAGES = 1797
 LANDMARKS, COMPONENTS = 400, 100
-# Of the embedding by steps.
+# Coordinates of the embedding that is trained by steps.
 FEW_COMPONENTS = 64
 STEPS = Steps(epochs=40, optimizer=Adam(0.02))
 NO_STEPS = Steps(epochs=1, optimizer=Adam(1e-12))
-# The share of the images to learn from that have labels.
+# The share of the training images that have labels.
 LABELED = 0.1
 DPI = 120
 
 
 class Digits(NamedTuple):
-    """Images to learn from without labels, the few that have one, and others to test on."""
+    """Training images (`train`), the few of them whose labels are used (`few`), and test images."""
 
     train: np.ndarray
     y_train: np.ndarray
@@ -50,7 +50,7 @@ class Digits(NamedTuple):
 
 
 def split_digits(seed: int) -> Digits:
-    """Return scikit-learn's digits, half of them to learn from."""
+    """Return scikit-learn's digits, half of them for training."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:N_IMAGES] / 16.0, y[:N_IMAGES]
     train, test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed, stratify=y)
@@ -59,7 +59,7 @@ def split_digits(seed: int) -> Digits:
 
 
 def probe_table(digits: Digits, contestants: dict[str, Any]) -> Any:
-    """Return the table of the accuracies that a linear classifier reaches on the features of each, by few labels."""
+    """Return a table of the accuracy that a linear classifier with few labels reaches on the features of each."""
     title = f"Linear classifier on {len(digits.few)} labels, {len(digits.test)} test images"
     table = new_table("features", "accuracy", title=title)
     with progress() as steps:
@@ -73,7 +73,7 @@ def probe_table(digits: Digits, contestants: dict[str, Any]) -> Any:
 
 
 def embedding(console: Console, out: Path, seed: int) -> list[Path]:
-    """Embed the digits with landmarks, and see how well a linear classifier does on few labels."""
+    """Embed the digits with landmarks, and measure how well a linear classifier does with few labels."""
     digits = split_digits(seed)
     nystrom = Nystrom(n_landmarks=LANDMARKS, n_components=COMPONENTS, landmarks="kmeans++", random_state=seed)
     gamma = 0.5 / median_distance(digits.train, Mahalanobis()) ** 2
@@ -92,7 +92,7 @@ def embedding(console: Console, out: Path, seed: int) -> list[Path]:
 
 
 def training(console: Console, out: Path, seed: int) -> list[Path]:
-    """Train an embedding by steps and compare it with its start, and with the optimum of a loss that has one."""
+    """Train an embedding by steps, and compare it with its start and with the exact optimum of another loss."""
     digits = split_digits(seed)
     shared: dict[str, Any] = {
         "n_components": FEW_COMPONENTS,
@@ -119,7 +119,7 @@ def training(console: Console, out: Path, seed: int) -> list[Path]:
 
 
 def discriminant(console: Console, out: Path, seed: int) -> list[Path]:
-    """Map the digits so that classes come apart, and see whether new images fall where the map says."""
+    """Map the digits so that classes are separated, and measure how well new images are classified on the map."""
     digits = split_digits(seed)
     model = KernelDiscriminant(random_state=seed)
     table = new_table("classifier", "accuracy", "log loss", title=f"On {len(digits.test)} images not seen by the fit")

@@ -1,4 +1,4 @@
-"""The tour's tables: a learned metric, and predictions that know how sure they are."""
+"""The tables of `mercer demo`: a learned metric, and predictions with intervals."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ DPI = 120
 
 
 class Problem(NamedTuple):
-    """A table with a target, split in two: one part to learn from, the other to see what was learned."""
+    """A table with a target, split into a part to learn from and a part to score on."""
 
     name: str
     feature_names: list[str]
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 
 
 def made_table(seed: int) -> Problem:
-    """A table of ten columns in which only x0 + x1 and x2 matter."""
+    """Return a made table of ten columns, of which only x0 + x1 and x2 matter."""
     random = np.random.RandomState(seed)
     X = random.normal(size=(ROWS + TEST_ROWS, 10))
     y = np.tanh(2 * (X[:, 0] + X[:, 1])) + 0.5 * np.cos(2 * X[:, 2]) + 0.1 * random.normal(size=len(X))
@@ -53,7 +53,7 @@ def made_table(seed: int) -> Problem:
 
 
 def wine_table(seed: int) -> Problem:
-    """Thirteen measurements of wines of three cultivars; a column of -1 and 1 for each cultivar is the target."""
+    """Return thirteen measurements of wines; the target has a column of -1 and 1 for each of three cultivars."""
     wine = load_wine()
     classes = np.eye(3)[wine.target] * 2 - 1
     X, X_test, y, y_test = train_test_split(wine.data, classes, test_size=0.4, random_state=seed, stratify=wine.target)
@@ -63,7 +63,7 @@ def wine_table(seed: int) -> Problem:
 
 
 def fit_iterates(steps: Progress, problem: Problem) -> list[Candidate]:
-    """Run a recursive feature machine and keep every iterate."""
+    """Run a recursive feature machine, and return all of its iterates."""
     X, y = as_tensor(problem.X), as_tensor(problem.y)
     task = steps.add_task(problem.name, total=N_ITER + 1)
     iterates = []
@@ -107,21 +107,21 @@ def learned_metric(console: Console, out: Path, seed: int) -> list[Path]:
 
 
 def diabetes_table(seed: int) -> Problem:
-    """Ten measurements of patients; the target is how far diabetes has gone a year later."""
+    """Return ten measurements of patients; the target is how far their diabetes has progressed a year later."""
     data = load_diabetes(scaled=False)
     X, X_test, y, y_test = train_test_split(data.data, data.target, test_size=0.4, random_state=seed)
     return Problem("diabetes", list(data.feature_names), X, y, X_test, y_test)
 
 
 def friedman_table(seed: int) -> Problem:
-    """Friedman's function of five columns, among ten, with noise of deviation 1."""
+    """Return ten columns, and Friedman's function of five of them with noise of standard deviation 1."""
     X, y = make_friedman1(FRIEDMAN_ROWS, noise=1.0, random_state=seed)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=seed)
     return Problem("friedman", [f"x{i}" for i in range(10)], X, y, X_test, y_test)
 
 
 def intervals(console: Console, out: Path, seed: int) -> list[Path]:
-    """Predict with intervals, see how many of them hold, and which inputs count; one table is linear, one is not."""
+    """Predict with intervals, measure how many targets they hold, and show which inputs count."""
     table = new_table("table", "model", "RMSE", "NLL", "in 90 % intervals", title="On rows left out")
     table.columns[1].justify = "left"
     paths = []
@@ -143,13 +143,13 @@ def intervals(console: Console, out: Path, seed: int) -> list[Path]:
 
 
 def interval_scores(y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> tuple[str, str, str]:
-    """Return error, negative log likelihood and share of targets in their intervals, as they stand in the table."""
+    """Return RMSE, negative log likelihood and the share of targets in their intervals as text for the table."""
     error = float(np.sqrt(np.mean((mean - y) ** 2)))
     return f"{error:.2f}", f"{negative_log_likelihood(y, mean, std):.3f}", f"{coverage(y, mean, std):.1%}"
 
 
 def share_table(names: list[str], importances: np.ndarray, console: Console) -> Any:
-    """Return the inputs that count most with their shares, as bars."""
+    """Return a table of the inputs that count most, with their shares as numbers and bars."""
     table = new_table("input", "share", "", box=None, pad_edge=False)
     table.columns[2].justify = "left"
     for i in np.argsort(-importances)[:MOST_INPUTS]:

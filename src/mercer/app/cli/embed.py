@@ -23,7 +23,7 @@ def run(
     as_json: bool,
     tables: TableOptions = PLAIN,
 ) -> None:
-    """Read, learn, write, and print what was found."""
+    """Read the data, learn coordinates, write them, and print what was found."""
     check_outputs(data, out, save)
     workflow = DataEmbedding(n_components, ignore=ignore, random_state=seed)
     write_answers(workflow, data, out, save, tables)
@@ -55,14 +55,14 @@ def document(workflow: DataEmbedding, data: list[Path], out: Path, save: Path | 
 
 
 def check_outputs(data: list[Path], out: Path, save: Path | None) -> None:
-    """Raise if what is to be written cannot be, before anything is computed."""
+    """Raise if an output cannot be written, before anything is computed."""
     check_writable(out, read=data)
     if save is not None:
         check_model_output(save, read=data)
 
 
 def write_answers(workflow: Any, data: list[Path], out: Path, save: Path | None, tables: TableOptions = PLAIN) -> None:
-    """Fit a workflow to the table or the images at a path, and write its answers and, if asked to, the model."""
+    """Fit a workflow to a table or to images, and write its answers and, if `save` is a path, the model."""
     with notes():
         with waiting(f"reading {named(data)}"):
             given = read_data(data, tables.reading())
@@ -85,7 +85,7 @@ def about_data(workflow: UnlabelledData) -> dict[str, Any]:
 
 
 def show_settings(console: Console, settings: dict[str, Any]) -> None:
-    """Print what was chosen."""
+    """Print the settings that were chosen."""
     console.print("Chosen", style="bold")
     for name, value in settings.items():
         console.print(indented(f"{name}: {number(value) if isinstance(value, float) else value}"))
@@ -93,7 +93,7 @@ def show_settings(console: Console, settings: dict[str, Any]) -> None:
 
 
 def show_files(console: Console, out: Path, save: Path | None) -> None:
-    """Print where the answers and the model went."""
+    """Print where the answers and the model were written."""
     console.print(f"Written to {out}", soft_wrap=True)
     if save is not None:
         console.print(f"Model saved to {save}", soft_wrap=True)

@@ -1,7 +1,7 @@
-"""Errors for people: one line and an exit code; the traceback is for --debug.
+"""Errors as one line and an exit code; --debug shows the traceback.
 
-Exit codes: 0, done; 1, it could not be done, and the line says why; 2, the command was called wrongly; 70, a defect of
-Mercer's own; 130, stopped by Ctrl-C.
+Exit codes: 0, done; 1, it could not be done, and the line says why; 2, the command was called wrongly; 70, a defect in
+Mercer itself; 130, stopped by Ctrl-C.
 """
 
 import json
@@ -14,9 +14,9 @@ import typer
 from mercer.exceptions import escaped, shortened
 
 FAILED, MISUSED, DEFECT, STOPPED = 1, 2, 70, 130
-# Characters of a message that are shown.
+# Longer messages are cut to this many characters.
 MOST_OF_MESSAGE = 2000
-# What data, files, options or the machine can bring about. Anything else is a defect.
+# Errors that data, files, options or the machine can cause. Any other exception is a defect.
 EXPECTED = (ValueError, OSError, ImportError, ArithmeticError, MemoryError)
 
 
@@ -26,13 +26,13 @@ def for_people(*, debug: bool = False, as_json: bool = False) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        # A reader that went away, as `head` does, is no error of ours: typer ends quietly.
+        # A closed pipe, as `head` leaves it, is not our error: typer ends quietly.
         if debug or isinstance(error, (typer.Exit, BrokenPipeError)):
             raise
         expected = isinstance(error, EXPECTED)
         message = escaped(shortened(" ".join(str(error).split()), MOST_OF_MESSAGE)) or type(error).__name__
         if not expected:
-            message = f"a defect of Mercer's own, {type(error).__name__}: {message} (--debug shows where)"
+            message = f"a defect in Mercer itself, {type(error).__name__}: {message} (--debug shows where)"
         print(f"error: {message}", file=sys.stderr)
         if as_json:
             print(json.dumps({"error": message}))

@@ -1,4 +1,4 @@
-"""`mercer explore`: a page on this machine to look around in a saved model."""
+"""`mercer explore`: a page on this machine to explore a saved model."""
 
 import webbrowser
 from pathlib import Path
@@ -24,7 +24,7 @@ def run(
     as_json: bool,
     tables: TableOptions = PLAIN,
 ) -> None:
-    """Load the models, read the data as the first asks for them, serve the page until Ctrl-C."""
+    """Load the models, read the data as the first model needs them, and serve the page until Ctrl-C."""
     server = prepare(model, data, other, concepts, port, seed, tables)
     if as_json:
         print_json({"model": model, "with": other, "data": for_programs(data), "address": server.address})
@@ -32,7 +32,7 @@ def run(
         console = out_console()
         console.print(f"Exploring {model} on {named(data)} at", soft_wrap=True)
         console.print(server.address, soft_wrap=True)
-        console.print("Ctrl-C ends it.")
+        console.print("Press Ctrl-C to stop.")
     server.start()
     if browser:
         webbrowser.open(server.address)
@@ -51,7 +51,7 @@ def prepare(
     seed: int,
     tables: TableOptions = PLAIN,
 ) -> Server:
-    """Return the server of the page, not yet started."""
+    """Return the server of the page; it is not started yet."""
     if concepts is not None:
         check_output(concepts, read=[path for path in (model, other, *data) if path is not None])
     models = [load(path) for path in (model, other) if path is not None]
@@ -72,7 +72,7 @@ def prepare(
 
 
 def given_to(model: Any, data: list[Path], tables: TableOptions) -> Any:
-    """Return the data as the workflow asks for them, or as they are for an estimator that was saved by itself."""
+    """Return the data as a workflow needs them, or unchanged for an estimator that was saved by itself."""
     return read(model, data, tables) if hasattr(model, "reads") else read_data(data, tables.reading())
 
 

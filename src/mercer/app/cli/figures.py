@@ -1,4 +1,4 @@
-"""Figures of the tour, in files that are written whole or not at all."""
+"""Write the figures of `mercer demo`. A file is written whole or not at all."""
 
 from io import BytesIO
 from pathlib import Path
@@ -8,7 +8,7 @@ from mercer.storage.atomic import check_target, write_atomically
 
 
 def write_figure(figure: Any, path: Path, dpi: float) -> None:
-    """Write a figure of Matplotlib as a PNG file."""
+    """Write a Matplotlib figure as a PNG file."""
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     write_atomically(check_target(path), [buffer.getbuffer()])

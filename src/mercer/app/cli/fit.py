@@ -1,4 +1,4 @@
-"""`mercer fit`: learn to predict a column of a table, say how well and by which inputs, save the model."""
+"""`mercer fit`: learn to predict a column of a table, say how well and by which inputs, and save the model."""
 
 import shlex
 import sys
@@ -17,7 +17,7 @@ from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_columns, check_model_output
 from mercer.app.projects.origin import hashes_of
-from mercer.app.projects.stages import CTRL_C
+from mercer.app.projects.stages import CTRL_C, TIME_LIMIT
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.watch import Watch
 from mercer.app.report.further import curve_in_words, repeats_in_words
@@ -46,7 +46,7 @@ def run(
     repeats: int = 1,
     learning_curve: bool = False,
 ) -> None:
-    """Read, fit, save, and print what was found."""
+    """Read the table, fit, save the model, and print what was found."""
     check_model_output(out, read=data)
     workflow = TablePrediction(
         model,
@@ -61,7 +61,7 @@ def run(
         random_state=seed,
     )
     with notes(), phases() as tell:
-        watch = Watch(time_limit, tell)  # reading counts too
+        watch = Watch(time_limit, tell)  # the time for reading counts too
         watch.begin(f"reading {named(data)}")
         table = read_described(data, tables.reading(), names=[target])
         warn_of(table.notes)
@@ -77,21 +77,21 @@ def run(
 
 
 def default_out(data: list[Path], target: str, *, force: bool) -> Path:
-    """Return where a model goes that nobody has named a file for, such as rents-price.mercer, in the current folder.
+    """Return the default file of a model, such as rents-price.mercer in the current folder.
 
-    An error if it is there and may not be written over.
+    It is an error if the file exists and `force` is not set.
     """
     table = "table" if str(data[0]) == "-" else data[0].name.split(".")[0]
     plain_names = ("".join(letter if letter.isalnum() else "_" for letter in text[:40]) for text in (table, target))
     words = (name.strip("_") for name in plain_names)
     out = Path("-".join(word for word in words if word) + ".mercer")
     if out.exists() and not force:
-        raise DataFileError(f"{str(out)!r} is there: give another name with --out, or --force to write over it.")
+        raise DataFileError(f"{str(out)!r} exists: give another name with --out, or replace it with --force.")
     return out
 
 
 def document(workflow: TablePrediction, data: list[Path], table: Table, out: Path) -> dict[str, Any]:
-    """Return all that `show` prints, for programs."""
+    """Return everything that `show` prints as a dictionary, for programs."""
     return {
         "verdict": verdict_of(workflow)._asdict(),
         "data": for_programs(data),
@@ -126,7 +126,7 @@ def document(workflow: TablePrediction, data: list[Path], table: Table, out: Pat
 
 
 def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: int, out: Path) -> None:
-    """Print what was read, how good the model is, what was chosen, and what it looks at."""
+    """Print the verdict, what was read, the scores, the chosen settings, and which inputs count."""
     show_verdict(console, verdict_of(workflow))
     kinds = Counter(workflow.kinds_.values())
     listed = ", ".join(f"{count} {in_words(kind, count)}" for kind, count in kinds.most_common())
@@ -140,18 +140,19 @@ def show(console: Console, workflow: TablePrediction, data: list[Path], n_rows: 
     show_settings(console, workflow)
     show_importances(console, workflow)
     show_combinations(console, workflow)
-    console.print(f"Model, {learned_from(workflow)}, saved to {out}", soft_wrap=True)
+    console.print(f"{saved_in_words(workflow)} saved to {out}", soft_wrap=True)
 
 
-def learned_from(workflow: TablePrediction) -> str:
-    """Return which rows the model that is saved has learned from."""
+def saved_in_words(workflow: TablePrediction) -> str:
+    """Return the beginning of the last line: which rows the model that is saved has learned from."""
     if not workflow.stopped_:
-        return "fitted on all rows"
-    return f"the best when {workflow.stopped_} ended the fit, learned from {workflow.n_learned_} rows"
+        return "The model was fitted on all rows and"
+    ended = "The time limit" if workflow.stopped_ == TIME_LIMIT else workflow.stopped_
+    return f"{ended} ended the fit. The best model so far, which has learned from {workflow.n_learned_} rows, was"
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
-    """Print what it comes to: how good, against what, whether to trust it."""
+    """Print the verdict: how good the model is, against what, and whether to trust it."""
     for sentence in (verdict.good, verdict.against, verdict.trust):
         console.print(sentence, style="bold")
     console.print()
@@ -161,7 +162,9 @@ def show_scores(console: Console, workflow: TablePrediction) -> None:
     """Print the scores on the rows left out beside those of the baselines."""
     names = [name for name in workflow.scores_[0] if name != "name"]
     names = [name for name in names if any(row[name] is not None for row in workflow.scores_)]
-    title = f"On {workflow.n_test_} rows left out, {how_split(workflow)}, learned from {workflow.n_train_}"
+    title = (
+        f"Scores on {workflow.n_test_} rows left out ({how_split(workflow)}), after learning from {workflow.n_train_}"
+    )
     table = new_table("model", *(HEADINGS[name] for name in names), title=title)
     columns = [score_texts(name, [row[name] for row in workflow.scores_]) for name in names]
     for row, *values in zip(workflow.scores_, *columns, strict=True):
@@ -179,7 +182,7 @@ def how_split(workflow: TablePrediction) -> str:
 
 
 def show_findings(console: Console, workflow: TablePrediction) -> None:
-    """Print what to know before a score is trusted, but for columns left out, which notes have told."""
+    """Print what to know before a score is trusted. Columns left out are not repeated: a note has named them."""
     told = [finding["text"] for finding in workflow.findings_ if finding["kind"] not in ("identifier", "group")]
     if told:
         console.print("Worth a look", style="bold")
@@ -189,7 +192,7 @@ def show_findings(console: Console, workflow: TablePrediction) -> None:
 
 
 def show_recalls(console: Console, workflow: TablePrediction) -> None:
-    """Print how many rows of each class are found."""
+    """Print what share of the rows of each class was recognized."""
     if workflow.recalls_:
         found = "; ".join(f"{row['class']}: {row['recall']:.0%} of {row['rows']}" for row in workflow.recalls_)
         console.print(f"Rows of each class that were recognized: {found}.")
@@ -197,7 +200,7 @@ def show_recalls(console: Console, workflow: TablePrediction) -> None:
 
 
 def show_further(console: Console, workflow: TablePrediction) -> None:
-    """Print how much the score hangs on the split, and whether more rows would help, where these were asked for."""
+    """Print the scores on further splits, and whether more rows would help, if these were asked for."""
     told = [text for text in (repeats_in_words(workflow), curve_in_words(workflow)) if text]
     for text in told:
         console.print(text)
@@ -206,7 +209,7 @@ def show_further(console: Console, workflow: TablePrediction) -> None:
 
 
 def show_settings(console: Console, workflow: TablePrediction) -> None:
-    """Print what was chosen."""
+    """Print the model and the settings that were chosen."""
     console.print("Chosen", style="bold")
     if len(workflow.compared_) > 1:
         scores = ", ".join(f"{name} {number(score)}" for name, score in workflow.compared_.items())
@@ -237,7 +240,7 @@ def show_importances(console: Console, workflow: TablePrediction) -> None:
 
 
 def show_combinations(console: Console, workflow: TablePrediction) -> None:
-    """Print the combinations of inputs that the model looks at."""
+    """Print the combinations of inputs that count most in the learned metric."""
     if not workflow.combinations_:
         return
     console.print(

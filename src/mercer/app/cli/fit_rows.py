@@ -1,4 +1,4 @@
-"""`mercer fit --landmarks`: learn from Parquet files that need not fit into memory, here or on workers."""
+"""`mercer fit --landmarks`: learn from Parquet files that may be larger than memory, in this process or on workers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,21 +15,29 @@ from mercer.io import save
 from mercer.rows import FileRows, gather_over_rows, open_rows
 
 LANDMARKS = 1000
-# The last rows, of which no more than so many are left out for the score.
+# At most this many rows, the last ones, are left out for the score.
 MOST_SCORED = 20_000
-# Whole numbers of no more different values than this are classes, unless `--task` says otherwise.
+# A target of whole numbers with at most this many different values has classes, unless `--task` says otherwise.
 MOST_CLASSES = 20
 
 
 class Workers(NamedTuple):
-    """Who sums over the rows: so many processes of this machine, or the cluster at an address; neither is this one."""
+    """Who sums over the rows: processes of this machine, a Dask cluster, or this process if both fields are None.
+
+    Attributes
+    ----------
+    n_workers : int or None
+        Number of processes on this machine.
+    address : str or None
+        Address of the scheduler of a Dask cluster.
+    """
 
     n_workers: int | None = None
     address: str | None = None
 
     @contextmanager
     def client(self) -> Iterator[Any]:
-        """Yield a client of Dask, or None, for as long as it is needed."""
+        """Yield a Dask client, or None for this process; the client is closed at the end of the block."""
         if self.n_workers is not None and self.address is not None:
             raise invalid_parameter("workers", self.n_workers, "left out where --cluster is given")
         if self.n_workers is None and self.address is None:
@@ -60,7 +68,7 @@ def run(
     n_landmarks: int = LANDMARKS,
     workers: Workers = Workers(),  # noqa: B008
 ) -> None:
-    """Open the files, fit without the last rows, score on these, save, and print what was found."""
+    """Open the files, fit without the last rows, score on these, save the model, and print what was found."""
     check_model_output(out, read=data)
     with notes(), workers.client() as client:
         rows = open_rows(data, client=client)
@@ -81,12 +89,12 @@ def run(
     console = out_console()
     console.print(f"Learned {target} from {learned.stop} rows of {named(data)}", soft_wrap=True)
     if score is not None:
-        console.print(f"{measure} {number(score)} on the last {scored} rows, which had no part in it", soft_wrap=True)
-    console.print(f"Saved to {out}", soft_wrap=True)
+        console.print(f"{measure} {number(score)} on the last {scored} rows, which were left out", soft_wrap=True)
+    console.print(f"Model saved to {out}", soft_wrap=True)
 
 
 def estimator_for(y: FileRows, model: str, task: str, n_landmarks: int, time_limit: float | None, seed: int) -> Any:
-    """Return the estimator for a target, by its name or by the kind of the target."""
+    """Return the estimator of a name, or the one for the kind of target where the name is "auto"."""
     from mercer.discriminant.kernel_discriminant import KernelDiscriminant
     from mercer.tabular_models.gp import GPRegressor
     from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
@@ -102,7 +110,7 @@ def estimator_for(y: FileRows, model: str, task: str, n_landmarks: int, time_lim
 
 
 def has_classes(y: FileRows, task: str) -> bool:
-    """Whether a target is one of classes: words, flags, or whole numbers of few different values."""
+    """Return whether a target holds classes: strings, booleans, or whole numbers with few different values."""
     if task != "auto":
         return task == "classification"
     if y.dtype.kind == "f":

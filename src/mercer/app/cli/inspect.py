@@ -1,4 +1,4 @@
-"""`mercer inspect`: how a table is read, before anything is learned from it."""
+"""`mercer inspect`: show how a table is read, before anything is learned from it."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from mercer.app.files.reading import read_described
 
 
 def run(data: list[Path], as_json: bool, tables: TableOptions = PLAIN) -> None:
-    """Read, and print the description."""
+    """Read a table, and print how it was read."""
     table = read_described(data, tables.reading())
     if as_json:
         print_json(table.describe())
@@ -20,7 +20,7 @@ def run(data: list[Path], as_json: bool, tables: TableOptions = PLAIN) -> None:
 
 
 def show(console: Console, table: Table) -> None:
-    """Print how the files were taken apart, a line a column, and what is odd."""
+    """Print how the files were read, a line for each column, and what is odd."""
     for facts in table.files:
         console.print(f"{facts.name}: {facts.in_words()}", soft_wrap=True)
     console.print(f"{len(table)} rows and {len(table.columns)} columns\n")

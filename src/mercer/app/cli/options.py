@@ -1,4 +1,4 @@
-"""Options that several commands share, on their way to what reads and writes tables."""
+"""Values of the options that several commands share, for the functions that read and write tables."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from mercer.exceptions import invalid_parameter
 if TYPE_CHECKING:
     from mercer.app.files.reading import ReadOptions
 
-# A column, which may have commas in its name, its kind, and the format of dates.
+# The name of a column, which may contain commas, its kind, and for dates an optional format.
 KIND = re.compile(r"(?P<name>.+?)=(?P<kind>number|category|text|date)(?P<form>:(?:%.|[^%,])+)?(?:,|$)", re.DOTALL)
 
 
@@ -21,12 +21,13 @@ class TableOptions(NamedTuple):
     max_mb : float or None
         MiB that a table may take.
     safe_csv : bool
-        Whether formulas in texts are made harmless.
+        Whether texts that a spreadsheet would take for formulas get an apostrophe before them.
     kinds : tuple of str
         The kinds of columns, such as "zip=category,age=number".
     header : bool or None
-        Whether the first row has the names.
+        Whether the first row has the names. None finds it out.
     sheet, encoding, decimal : str or None
+        See `ReadOptions`. None finds them out.
     """
 
     max_mb: float | None = None
@@ -38,7 +39,7 @@ class TableOptions(NamedTuple):
     decimal: str | None = None
 
     def reading(self) -> "ReadOptions":
-        """Return what concerns reading."""
+        """Return the options for reading, as `read_described` takes them."""
         from mercer.app.files.reading import ReadOptions
 
         kinds = kinds_in(self.kinds)
@@ -68,10 +69,10 @@ def kinds_in(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def named(data: list[Path]) -> str:
-    """Return the names of files for people."""
+    """Return the names of files for messages."""
     return ", ".join("standard input" if str(path) == "-" else str(path) for path in data)
 
 
 def for_programs(data: list[Path]) -> Path | list[Path]:
-    """Return one file by itself, several as a list."""
+    """Return a single file by itself and several as a list, for JSON."""
     return data[0] if len(data) == 1 else data

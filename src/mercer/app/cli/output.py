@@ -20,33 +20,33 @@ from mercer.app.files.plain_values import plain
 from mercer.app.report.words import significant
 from mercer.exceptions import MercerWarning, escaped, shortened
 
-# Where there is no terminal, nothing limits the width, and names are better not cut.
+# Output that does not go to a terminal has this width, so that names are not cut.
 WIDTH_OF_PIPES = 160
 BAR = 40
-# Characters of a note, and of a name in a table, that are shown.
+# Longer notes, and longer texts in a line or a cell, are cut to this many characters.
 MOST_OF_NOTE, MOST_OF_TEXT = 2000, 2000
 
 
 class PlainConsole(Console):
-    """A console on which texts, such as names of columns, are nothing but text: what would steer it is spelled out."""
+    """A console that escapes control characters, so that names of columns and other texts cannot steer the terminal."""
 
     def render_str(self, text: str, **options: Any) -> Text:  # type: ignore[override]
-        """Return what is printed for a text, in a line or in a cell of a table."""
+        """Return a text as it is printed in a line or in a cell of a table."""
         return super().render_str(escaped(shortened(text, MOST_OF_TEXT)), **options)
 
 
 def out_console() -> Console:
-    """Return the console of answers, standard output. No markup is read in what it prints: names may have brackets."""
+    """Return the console on standard output, for answers. It reads no markup, since names may contain brackets."""
     return _console(stderr=False)
 
 
 def err_console() -> Console:
-    """Return the console of progress and notes, standard error."""
+    """Return the console on standard error, for progress and notes."""
     return _console(stderr=True)
 
 
 def progress(console: Console | None = None) -> Progress:
-    """Return a bar of the steps done, silent where the console, by default standard error, is not a terminal."""
+    """Return a progress bar on a console, by default standard error. It shows nothing if that is not a terminal."""
     console = err_console() if console is None else console
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
@@ -54,7 +54,7 @@ def progress(console: Console | None = None) -> Progress:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show on standard error, if it is a terminal, that something is being done, and for how long."""
+    """Show on standard error what is being done and for how long, if it is a terminal."""
     console = err_console()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -64,7 +64,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def phases() -> Iterator[Callable[[str, float | None], None]]:
-    """Give a function that shows a phase on standard error, if it is a terminal, and the seconds probably left."""
+    """Yield a function of (phase, expected seconds left) that shows both on standard error, if it is a terminal."""
     console = err_console()
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -86,9 +86,9 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def notes() -> Iterator[None]:
-    """Show each warning of Mercer's once, as a line "note: ..." on standard error.
+    """Show each warning of Mercer once, as a line "note: ..." on standard error.
 
-    Warnings of other libraries are about code, not about the user's data, and are left out.
+    Warnings of other libraries are not shown: they are about code, not about the user's data.
     """
     shown: set[str] = set()
 
@@ -106,7 +106,7 @@ def notes() -> Iterator[None]:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on standard output: plain values only, and null for what is not a finite number."""
+    """Print one JSON document on standard output. Numbers that are not finite become null."""
     print(json.dumps(plain(document), allow_nan=False, indent=2))
 
 
@@ -119,24 +119,24 @@ def new_table(*headings: str, title: str | None = None, **options: Any) -> Table
 
 
 def bar(share: float, console: Console) -> str:
-    """Return a bar as long as a share of 1."""
+    """Return a bar of characters whose length is a share, from 0 to 1, of the longest bar."""
     return ("#" if console.options.ascii_only else "█") * round(BAR * share)
 
 
 def number(value: float | None) -> str:
-    """Return a number with three digits that count, or a dash where there is none."""
+    """Return a number with three significant digits, or a dash if it is None or not finite."""
     return "-" if value is None or not math.isfinite(value) else significant(value)
 
 
 def indented(renderable: Any) -> Padding:
-    """Return what belongs under a heading, set in by two."""
+    """Return something to print indented by two characters, as under a heading."""
     return Padding(renderable, (0, 0, 0, 2), expand=False)
 
 
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     if isinstance(stream, TextIOWrapper):
-        stream.reconfigure(errors="replace")  # a terminal that lacks a letter of some name is no reason to stop
+        stream.reconfigure(errors="replace")  # a name with letters that the terminal lacks must not stop the command
     console = PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = WIDTH_OF_PIPES

@@ -1,4 +1,4 @@
-"""`mercer predict`: answers of a saved model for new rows or images, in a file."""
+"""`mercer predict`: answers of a saved model for new rows or images, written to a file or printed."""
 
 import sys
 from inspect import signature
@@ -12,7 +12,7 @@ from mercer.app.cli.output import new_table, notes, number, out_console, print_j
 from mercer.app.files.description import Table
 from mercer.app.files.reading import read_described, warn_of
 from mercer.app.files.tables import check_writable, write_table
-from mercer.app.projects.new_rows import Unseen, read_like_fit, readings_of, unseen_categories
+from mercer.app.projects.new_rows import Unseen, needed_columns, read_like_fit, readings_of, unseen_categories
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.why_wrong import explain_answers
 from mercer.app.report.words import percent
@@ -29,7 +29,7 @@ def run(
     tables: TableOptions = PLAIN,
     why: int | None = None,
 ) -> None:
-    """Load the model, read the data as it asks for them, predict, write; or say why for one row."""
+    """Load the model, read the data as the model needs them, predict and write; or explain the answer for one row."""
     if out is not None and not out.suffix:
         loaded = load(model)
         if hasattr(loaded, "feature_names_in_") and not hasattr(loaded, "predict_frame"):
@@ -79,12 +79,12 @@ def run(
     console.print(f"Columns: {', '.join(answer.columns)}", soft_wrap=True)
     for name, found in unseen.items():
         rows = "1 row has" if found.n_rows == 1 else f"{found.n_rows} rows have"
-        console.print(f"Not seen in the fit: {rows} another {name}, such as {found.example!r}", soft_wrap=True)
+        console.print(f"{rows} a new value of {name!r}, such as {found.example!r}, not seen in the fit", soft_wrap=True)
     console.print(f"Written to {out}", soft_wrap=True)
 
 
 def show_why(workflow: Any, given: Any, answer: Any, row: int, as_json: bool) -> None:
-    """Print what moved the answer for one row."""
+    """Print which columns moved the answer for one row, and which training rows counted most."""
     if not isinstance(workflow, TablePrediction):
         raise invalid_parameter("why", row, "a row of a table that a model of `mercer fit` predicts")
     if row >= len(answer):
@@ -111,32 +111,32 @@ def show_why(workflow: Any, given: Any, answer: Any, row: int, as_json: bool) ->
 
 
 def cell(value: Any) -> str:
-    """Return a value of an answer: numbers with three digits, classes as they are."""
+    """Return a value of an answer as text: numbers with three significant digits, classes unchanged."""
     return number(float(value)) if isinstance(value, (float, np.floating)) else str(value)
 
 
 def read(workflow: Any, data: list[Path], tables: TableOptions = PLAIN) -> Any:
-    """Return the table or the images that a workflow was made for, read as those of the fit were."""
+    """Return a table or images, read in the same way as those that the workflow was fitted on."""
     if workflow.reads == "images":
         from mercer.app.files.images import read_images
 
-        return read_images(data[0], workflow.image_shape_)  # brought to the size of those of the fit
-    used = [name for name in workflow.columns_ if kinds_of(workflow)[name] not in ("constant", "missing")]
-    table = read_described(data, tables.reading(), names=used, readings=readings_of(workflow.readings_))
+        return read_images(data[0], workflow.image_shape_)  # resized to the shape of the images of the fit
+    needed = needed_columns(workflow.columns_, kinds_of(workflow))
+    table = read_described(data, tables.reading(), names=needed, readings=readings_of(workflow.readings_))
     warn_of(table.notes)
     return table
 
 
 def kinds_of(workflow: Any) -> dict[str, str]:
-    """Return the kind of each column that a model of a table was fitted on."""
+    """Return the kind of each column of the table that a model was fitted on."""
     return encoder_of(workflow).kinds_
 
 
 def encoder_of(workflow: Any) -> Any:
-    """Return what encodes the table of a model."""
+    """Return the `TableEncoder` of a model of a table."""
     return workflow.model_.encoder_ if hasattr(workflow, "model_") else workflow.encoder_
 
 
 def unseen_in(workflow: Any, given: Any) -> dict[str, Unseen]:
-    """Return how many rows of a table have categories that the fit of a model has not seen, by column."""
+    """Return for each column how many rows of a table have categories that the fit has not seen."""
     return unseen_categories(encoder_of(workflow), given.frame) if isinstance(given, Table) else {}

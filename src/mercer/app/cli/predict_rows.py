@@ -1,4 +1,4 @@
-"""`mercer predict` for models of `mercer fit --landmarks`: a folder of Parquet files, written as they are predicted."""
+"""`mercer predict` for models of `mercer fit --landmarks`: predict in parts, and write each part as a Parquet file."""
 
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ ROWS_A_FILE = 262_144
 
 
 def run(model: Any, data: list[Path], out: Path, as_json: bool) -> None:
-    """Predict the rows of files, one part after another, and write a file for each into a folder that is new."""
+    """Predict the rows of files part by part, and write a file for each part into a new folder."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     if out.exists():
-        raise DataFileError(f"out={str(out)!r} is there already: answers for many rows are written to a new folder.")
+        raise DataFileError(f"out={str(out)!r} exists already: answers for many rows are written to a new folder.")
     rows = open_rows(data, list(model.feature_names_in_))
     out.mkdir(parents=True)
     bounds = range(0, len(rows), ROWS_A_FILE)
@@ -45,7 +45,7 @@ def run(model: Any, data: list[Path], out: Path, as_json: bool) -> None:
 
 
 def answers_of(model: Any, rows: Any) -> dict[str, np.ndarray]:
-    """Return the columns of answers: a prediction, and the probabilities of classes."""
+    """Return the columns of answers: the prediction and, for classes, the probability of each."""
     if not hasattr(model, "classes_"):
         return {"prediction": model.predict(rows)}
     probabilities = model.predict_proba(rows)

@@ -1,4 +1,4 @@
-"""The options of all commands that read tables, written once: a decorator adds them to a command's signature."""
+"""The options of all commands that read tables. A decorator adds them to the signature of a command."""
 
 import functools
 import inspect
@@ -8,21 +8,21 @@ from typing import Any
 from mercer.app.cli.options import TableOptions
 from mercer.app.cli.parameters import Decimal, Encoding, HasHeader, Kinds, MaxMb, SafeCsv, Sheet
 
-# By the names of TableOptions, in the order of the help.
+# Keys are fields of TableOptions, in the order in which the help shows them.
 OF_READING = {"kinds": Kinds, "header": HasHeader, "sheet": Sheet, "encoding": Encoding, "decimal": Decimal}
 OF_SIZES = {"max_mb": MaxMb}
 OF_WRITING = {"safe_csv": SafeCsv}
 
 
 def reads_tables(*, writes_csv: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator of a command: in place of its argument `tables` the command line has an option for each field.
+    """Return a decorator that replaces a command's argument `tables` by one option for each field of TableOptions.
 
-    Typer reads the signature that a function says it has. The options stand where `tables` stood.
+    Typer builds the options from the signature of the function. The new ones take the place of `tables` in it.
 
     Parameters
     ----------
     writes_csv : bool, default=False
-        Whether texts that spreadsheets take for formulas may be made harmless.
+        Whether the command has the option --safe-csv.
     """
     added = OF_READING | OF_SIZES | (OF_WRITING if writes_csv else {})
     defaults = dict.fromkeys(added) | {name: False for name in OF_WRITING if name in added}

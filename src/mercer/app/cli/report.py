@@ -1,4 +1,4 @@
-"""`mercer report`: what a saved model has found, as a page for any browser."""
+"""`mercer report`: write what a saved model has found as a page for any browser."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from mercer.io import load
 
 
 def run(model: Path, data: list[Path], out: Path, seed: int, as_json: bool, tables: TableOptions = PLAIN) -> None:
-    """Load the model, read the data as it asks for them, write the page."""
+    """Load the model, read the data as the model needs them, and write the page."""
     check_page(out, read=[model, *data])
     workflow = load(model)
     if not isinstance(workflow, tuple(REPORTED)):
         raise ModelFileError(
-            f"{str(model)!r} holds a {type(workflow).__name__}, of which no report is made: give a model that "
+            f"{str(model)!r} holds a {type(workflow).__name__}, for which there is no report: give a model that "
             "`mercer fit`, `embed` or `cluster` saved."
         )
     with notes():

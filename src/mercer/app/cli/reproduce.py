@@ -1,4 +1,4 @@
-"""`mercer reproduce`: the papers' claims put to the test, the paper's numbers beside ours in one table."""
+"""`mercer reproduce`: test the papers' claims, and print the papers' numbers beside ours in one table."""
 
 import math
 import sys
@@ -31,9 +31,9 @@ def run(
     not_run: bool,
     as_json: bool,
 ) -> None:
-    """List the experiments, or run one or all and print what came of their claims."""
+    """List the experiments, or run one or all of them and print whether their claims held."""
     experiments = enter_checkout() / "experiments"
-    # Of the source tree, which is no dependency of the package: by name, at the last moment.
+    # `experiments` is part of the source tree and not of the package, so that it is imported here, by its name.
     reproduction = import_module("experiments.reproduction")
     if paper is None and not quick:
         if seeds is not None or only or fresh or kept or time_limit is not None:
@@ -61,7 +61,7 @@ def run(
 
 
 def show_list(reproduction: Any, experiments: Path, as_json: bool) -> None:
-    """Print the experiments, how long each takes on one core, and every claim of the papers with what came of it."""
+    """Print the experiments, how long each takes on one core, and every claim of the papers with its verdict."""
     found, claims = reproduction.listed(experiments), reproduction.listed_verdicts()
     if as_json:
         return print_json({"experiments": found, "claims": claims})
@@ -73,15 +73,15 @@ def show_list(reproduction: Any, experiments: Path, as_json: bool) -> None:
         table.add_row(entry["name"], entry["about"], *times)
     console = out_console()
     console.print(table)
-    console.print("Times are of one core; ? was not yet run as a whole.")
+    console.print("Times are for one core; ? marks what was not yet run as a whole.")
     console.print("mercer reproduce --quick   runs all with small settings")
-    console.print("mercer reproduce NAME      runs one in full; all runs all")
-    console.print("What was run is kept: a run that was stopped goes on.")
+    console.print("mercer reproduce NAME      runs one in full; the name all runs all")
+    console.print("Results are kept: a stopped run continues when it is called again.")
     show_claims(console, claims)
 
 
 def show_claims(console: Any, claims: list[dict[str, Any]]) -> None:
-    """Print a line for each claim of the papers, by the results that the repository keeps, and how many there are."""
+    """Print a line for each claim of the papers, judged by the results in the repository, and count the verdicts."""
     table = new_table("where", "claim", "printed", "ours", "verdict", title="What the papers claim, and what was found")
     for column in table.columns[:3]:
         column.justify = "left"
@@ -95,18 +95,18 @@ def show_claims(console: Any, claims: list[dict[str, Any]]) -> None:
     console.print(table)
     counts = {status: sum(claim["verdict"] == status for claim in claims) for status in STYLES}
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    console.print(f"{len(claims)} claims: {told}. --json has the reasons.")
+    console.print(f"{len(claims)} claims: {told}. Use --json to see the reasons.")
 
 
 def duration(minutes: float | None) -> str:
-    """Return about how long something takes."""
+    """Return a duration as text, such as "12 min" or "3 h"; "?" if it is not known."""
     if minutes is None:
         return "?"
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
 
 
 def show(reproduction: Any, made: Mapping[str, Any], results: Path, quick: bool, not_run: bool) -> None:
-    """Print one table over all papers, and what should be known besides."""
+    """Print one table for all papers, what was not run, and remarks."""
     console = out_console()
     reports = {name: report for name, report in made.items() if not isinstance(report, str)}
     table = new_table("claim", "paper", "ours", "spread", "verdict", title=title(quick))
@@ -128,12 +128,12 @@ def show(reproduction: Any, made: Mapping[str, Any], results: Path, quick: bool,
 def title(quick: bool) -> str:
     """Return the title of the table over all papers."""
     if quick:
-        return "Papers and ours: small settings, on which a claim may fail that holds in full"
-    return "Papers and ours"
+        return "The papers' numbers and ours, with small settings, in which a claim may fail that holds in full"
+    return "The papers' numbers and ours"
 
 
 def add_paper(table: Table, name: str, lines: list[Any]) -> None:
-    """Add a paper's lines under its name; a reason stands below its claim, where there is room."""
+    """Add the lines of a paper under its name. The reason why a claim did not hold stands below the claim."""
     table.add_section()
     table.add_row(Text(name, style="bold"))
     if not lines:
@@ -148,7 +148,7 @@ def add_paper(table: Table, name: str, lines: list[Any]) -> None:
 
 
 def blank(value: float | None) -> str:
-    """Return a number with four digits, as papers print them; nothing where there is none."""
+    """Return a number with four significant digits; "" for None, and "-" if it is not finite."""
     if value is None:
         return ""
     if not math.isfinite(value):
@@ -157,7 +157,7 @@ def blank(value: float | None) -> str:
 
 
 def warn_of_other_library(root: Path) -> None:
-    """Say so if the experiments are of one source tree and the library is of another."""
+    """Print a note if the experiments and the library are of different source trees."""
     library = Path(mercer.__file__).resolve().parent
     if library != (root / "src" / "mercer").resolve():
         print(f"note: the experiments of {root} are run with the library in {library}", file=sys.stderr)

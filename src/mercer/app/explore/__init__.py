@@ -1,4 +1,4 @@
-"""A page on this machine to look around in what a model has learned, and to ask it why."""
+"""A page on this machine to explore what a model has learned, and to see the reasons for its answers."""
 
 from mercer.app.explore.exploration import Exploration
 from mercer.app.explore.notebook import Page, explore

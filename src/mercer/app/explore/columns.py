@@ -1,4 +1,4 @@
-"""Columns that points are colored by and rows are told by: numbers, dates, categories; texts are for the search."""
+"""Columns as the page shows them: points can be colored by numbers, dates and categories; texts can be searched."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ import numpy as np
 
 from mercer.app.report.words import text_of
 
-# Values of a column past which it is text and colors nothing.
+# A column with more different values than this is text, by which points cannot be colored.
 MOST_LEVELS = 60
 EPOCH, DAY = np.datetime64(0, "ns"), np.timedelta64(1, "D")
 
@@ -22,9 +22,9 @@ class Shown(NamedTuple):
     kind : str
         "number", "date", "category" or "text".
     values : float32 ndarray of shape (n,)
-        Numbers; days since 1970; places in `levels`. NaN where a value is missing; empty for texts.
+        Numbers, days since 1970, or positions in `levels`. NaN if a value is missing; empty for texts.
     levels : list of str
-        Of a category: numbers in their order, words the most frequent first.
+        The levels of a category: numbers in ascending order, words with the most frequent first.
     of : str
         "data", or the name of the model.
     """
@@ -36,18 +36,19 @@ class Shown(NamedTuple):
     of: str
 
     def about(self) -> dict[str, Any]:
-        """Return what the page knows of a column before it asks for its values."""
+        """Return what the page is told about a column before it asks for the values."""
         return {"name": self.name, "kind": self.kind, "levels": self.levels, "of": self.of}
 
 
 def shown_column(name: str, values: Any, of: str = "data") -> Shown:
-    """Return a column for the page.
+    """Return a column as the page shows it.
 
     Parameters
     ----------
     name : str
     values : Series
     of : str, default="data"
+        "data", or the name of the model that the column comes from.
     """
     if values.dtype.kind in "iuf":
         return Shown(name, "number", values.to_numpy(dtype=np.float32, na_value=np.nan), [], of)
@@ -57,18 +58,18 @@ def shown_column(name: str, values: Any, of: str = "data") -> Shown:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is none: None, NaN or a date that is no date."""
+    """Return whether a value is missing: None, NaN or NaT."""
     return value is None or value != value
 
 
 def days_of(dates: Any) -> np.ndarray:
-    """Return dates as days since 1970, NaN where one is missing."""
+    """Return dates as days since 1970; missing ones are NaN."""
     dates = np.asarray(dates, dtype="datetime64[ns]")
     return np.where(np.isnat(dates), np.nan, (dates - EPOCH) / DAY)
 
 
 def shown_texts(name: str, texts: Sequence[str | None], of: str, levels: Sequence[str] | None = None) -> Shown:
-    """Return a column of texts: a category if they are few, None where one is missing."""
+    """Return a column of texts, in which None is missing. It is a category if there are few different ones."""
     counts = Counter(text for text in texts if text is not None)
     found = _in_order(counts) if levels is None else list(levels)
     if len(found) > MOST_LEVELS:
@@ -79,7 +80,7 @@ def shown_texts(name: str, texts: Sequence[str | None], of: str, levels: Sequenc
 
 
 def texts_in(values: Any) -> list[str | None]:
-    """Return the values of a Series as texts, None where one is missing."""
+    """Return the values of a Series as texts; missing ones are None."""
     return [None if missing else text_of(value) for value, missing in zip(values, values.isna(), strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Effect curves for the page: worked out when they are first asked for, and where a row is on each."""
+"""Effect curves for the page, computed when they are first asked for, and the place of a row on each."""
 
 import warnings
 from typing import Any
@@ -10,9 +10,9 @@ from mercer.app.explore.subject import Subject
 from mercer.exceptions import DataWarning
 from mercer.explain import EffectCurve, effect_curve, reasons
 
-# Curves that are drawn, rows that they are averaged over, and their points: a page does not keep people waiting.
+# The most curves that are drawn, the rows over which they are averaged, and their points: few, to keep the page fast.
 N_CURVES, CURVE_ROWS, CURVE_POINTS = 12, 300, 12
-# Past so many columns none is drawn.
+# No curves are drawn if there are more columns than this.
 MOST_COLUMNS = 200
 
 
@@ -23,7 +23,7 @@ class Curves:
     ----------
     subject : Subject
     of_images : bool
-        Single pixels have no curves that anybody reads.
+        Whether the rows are images. There are no curves for single pixels.
     """
 
     def __init__(self, subject: Subject, of_images: bool) -> None:
@@ -31,14 +31,14 @@ class Curves:
         self._known: dict[int, EffectCurve | None] = {}
 
     def at(self, row: int) -> dict[str, Any]:
-        """Return the curves for the page, and where a row is on each; the strongest at the row first.
+        """Return the curves and the place of a row on each, with the strongest effect at that row first.
 
         Parameters
         ----------
         row : int
         """
         if not self.subject.predicts:
-            return {"curves": [], "words": "Effect curves are of predictions, and this model makes none."}
+            return {"curves": [], "words": "Effect curves show predictions, but this model makes none."}
         if self.of_images or self.subject.X.shape[1] > MOST_COLUMNS:
             return {"curves": [], "words": "Effect curves of single pixels, or of very many columns, say little."}
         x = self.subject.some([row])
@@ -48,7 +48,7 @@ class Curves:
         return {"curves": drawn, "words": ""}
 
     def _columns(self, x: Any) -> list[int]:
-        """Return the columns to draw: all if they are few, else those that the answer about the row hangs on most."""
+        """Return the columns to draw: all if they are few, else those that matter most for the answer about the row."""
         d = self.subject.X.shape[1]
         if d <= N_CURVES or self.subject.places is None:
             return list(range(min(d, N_CURVES)))
@@ -69,7 +69,7 @@ class Curves:
                         max_rows=CURVE_ROWS,
                         random_state=0,
                     )
-                except ValueError:  # a column of one value, or of very many words, has no curve
+                except ValueError:  # a column of one value, or of very many categories, has no curve
                     self._known[k] = None
         return self._known[k]
 

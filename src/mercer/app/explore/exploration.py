@@ -1,4 +1,4 @@
-"""Everything that the page can ask: points, their colors, one row, why, effects, a search, a selection, a concept."""
+"""Everything that the page can ask for: points, colors, a row with its reasons and effects, a search, a concept."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,15 +20,15 @@ from mercer.exceptions import invalid_parameter
 from mercer.explain import Concept, expansion, reasons
 from mercer.plots.style import CATEGORIES
 
-# Contributions and columns that are shown of one row.
+# The most training rows and columns that are shown as reasons for the answer about a row.
 N_PUSHES, N_COLUMNS = 10, 10
 
 
 class Exploration:
-    """One model or two on the same rows, and what was named on the way.
+    """One or two models on the same rows, and the concepts that were named.
 
-    Nothing is written but concepts, into the file that they are to be kept in. Answers are worked out one at a time, as
-    models are not made to be asked by several threads at once.
+    Only concepts are written, to `concept_file`. Answers are computed one at a time (see `lock`), since models are not
+    made for several threads at once.
 
     Parameters
     ----------
@@ -38,14 +38,14 @@ class Exploration:
     y : array-like of shape (n,), optional
         Shown as one more column.
     other : fitted model, optional
-        To compare with, on the same rows.
+        A second model, to compare on the same rows.
     names : sequence of str, default=("model", "other model")
-        How the page calls the two.
+        The names of the models on the page.
     title : str, default="the data"
     safe_csv : bool, default=False
-        Whether texts that spreadsheets take for formulas get an apostrophe in what is exported.
+        Whether texts that spreadsheets take for formulas get an apostrophe before them when rows are exported.
     concept_file : Path, optional
-        Where concepts that are named are kept, and those of earlier visits are found. None writes nothing.
+        The file to which concepts are saved, and in which those of earlier visits are found. None writes nothing.
     random_state : int, RandomState instance or None, default=0
     """
 
@@ -83,7 +83,7 @@ class Exploration:
     # ---- points ----------------------------------------------------------------------------------------------------
 
     def about(self) -> dict[str, Any]:
-        """Return what there is: models, columns, colors."""
+        """Return a description of the models, the columns and the colors."""
         models = [
             {
                 "name": subject.name,
@@ -105,7 +105,7 @@ class Exploration:
         }
 
     def places(self, model: int) -> bytes:
-        """Return the map of a model as pairs of float32 from 0 to 1, on one scale along both sides."""
+        """Return the map of a model as pairs of float32 from 0 to 1, with the same scale on both axes."""
         places = self.subject(model).map.places
         scaled = (places - places.min(axis=0)) / (float(np.ptp(places, axis=0).max()) or 1.0)
         return np.ascontiguousarray(scaled, dtype=np.float32).tobytes()
@@ -114,13 +114,13 @@ class Exploration:
         """Return the values of a column as float32."""
         if not 0 <= k < len(self.columns):
             raise invalid_parameter("column", k, f"a number from 0 to {len(self.columns) - 1}")
-        if k in self._of_concepts:  # worked out when somebody colors by it: of many rows it takes a while
+        if k in self._of_concepts:  # computed only when it is used, since it takes time for many rows
             column, work = self.columns[k], self._of_concepts.pop(k)
             self.columns[k] = column._replace(values=work())
         return self.columns[k].values.tobytes()
 
     def cut(self, model: int, k: int) -> bytes:
-        """Return the clusters of rows where a tree of clusters is cut to k of them, as float32."""
+        """Return the clusters of the rows when a tree of clusters is cut into k, as float32."""
         subject = self.subject(model)
         if subject.most_clusters is None:
             raise invalid_parameter("model", subject.name, "a clustering with a tree, such as ManifoldClustering")
@@ -130,10 +130,10 @@ class Exploration:
         return self._cuts[model, k].tobytes()
 
     def influence(self, model: int, row: int, output: str | None = None) -> bytes:
-        """Return what each row adds to the answer about one row, as float32; NaN for rows that have no part in it."""
+        """Return what each row adds to the answer about one row, as float32; NaN for rows that are not in the sum."""
         subject, row = self.subject(model), self.check_row(row)
         if subject.places is None:
-            raise invalid_parameter("model", subject.name, "a sum over rows", "Networks and other models are none.")
+            raise invalid_parameter("model", subject.name, "a sum over rows", "Networks and some other models are not.")
         found = expansion(subject.model, subject.some([row]))
         index = found.outputs.index(self._own_output(subject, output or self._about(subject, row).output))
         return on_rows(found.contributions[0, :, index], subject.places, len(self.rows)).tobytes()
@@ -141,7 +141,7 @@ class Exploration:
     # ---- one row ---------------------------------------------------------------------------------------------------
 
     def row(self, row: int) -> dict[str, Any]:
-        """Return one row in words."""
+        """Return the name and the values of one row, and the answers of the models, as text."""
         row = self.check_row(row)
         values = self.rows.frame.iloc[row]
         shown = [[str(name), "–" if is_missing(value) else text_of(value)] for name, value in values.items()]
@@ -154,7 +154,7 @@ class Exploration:
         return {"row": row, "name": self.rows.name(row), "values": shown, "image": self.rows.images is not None}
 
     def why(self, model: int, row: int, output: str | None = None) -> dict[str, Any]:
-        """Return why a row has the answer it has: what pushes it, what it hangs on, how sure it is."""
+        """Return the reasons for the answer about a row: the training rows that push it, the columns, and the doubt."""
         subject, row = self.subject(model), self.check_row(row)
         own = None if output is None else self._own_output(subject, output)
         found = reasons(subject.model, subject.some([row]), n_rows=N_PUSHES, output=own)
@@ -184,20 +184,20 @@ class Exploration:
         }
 
     def effects(self, model: int, row: int) -> dict[str, Any]:
-        """Return the effect curves of the columns, and where a row is on each, the strongest at the row first."""
+        """Return the effect curves of the columns and the place of a row on each; see `Curves.at`."""
         self.subject(model)
         return self._curves[model].at(self.check_row(row))
 
     # ---- selections ------------------------------------------------------------------------------------------------
 
     def search(self, text: str) -> list[int]:
-        """Return the rows of which some value, or the name, holds a text; case does not count."""
+        """Return the rows whose name or one of whose values contains a text. Upper and lower case are the same."""
         wanted = str(text).casefold().strip()
         if not wanted:
             return []
         found = np.zeros(len(self.rows), dtype=bool)
         for name in self.rows.frame.columns:
-            # Each different value is looked at once.
+            # Each different value is searched only once.
             codes, values = self.rows.frame[name].factorize()
             hits = np.array([wanted in text_of(value).casefold() for value in values], dtype=bool)
             if len(hits):
@@ -209,7 +209,7 @@ class Exploration:
         return np.flatnonzero(found).tolist()
 
     def export(self, rows: Sequence[int]) -> str:
-        """Return rows as CSV: their number, their values as they came, and the answers of the models."""
+        """Return rows as CSV: their numbers, their values, and the answers of the models."""
         some = self.check_rows(rows)
         table = self.rows.frame.iloc[some].copy()
         table.insert(0, "row" if "row" not in table.columns else "row number", some)
@@ -223,14 +223,14 @@ class Exploration:
         return str((without_formulas(table) if self.safe_csv else table).to_csv(index=False))
 
     def concept(self, model: int, name: str, rows: Sequence[int], groups: int) -> dict[str, Any]:
-        """Name a selection as a concept and return its profile over the groups of a column; color by it too.
+        """Name selected rows as a concept, return its profile over the groups of a column, and offer it as a color.
 
         Parameters
         ----------
         model : int
         name : str
         rows : sequence of int
-            The examples; all other rows are what they are told from.
+            The examples. The concept is what tells them from all other rows.
         groups : int
             The column whose levels are the groups.
         """
@@ -251,13 +251,13 @@ class Exploration:
         return self.subjects[model]
 
     def check_row(self, row: int) -> int:
-        """Return the number of a row that there is."""
+        """Return the number of a row; raise if there is no such row."""
         if not 0 <= row < len(self.rows):
             raise invalid_parameter("row", row, f"a number from 0 to {len(self.rows) - 1}")
         return row
 
     def check_rows(self, rows: Sequence[int]) -> np.ndarray:
-        """Return the numbers of rows that there are, in order and each once."""
+        """Return numbers of rows in order, each once; raise if there are no such rows."""
         if not isinstance(rows, list) or not all(type(row) is int for row in rows):
             raise invalid_parameter("rows", type(rows).__name__, "a list of numbers of rows")
         some = np.unique(np.array(rows, dtype=int))
@@ -266,11 +266,11 @@ class Exploration:
         return some
 
     def in_words(self, column: Shown) -> str:
-        """Return the name of a column, with that of its model where there are two."""
+        """Return the name of a column, with that of its model if there are two models."""
         return column.name if len(self.subjects) < 2 or column.of in ("data", "") else f"{column.of}: {column.name}"
 
     def _offer(self, subject: Subject, concept: Concept) -> None:
-        """Add the influence of a concept to what can be colored by; it is worked out when it is asked for."""
+        """Add a column with the influence of a concept, which is computed when it is asked for."""
         self._of_concepts[len(self.columns)] = partial(concept_column, subject, concept)
         values = np.zeros(0, dtype=np.float32)
         self.columns.append(Shown(f"concept {concept.name}", "number", values, [], subject.name))
@@ -280,12 +280,12 @@ class Exploration:
         return found._replace(output=subject.outputs.get(found.output, found.output))
 
     def _own_output(self, subject: Subject, output: str) -> str:
-        """Return the name that the model itself has for an output."""
+        """Return the model's own name of an output that the page has shown."""
         return next((own for own, shown in subject.outputs.items() if shown == output), output)
 
 
 def _differences(first: Subject, second: Subject) -> list[Shown]:
-    """Return in what the answers of two models differ: numbers by how much, classes whether they agree."""
+    """Return columns that compare the answers of two models: the difference of numbers, or whether classes agree."""
     one, two = ({a.name: a for a in subject.answers} for subject in (first, second))
     found = []
     for name in ("prediction", "cluster"):

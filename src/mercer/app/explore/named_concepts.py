@@ -1,4 +1,4 @@
-"""Selections that were named as concepts: the direction, its profile over groups, its influence on every row."""
+"""Concepts that were named on the page: their direction, profile over groups, and influence on every row."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ from mercer.explain import Concept, ConceptProfile, concept_influence, concept_p
 from mercer.explain.concept_files import concepts_document, read_document, write_document
 from mercer.landmarks.kernel_map import KernelMap
 
-# Rows of each side that linear machines are fitted on, rows of each group that a profile is averaged over, and random
-# concepts that it is compared with: what a person does not have to wait for.
+# The most examples and other rows on which a linear machine is fitted, the most rows of each group over which a profile
+# is averaged, and the random concepts with which it is compared: few, so that the page is fast.
 MOST_EXAMPLES, MOST_OF_A_GROUP, N_RANDOM = 1000, 1000, 99
-# Landmarks of a row that count, N of the paper.
+# The number of landmarks of a row that count, N in the paper.
 TOP = 5
 
 
 class NamedConcept(NamedTuple):
-    """A concept, its embedding, its profile, the column of the groups, and whether examples were drawn from more."""
+    """A concept, its embedding and profile, the column of the groups, and whether rows were drawn from more."""
 
     concept: Concept
     embedding: Any
@@ -31,7 +31,7 @@ class NamedConcept(NamedTuple):
     drawn: bool
 
     def in_words(self) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return what the page shows of a concept."""
         return {
             "name": self.concept.name,
             "accuracy": self.concept.accuracy,
@@ -51,32 +51,32 @@ class NamedConcept(NamedTuple):
 class NamedConcepts:
     """The concepts of a visit, in the order in which they were named.
 
-    p-values are multiplied by how many there are: who tries many finds some by chance.
+    p-values are multiplied by the number of concepts, since some of many would be significant by chance.
 
     Parameters
     ----------
     random_state : int, RandomState instance or None
     path : Path, optional
-        The file that they are kept in, beside those that it has.
+        The file to which they are saved, in addition to those that it has.
     """
 
     def __init__(self, random_state: Any, path: Path | None = None) -> None:
         self.named: list[NamedConcept] = []
         self.path, self._random = path, check_random_state(random_state)
-        # Those of an earlier visit stay in the file, whichever embedding they are of.
+        # Concepts of earlier visits stay in the file, also those of other embeddings.
         self._earlier = read_document(path)["concepts"] if path is not None and path.exists() else []
 
     def name(self, name: str, subject: Subject, examples: np.ndarray, by: Shown) -> NamedConcept:
-        """Return the concept that tells some rows from all others, with its profile over the levels of a column.
+        """Find the concept that tells some rows from all others, and its profile over the levels of a column.
 
         Parameters
         ----------
         name : str
         subject : Subject
-            Its model is an embedding on landmarks.
+            A subject whose model is an embedding on landmarks.
         examples : ndarray of int
         by : Shown
-            A category.
+            A column of categories.
         """
         embedding, X = innermost(subject.model, subject.X)
         if not isinstance(embedding, KernelMap) or getattr(embedding, "landmarks_", None) is None:
@@ -113,7 +113,7 @@ class NamedConcepts:
         return self.named[-1]
 
     def earlier(self, subject: Subject) -> list[Concept]:
-        """Return the concepts of the file that are directions of a model's embedding.
+        """Return the concepts in the file that belong to the embedding of a model.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class NamedConcepts:
         return read_concepts(self.path, embedding)
 
     def as_document(self) -> dict[str, Any]:
-        """Return all concepts with their vectors, as `mercer.explain.read_concepts` reads them."""
+        """Return all concepts with their vectors, in the form that `mercer.explain.read_concepts` reads."""
         document = concepts_document([(named.concept, named.embedding) for named in self.named])
         return {**document, "concepts": [*self._earlier, *document["concepts"]]}
 
@@ -140,7 +140,7 @@ class NamedConcepts:
 
 
 def concept_column(subject: Subject, concept: Concept) -> np.ndarray:
-    """Return what a concept does in every row, as float32."""
+    """Return the influence of a concept on every row, as float32."""
     embedding, X = innermost(subject.model, subject.X)
     X = np.asarray(X).reshape(len(X), -1)
     return concept_influence(embedding, X, concept, min(TOP, len(embedding.landmarks_))).astype(np.float32)

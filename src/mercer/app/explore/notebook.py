@@ -1,4 +1,4 @@
-"""The page in a cell of a notebook."""
+"""Show the page in a cell of a notebook."""
 
 import html
 from typing import Any
@@ -13,9 +13,9 @@ class Page:
     Attributes
     ----------
     address : str
-        Where a browser finds it, with its token.
+        The address of the page for a browser, with its token.
     height : int
-        Of the frame, in pixels.
+        The height of the frame in pixels.
     """
 
     def __init__(self, server: Server, height: int) -> None:
@@ -23,11 +23,11 @@ class Page:
 
     @property
     def concepts(self) -> list[Any]:
-        """What was named on the page, as `mercer.explain.Concept`."""
+        """The concepts that were named on the page, as `mercer.explain.Concept`."""
         return [named.concept for named in self._server.exploration.concepts.named]
 
     def close(self) -> None:
-        """End the server: the frame goes blank when it is loaded again."""
+        """Stop the server. The frame is blank when it is loaded again."""
         self._server.stop()
 
     def __repr__(self) -> str:
@@ -41,33 +41,33 @@ class Page:
 def explore(
     model: Any, X: Any, y: Any = None, *, other: Any = None, height: int = 720, port: int = 0, random_state: Any = 0
 ) -> Page:
-    """Show what a model sees in rows as a page to explore, in a notebook or in a browser on this machine.
+    """Show how a model represents rows on a page to explore, in a notebook or in a browser on this machine.
 
-    The page is a map of the rows as the model has them near, colored by columns, predictions, doubt or clusters. A
-    chosen row is shown with the reasons for its answer; rows that are lassoed can be exported, or named as a concept
-    whose profile is shown at once. Nothing leaves the machine.
+    The page shows a map on which rows are near that are similar to the model, colored by columns, predictions, doubt or
+    clusters. A chosen row is shown with the reasons for its answer. Rows inside a lasso can be exported, or named as a
+    concept whose profile is then shown. Nothing leaves the machine.
 
     Parameters
     ----------
     model : fitted model of Mercer
-        Others that predict or transform can be looked at too, without reasons by rows.
+        Other models that predict or transform can be explored, too, but without reasons by training rows.
     X : data frame, array-like of shape (n, d), or images
         At most 100 000 rows.
     y : array-like of shape (n,), optional
         Targets or classes, shown as one more column.
     other : fitted model, optional
-        To compare with, on the same rows.
+        A second model, to compare on the same rows.
     height : int, default=720
-        Of the frame in a notebook, in pixels.
+        The height of the frame in a notebook, in pixels.
     port : int, default=0
-        Of the loopback address; 0 takes one that is free.
+        The port on this machine. 0 takes a free one.
     random_state : int, RandomState instance or None, default=0
         Draws the rows of which maps of neighborhoods are made.
 
     Returns
     -------
     Page
-        With its `address`, and `close()`. It is served until it is closed or Python ends.
+        It has an `address`, and is served until `close()` is called or Python ends.
     """
     names = (type(model).__name__, type(other).__name__)
     if other is not None and names[0] == names[1]:

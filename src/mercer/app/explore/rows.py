@@ -1,4 +1,4 @@
-"""The rows that are explored, as people know them: a table, or images with names."""
+"""The rows that are explored: a table, or images with names."""
 
 from io import BytesIO
 from typing import Any, NamedTuple
@@ -10,21 +10,21 @@ from mercer.app.files.images import ImageFolder
 from mercer.exceptions import invalid_parameter
 from mercer.tables.frames import as_frame, column_names, optional
 
-# A page draws so many points at most.
+# A page draws at most this many points.
 MOST_ROWS = 100_000
 
 
 class Rows(NamedTuple):
-    """What the page shows of the rows, and what the models are given.
+    """The rows as the page shows them, and as the models are given them.
 
     Attributes
     ----------
     frame : DataFrame
-        The columns that are shown; images have their names, and their folders where these differ.
+        The columns that are shown. For images these are the names, and the folders if there are several.
     images : ndarray of shape (n, height, width) or (n, height, width, 3), or None
-        From 0 to 1.
+        Values from 0 to 1.
     given : Any
-        The data as they came.
+        The data as the user gave them.
     """
 
     frame: Any
@@ -36,17 +36,17 @@ class Rows(NamedTuple):
 
     @property
     def noun(self) -> str:
-        """How a row is called."""
+        """What a row is called: "row" or "image"."""
         return "row" if self.images is None else "image"
 
     def name(self, i: int) -> str:
-        """Return how one row is called."""
+        """Return the name of one row."""
         return f"row {i}" if self.images is None else str(self.frame["name"].iloc[i])
 
     def picture(self, i: int) -> bytes:
         """Return an image as PNG."""
         if self.images is None:
-            raise invalid_parameter("image", i, "asked for of images only")
+            raise invalid_parameter("image", i, "asked for only if the rows are images")
         pixels = np.round(255.0 * np.clip(self.images[i], 0.0, 1.0)).astype(np.uint8)
         buffer = BytesIO()
         optional("PIL.Image", "images on a page", "files").fromarray(pixels).save(buffer, format="PNG")
@@ -62,7 +62,7 @@ def rows_of(data: Any, y: Any = None, image_shape: tuple[int, ...] | None = None
     y : array-like of shape (n,), optional
         Targets, classes or other groups, shown as one more column.
     image_shape : tuple of int, optional
-        Of the images that the rows of an array of shape (n, d) are.
+        The shape of one image, if the rows of an array of shape (n, d) are images.
     """
     pandas = optional("pandas", "a page to explore", "files")
     images, frame = None, as_frame(data.frame if isinstance(data, Table) else data)
@@ -91,13 +91,13 @@ def rows_of(data: Any, y: Any = None, image_shape: tuple[int, ...] | None = None
             raise invalid_parameter("y", values.shape, f"one value a row, of shape ({len(frame)},)")
         name = str(getattr(y, "name", None) or "target")
         if values.dtype.kind in "iu" and len(np.unique(values)) <= 20:
-            values = values.astype(str)  # whole numbers of few values are classes
+            values = values.astype(str)  # whole numbers with few different values are classes
         frame = frame.assign(**{name if name not in frame.columns else f"{name} (given)": values})
     return Rows(frame, images, data)
 
 
 def _named(pandas: Any, names: Any) -> Any:
-    """Return names of images as a table, with their folders where these tell something."""
+    """Return names of images as a table, with their folders if there are several."""
     folders = [str(name).rpartition("/")[0] for name in names]
     columns = {"name": [str(name) for name in names]}
     return pandas.DataFrame(columns | ({"folder": folders} if len(set(folders)) > 1 else {}))

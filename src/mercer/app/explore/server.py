@@ -1,4 +1,4 @@
-"""The page's own server: on this machine only, for those who have the token, with nothing but the page's own names."""
+"""The server of the page. It runs on this machine only, and answers only requests that have its token."""
 
 import hmac
 import json
@@ -15,7 +15,7 @@ from mercer.app.files.plain_values import plain
 from mercer.exceptions import shortened
 
 LOOPBACK = "127.0.0.1"
-# The files of the page; no other names are served.
+# The files of the page. No other files are served.
 ASSETS = {
     "": ("page.html", "text/html; charset=utf-8"),
     "icon.svg": ("icon.svg", "image/svg+xml"),
@@ -24,30 +24,30 @@ ASSETS = {
     "panels.js": ("panels.js", "text/javascript; charset=utf-8"),
     "points.js": ("points.js", "text/javascript; charset=utf-8"),
 }
-# Bytes that a question may have: the numbers of 100 000 rows are some 600 000.
+# The most bytes of a request. The numbers of 100 000 rows take some 600 000.
 MOST_ASKED = 4_000_000
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {frames}"
 )
-# Where a notebook may show the page in a cell.
+# The origins of notebooks that may show the page in a cell.
 NOTEBOOKS = "http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
-# What a question can bring about by itself; anything else is a defect.
+# Exceptions that a request can cause. Any other exception is a defect.
 EXPECTED = (ValueError, KeyError, TypeError, ArithmeticError, MemoryError, ImportError)
 
 
 class Server(ThreadingHTTPServer):
-    """Serve an exploration on the loopback address until it is closed.
+    """Serve an exploration on the loopback address until it is stopped.
 
-    Every path begins with a token that nobody can guess, so that other users and pages of this machine cannot ask. The
-    Host must be this address, which keeps names out that were made to point here, and an Origin, where a browser sends
-    one, must be the page's own.
+    Every path begins with a token that cannot be guessed, so that other users and other pages on this machine get no
+    answer. The Host must be this address, which guards against DNS rebinding, and an Origin, if the browser sends one,
+    must be that of the page.
 
     Parameters
     ----------
     exploration : Exploration
     port : int, default=0
-        0 takes one that is free.
+        0 takes a free one.
     in_notebook : bool, default=False
         Whether pages of a notebook on this machine may show the page in a frame.
     """
@@ -64,16 +64,16 @@ class Server(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is, with its token."""
+        """The address of the page, with its token."""
         return f"http://{LOOPBACK}:{self.server_address[1]}/{self.token}/"
 
     def start(self) -> "Server":
-        """Serve in a thread of its own."""
+        """Start to serve in a separate thread."""
         Thread(target=self.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
         return self
 
     def stop(self) -> None:
-        """End, and free the port; an answer that is being worked out is finished first."""
+        """Stop, and free the port. An answer that is being computed is finished first."""
         self.shutdown()
         self.server_close()
         self.ended.set()
@@ -81,28 +81,28 @@ class Server(ThreadingHTTPServer):
             return
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Let a browser go that closed its side first: that is no error."""
+        """Ignore errors of connections, such as a browser that has closed its side."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answer one browser."""
+    """Answer the requests of one connection."""
 
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "Mercer", ""
 
     def do_GET(self) -> None:
-        """Answer with a file of the page, or with what was asked in the address."""
+        """Answer with a file of the page, or with what the address asks for."""
         self._answer(lambda name, query: self._get(name, query))
 
     def do_POST(self) -> None:
-        """Answer a question that is too long for an address."""
+        """Answer a request that is too long for an address."""
         self._answer(lambda name, _: self._post(name))
 
     def _answer(self, answer: Callable[[str, dict[str, str]], bool]) -> None:
         name, query = self._allowed()
         if name is None:
-            self.close_connection = True  # what else was sent is not read
+            self.close_connection = True  # the rest of the request is not read
             self._send(403, b"Forbidden: use the address that mercer explore printed.", "text/plain; charset=utf-8")
             return
         try:
@@ -113,10 +113,10 @@ class Handler(BaseHTTPRequestHandler):
         except EXPECTED as error:
             self._send_json({"error": shortened(" ".join(str(error).split()), 2000)}, 400)
         except Exception as error:
-            self._send_json({"error": f"a defect of Mercer's own, {type(error).__name__}: {error}"}, 500)
+            self._send_json({"error": f"a defect in Mercer itself, {type(error).__name__}: {error}"}, 500)
 
     def _allowed(self) -> tuple[str | None, dict[str, str]]:
-        """Return the name that is asked for and its query, or None for those who may not ask."""
+        """Return the name that is asked for and its query; the name is None if the request is not allowed."""
         parts = urlsplit(self.path)
         _, _, rest = parts.path.partition("/")
         token, slash, name = rest.partition("/")
@@ -179,10 +179,10 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         if not 0 < length <= MOST_ASKED or "application/json" not in self.headers.get("Content-Type", ""):
             self.close_connection = True
-            raise ValueError(f"a question is JSON of at most {MOST_ASKED} bytes.")
+            raise ValueError(f"a request must be JSON of at most {MOST_ASKED} bytes.")
         question = json.loads(self.rfile.read(length))
         if not isinstance(question, dict):
-            raise ValueError("a question is a JSON object.")
+            raise ValueError("a request must be a JSON object.")
         return question
 
     def _send_json(self, value: Any, status: int = 200) -> None:
@@ -207,4 +207,4 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: what is asked is nobody's business."""
+        """Do not log requests, which contain the token."""

@@ -1,4 +1,4 @@
-"""A model beside the rows that it is asked about: its map, its answers, and how to ask it why."""
+"""A model together with the rows that are explored: its map, its answers, and its training rows among them."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from mercer.tables.frames import optional
 from mercer.tabular_models.gp import GPRegressor
 from mercer.tabular_models.table_model import TableModel
 
-# Rows over which the influence of training rows is averaged.
+# The influence of training rows is averaged over this many rows.
 INFLUENCE_ROWS = 200
 
 
@@ -32,18 +32,18 @@ class Subject(NamedTuple):
     Attributes
     ----------
     name : str
-        How the page calls the model.
+        The name of the model on the page.
     model : estimator
-        As `mercer.explain` takes it.
+        The model as `mercer.explain` takes it.
     X : data frame or ndarray
         The rows as the model takes them.
     outputs : dict of str
-        Other names of the outputs that `explain.expansion` has, such as groups by their size.
+        Names on the page for the outputs of `explain.expansion`, such as groups that are numbered by size.
     map : Map
     answers : list of Shown
     places : ndarray of int, of shape (m,), or None
-        Where each row or landmark that the model is a sum over is among the rows; -1 where it is not. None for models
-        that are no such sums.
+        For models that are sums over m training rows or landmarks: the position of each of these among the rows, or -1
+        if it is not among them. None for other models.
     """
 
     name: str
@@ -60,20 +60,20 @@ class Subject(NamedTuple):
 
     @property
     def predicts(self) -> bool:
-        """Whether there are predictions whose effects can be drawn; the numbers of clusters are none."""
+        """Whether the model has predictions whose effects can be drawn; numbers of clusters are no such predictions."""
         inner = innermost(self.model, None)[0]
         answers = "predict_proba" if hasattr(self.model, "classes_") else "predict"
         return hasattr(self.model, answers) and not (isinstance(inner, SubspaceClustering) or hasattr(inner, "labels_"))
 
     @property
     def most_clusters(self) -> int | None:
-        """To how many clusters a tree of clusters may be cut, twice those of the fit; None without a tree."""
+        """The most clusters into which a tree of clusters is cut, twice those of the fit; None without a tree."""
         inner = innermost(self.model, None)[0]
         return 2 * (int(np.max(inner.labels_)) + 1) if hasattr(inner, "cut") else None
 
 
 def subject_of(model: Any, rows: Rows, name: str, random_state: Any = 0) -> Subject:
-    """Return a model beside rows; an error where they do not fit each other.
+    """Return a model together with the rows; raise if they do not fit each other.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def subject_of(model: Any, rows: Rows, name: str, random_state: Any = 0) -> Subj
     rows : Rows
     name : str
     random_state : int, RandomState instance or None, default=0
-        Draws the rows of which maps are made where they are many.
+        Draws the rows of which a map is made, if there are many.
     """
     random, pandas = check_random_state(random_state), optional("pandas", "a page to explore", "files")
     check_is_fitted(model)
@@ -121,12 +121,12 @@ def _as_the_model_takes_them(model: Any, rows: Rows) -> Any:
         return array if hasattr(model, "sample_shape_") else array.reshape(len(array), -1)
     wanted = getattr(model, "feature_names_in_", None)
     if hasattr(rows.given, "columns") or hasattr(rows.given, "frame"):
-        # Columns that the model does not know, such as the target, are shown and not given to it.
+        # Columns that the model does not use, such as the target, are shown but not given to it.
         names = list(rows.frame.columns) if wanted is None else [str(name) for name in wanted]
         missing = [name for name in names if name not in rows.frame.columns]
         if missing:
             raise ValueError(
-                f"model and data do not fit each other: the model was fitted on the column {missing[0]!r}, and the "
+                f"model and data do not fit each other: the model was fitted on the column {missing[0]!r}, but the "
                 f"data have {', '.join(map(repr, rows.frame.columns))}."
             )
         return rows.frame[names]
@@ -134,7 +134,7 @@ def _as_the_model_takes_them(model: Any, rows: Rows) -> Any:
 
 
 def _answers(model: Any, X: Any, pandas: Any) -> Any:
-    """Return what a model says of each row, one column an answer."""
+    """Return the answers of a model for each row as a table: predictions, doubt, clusters or coordinates."""
     inner, found = innermost(model, None)[0], {}
     if hasattr(model, "predict_proba") and hasattr(model, "classes_"):
         probabilities = np.asarray(model.predict_proba(X))
@@ -166,7 +166,7 @@ def _answer(name: str, values: Any, of: str) -> Shown:
 
 
 def _places(model: Any, X: Any) -> np.ndarray | None:
-    """Return where the training rows of an expansion are among rows, by their content; None without an expansion."""
+    """Return the positions among the rows of the training rows of an expansion; None if there is no expansion."""
     inner, rows = innermost(model, X)
     if isinstance(inner, SubspaceClustering):
         same = len(inner.labels_) == len(rows)
@@ -183,9 +183,9 @@ def _places(model: Any, X: Any) -> np.ndarray | None:
 
 
 def _found_again(kept: np.ndarray, rows: Any) -> np.ndarray:
-    """Return the first place among rows of each row that a model has kept, -1 where there is none."""
+    """Return the first position among rows of each row that a model has kept; -1 if it is not among them."""
     kept = np.asarray(kept).reshape(len(kept), -1)
-    # Zeros are added, as there are two of them that are equal and have other bytes.
+    # Adding 0 turns -0.0 into 0.0, which is equal but has other bytes.
     same = np.asarray(rows).reshape(len(rows), -1).astype(kept.dtype) + 0
     first: dict[bytes, int] = {}
     for place, row in enumerate(same):
@@ -194,7 +194,7 @@ def _found_again(kept: np.ndarray, rows: Any) -> np.ndarray:
 
 
 def _influence(model: Any, X: Any, places: np.ndarray, n: int, random: np.random.RandomState) -> np.ndarray:
-    """Return for each row that the model rests on how much it adds to an answer, on average over some rows."""
+    """Return for each row how much it adds to an answer, averaged over some rows; NaN if it is no training row."""
     drawn = np.sort(random.permutation(n)[:INFLUENCE_ROWS])
     some = X.iloc[drawn] if hasattr(X, "iloc") else X[drawn]
     with warnings.catch_warnings():
@@ -204,7 +204,7 @@ def _influence(model: Any, X: Any, places: np.ndarray, n: int, random: np.random
 
 
 def on_rows(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
-    """Return values of training rows as those of the rows on the page, NaN where a row is none; float32."""
+    """Return values of training rows as values of the n rows on the page, as float32; NaN for other rows."""
     result, there = np.full(n, np.nan, dtype=np.float32), places >= 0
     result[places[there]] = 0.0
     np.add.at(result, places[there], values[there].astype(np.float32))

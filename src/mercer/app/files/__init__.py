@@ -1,4 +1,4 @@
-"""Data as people keep them: tables in files, images in folders."""
+"""Read and write data: tables in files, and images in folders."""
 
 from mercer.app.files.images import ImageFolder, read_images
 from mercer.app.files.reading import ReadOptions, read_described

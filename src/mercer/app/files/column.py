@@ -5,31 +5,32 @@ from typing import Any
 
 from mercer.tables.readers import NULL_STRINGS
 
-# Signs of a missing value in any column, and those that are such only among numbers and dates: "-" may be an answer.
+# Texts that stand for a missing value in any column, and those that do so only among numbers and dates: "-" can be a
+# category.
 MISSING = NULL_STRINGS | {"n.a.", "N.A.", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!", "(null)"}
 MISSING_AMONG_NUMBERS = frozenset(["-", "--", "---", ".", "..", "*", "–", "—", "na", "Na", "missing", "Missing", "x"])
-# The word for several columns of a kind, where it is not the kind with an s.
+# Plurals of the kinds of columns that do not just add an s.
 SEVERAL = {"category": "categories", "constant": "constant", "missing": "missing"}
-# Strings of fewer different values are categories.
+# A column of strings with fewer different values than this holds categories.
 FEW_VALUES = 40
 
 
 def in_words(kind: str, count: int) -> str:
-    """Return the word for so many columns of a kind, such as "numbers" or "category"."""
+    """Return the word for a number of columns of a kind, such as "numbers" or "category"."""
     return kind if count == 1 else SEVERAL.get(kind, f"{kind}s")
 
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """How a column is read: plain values, which a model keeps, so that new rows are read as those of the fit.
+    """How a column is read. A model keeps these plain values, so that new rows are read as those of the fit.
 
     Attributes
     ----------
     kind : {"number", "date", "category", "text", "missing"}
     formats : list of str
-        Of dates in texts.
+        The formats of dates that are written as text.
     unit : str
-        What was taken off numbers.
+        The unit that was removed from numbers.
     decimal : {".", ","}
         The decimal mark of numbers.
     """
@@ -52,18 +53,18 @@ class Column:
     ----------
     name : str
     values : Series
-        Numbers, dates, booleans or strings; what is missing or could not be read is missing.
+        Numbers, dates, booleans or strings. Values that are missing or could not be read are missing.
     reading : ColumnReading
     reason : str
-        Why it is of its kind.
+        Why the column has its kind.
     n_missing : int
-        Values that are missing in the file.
+        Number of values that are missing in the file.
     n_unreadable : int
-        Values that are there and could not be read as the kind.
+        Number of values that are in the file but could not be read as the kind.
     examples : list of (int, str)
-        The first of these, with their rows, counted from 1.
+        The first of these, each with its row, counted from 1.
     notes : list of str
-        What a reader of the file may have to know: guesses, and what was left out.
+        What the user should know: what was guessed, and what was left out.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a column of a file holds, whether it comes as texts or with a type: its kind with the reason, and its values."""
+"""Read a column of a file, whether it comes as texts or with a type: its kind with the reason, and its values."""
 
 from dataclasses import replace
 from datetime import date
@@ -19,19 +19,19 @@ def read_column(
     decimal: str | None = None,
     commas_are_decimal: bool = False,
 ) -> Column:
-    """Return a column of a file with its kind: found in its values, asked for, or that of a fit.
+    """Return a column of a file with its kind, which is found in its values, asked for, or that of a fit.
 
     Parameters
     ----------
     name : str
     column : Series
-        Of texts, of objects, or of values that have a type.
+        Texts, objects, or values of one type.
     wanted : ColumnReading, str or None
-        How a fit has read it, or a kind that is asked for; dates may have a format, as in "date:%d/%m/%Y".
+        How a fit has read the column, or the kind that is asked for; dates may have a format, as in "date:%d/%m/%Y".
     decimal : {".", ","} or None
-        The decimal mark where the column alone leaves it open; None if the file leaves it open too.
+        The decimal mark to use if the column does not show it; None if the file does not show it either.
     commas_are_decimal : bool, default=False
-        How commas are read where nothing tells: as decimal marks, or between thousands.
+        How commas are read if nothing shows it: as decimal marks, or as separators of thousands.
     """
     asked = _asked(name, wanted)
     if column.dtype.kind in "biufmM" or str(column.dtype) == "category" or str(column.dtype).startswith("period"):
@@ -39,7 +39,7 @@ def read_column(
         if typed is not None:
             return typed
     marks = Marks(decimal, commas_are_decimal)
-    if column.dtype.kind == "O" and str(column.dtype) != "object":  # a type of texts
+    if column.dtype.kind == "O" and str(column.dtype) != "object":  # one of pandas' types for texts
         return _with_note_of_unit(read_texts(name, column, asked, marks), wanted)
     values = column.astype(object)
     present = values.dropna()
@@ -57,12 +57,12 @@ def _with_note_of_unit(column: Column, wanted: ColumnReading | str | None) -> Co
     before, now = wanted.unit, column.reading.unit
     if before.casefold() == now.casefold():
         return column
-    note = f"column {column.name!r} had the unit {before or 'none'!r} in the fit and has {now or 'none'!r} here."
+    note = f"column {column.name!r} had the unit {before or 'none'!r} in the fit, and has {now or 'none'!r} here."
     return replace(column, notes=[*column.notes, note])
 
 
 def _typed(name: str, column: Any, asked: ColumnReading | None) -> Column | None:
-    """Return a column as its type says; None if it must be read as texts, since another kind is asked for."""
+    """Return a column with the kind of its type; None if another kind is asked for, so that it is read as texts."""
     letter = column.dtype.kind
     is_date = letter == "M" or str(column.dtype).startswith("period")
     kind = "date" if is_date else "number" if letter in "biufm" else "category"
@@ -92,7 +92,7 @@ def _asked(name: str, wanted: ColumnReading | str | None) -> ColumnReading | Non
 
 
 def _as_texts(name: str, values: Any) -> Any:
-    """Return a column of objects as texts: numbers as they are written, days in ISO 8601."""
+    """Return a column of objects as texts, with dates in ISO 8601."""
 
     def text_of(value: Any) -> Any:
         if value is None or isinstance(value, str):

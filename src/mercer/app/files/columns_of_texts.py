@@ -1,4 +1,4 @@
-"""What kind of values the texts of a column are: numbers, dates, truths, codes, categories or text."""
+"""Find out what the texts of a column are: numbers, dates, booleans, codes, categories or text."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
@@ -14,24 +14,24 @@ from mercer.tables.choice import comes_again
 from mercer.tables.frames import optional
 
 TRUTHS = {"true": True, "false": False}
-# How many values of a column of numbers or dates may be neither: one, or this share where there are more than so many
-# different ones.
+# A column of numbers or dates may have some values that are neither: one if at least FEWEST_READ can be read, or the
+# share MOST_STRAY if more than FEWEST_DISTINCT different texts can be read.
 MOST_STRAY, FEWEST_READ, FEWEST_DISTINCT = 0.1, 4, 10
-# From this share on it is said that most values look like numbers or dates, where the column is read as something else.
+# If at least this share of values are numbers or dates, but the column is read as something else, a note says so.
 WORTH_A_NOTE = 0.5
-# Rows and different texts of a column that are asked for the decimal mark.
+# The most rows, and different texts, of a column that are used to find the decimal mark.
 MOST_ROWS_ASKED, MOST_ASKED = 10_000, 500
 
 
 class Marks(NamedTuple):
-    """The decimal mark that a file is known to have, and how commas are read where nothing tells."""
+    """The decimal mark of a file if it is known, and whether commas are decimal marks if nothing shows it."""
 
     decimal: str | None
     commas_are_decimal: bool
 
 
 def decimal_evidence(columns: Iterable[Any]) -> str | None:
-    """Return the decimal mark that most numbers in columns of texts can only be read with; None if nothing tells."""
+    """Return the decimal mark that columns of texts show: more numbers can be read only with it; None for a tie."""
     only = {".": 0, ",": 0}
     for column in columns:
         texts = Texts(column.head(MOST_ROWS_ASKED))
@@ -44,7 +44,7 @@ def decimal_evidence(columns: Iterable[Any]) -> str | None:
 
 
 def with_decimal_points(column: Any) -> Any:
-    """Return a column of texts in which numbers with decimal commas are written with points, if most of it is such."""
+    """Return a column of texts with points in place of decimal commas, if enough of it can be read as numbers."""
     texts = Texts(column)
     numbers = read_numbers(texts.different, ",")
     present = texts.present(weak=False)
@@ -68,7 +68,7 @@ def read_texts(name: str, column: Any, asked: ColumnReading | None, marks: Marks
     name : str
     column : Series of str or None
     asked : ColumnReading or None
-        How it is to be read; None finds it out.
+        How to read the column; None finds it out.
     marks : Marks
     """
     texts = Texts(column)
@@ -96,7 +96,7 @@ def _as_asked(name: str, texts: Texts, index: Any, asked: ColumnReading, marks: 
         column = _dates(name, texts, index, asked, [])
     else:
         column = _strings(name, texts, index, asked, [])
-    # What is asked for is read, however little of it can be.
+    # With a kind that is asked for, no function returns None, however few of the values can be read.
     return cast("Column", column)
 
 
@@ -112,7 +112,7 @@ def _truths(name: str, texts: Texts, index: Any) -> Column | None:
 
 
 def _codes(name: str, texts: Texts, index: Any) -> Column | None:
-    """Return digits that are no amounts, such as post codes with leading zeros, as strings."""
+    """Return a column of digits that are codes, such as zip codes with leading zeros, as strings; else None."""
     present = [texts.different[i] for i in texts.present(weak=False)]
     if not all(text.isdigit() for text in present):
         return None
@@ -126,12 +126,12 @@ def _codes(name: str, texts: Texts, index: Any) -> Column | None:
 def _numbers(
     name: str, texts: Texts, index: Any, marks: Marks, asked: ColumnReading | None, notes: list[str]
 ) -> Column | None:
-    """Return the column as numbers, or None if too many texts are none; `notes` then says if many are."""
+    """Return the column as numbers; None if too many texts are no numbers. A note is added if most of them are."""
     places = texts.present(weak=False)
     if not len(places):
         return None
     some = [texts.different[i] for i in places]
-    # In a file with decimal commas, points may stand between thousands.
+    # In a file with decimal commas, points may separate thousands.
     plain = None if marks.decimal == "," and any("." in text for text in some) else plain_numbers(some)
     if plain is not None:
         if asked is None and are_compact(some):
@@ -167,7 +167,7 @@ def _numbers(
 def _with_decimal(
     name: str, some: list[str], counts: np.ndarray, marks: Marks, asked: ColumnReading | None
 ) -> tuple[Numbers, str, list[str]]:
-    """Read with the decimal mark that more texts can be read with; else that of the file; else that of a fit."""
+    """Read numbers with the decimal mark that reads more texts, or in a tie with that of the file or of a fit."""
     both = {mark: read_numbers(some, mark) for mark in ".,"}
     read = {mark: int(counts[numbers.readable].sum()) for mark, numbers in both.items()}
     if read["."] != read[","]:
@@ -189,7 +189,7 @@ def _with_decimal(
 
 
 def _dates(name: str, texts: Texts, index: Any, asked: ColumnReading | None, notes: list[str]) -> Column | None:
-    """Return the column as dates, or None if too many texts are none; `notes` then says if many are."""
+    """Return the column as dates; None if too many texts are no dates. A note is added if most of them are."""
     places = texts.present(weak=False)
     some = [texts.different[i] for i in places]
     formats = list(asked.formats) if asked is not None else []
@@ -205,7 +205,7 @@ def _dates(name: str, texts: Texts, index: Any, asked: ColumnReading | None, not
         else:
             formats, own = _in_order(name, texts, places, formats)
     elif asked is not None:
-        # What is written otherwise than in the fit is read too, where it can mean one day only.
+        # Dates in other formats than those of the fit are read, too, if day and month cannot be confused in them.
         is_read = read_dates([*some, None], formats)[:-1].notna()
         unread = [text for text, known in zip(some, is_read, strict=True) if not known]
         formats += [form for form in find_formats(unread) if swapped(form) is None]
@@ -240,9 +240,9 @@ def _dates(name: str, texts: Texts, index: Any, asked: ColumnReading | None, not
 
 
 def _in_order(name: str, texts: Texts, places: np.ndarray, formats: list[str]) -> tuple[list[str], list[str]]:
-    """Return the formats with day and month as they are meant, and a note where that is a guess.
+    """Return the formats with the right order of day and month, and a note if the order is a guess.
 
-    If both orders can be read, that in which the rows follow each other in time is taken.
+    If both orders can be read, the one in which the rows follow each other in time is chosen.
     """
     if len(formats) != 1 or (other := swapped(formats[0])) is None:
         return formats, []
@@ -258,12 +258,12 @@ def _in_order(name: str, texts: Texts, places: np.ndarray, formats: list[str]) -
     chosen = other if follow[other] and not follow[formats[0]] else formats[0]
     if follow[formats[0]] != follow[other]:
         return [chosen], []
-    # Both read the same texts; where they read them alike, day and month are one number.
+    # Both orders read the same texts. Where the dates are equal, day and month are the same number.
     differ = (dates[other] != dates[chosen]) & dates[chosen].notna()
     open_one = int(np.flatnonzero(differ.to_numpy())[0])
     return [chosen], [
         f"column {name!r}: {some[open_one]!r} is read as {dates[chosen].iloc[open_one]:%d %B %Y}; "
-        f"--kinds '{name}=date:{other}' takes day and month the other way round."
+        f"--kinds '{name}=date:{other}' swaps day and month."
     ]
 
 
@@ -285,7 +285,7 @@ def _strings(
     elif distinct < FEW_VALUES:
         kind, why = "category", f"{distinct} different {'text' if distinct == 1 else 'texts'}"
     elif comes_again(values):
-        kind, why = "category", f"{distinct} different texts that come again"
+        kind, why = "category", f"{distinct} different texts that are repeated"
     else:
         kind, why = "text", f"{distinct} different texts"
     series = optional("pandas", "a table").Series(values.tolist(), index=index, name=name)
@@ -293,11 +293,11 @@ def _strings(
     return Column(name, series, ColumnReading(kind), reason or why, n_missing, notes=notes)
 
 
-# ---- what all of them share -------------------------------------------------------------------------------------
+# ---- shared by all kinds ----------------------------------------------------------------------------------------
 
 
 def _is_enough(texts: Texts, good: np.ndarray, wrong: np.ndarray) -> bool:
-    """Whether so many texts are of a kind that the others are slips, not values of another kind."""
+    """Return whether enough texts are of a kind for the others to be errors, not values of another kind."""
     n_good, n_wrong = int(texts.counts[good].sum()), int(texts.counts[wrong].sum())
     if n_wrong == 0:
         return n_good > 0
@@ -311,9 +311,9 @@ def _say_if_many(name: str, texts: Texts, good: np.ndarray, wrong: np.ndarray, k
     if n_good >= WORTH_A_NOTE * (n_good + n_wrong):
         row, text = texts.rows_of(wrong)[0]
         notes.append(
-            f"column {name!r}: {n_good} of {n_good + n_wrong} values are {kind}s, and others are not, such as "
-            f"{shown(text, 60)} in row {row}: it is not taken for {kind}s. --kinds '{name}={kind}' counts those as "
-            "missing."
+            f"column {name!r}: {n_good} of {n_good + n_wrong} values are {kind}s, but others are not, such as "
+            f"{shown(text, 60)} in row {row}, so it is not read as {kind}s. --kinds '{name}={kind}' does so and "
+            "counts the others as missing."
         )
 
 
@@ -339,7 +339,7 @@ def _column(
 
 
 def _whole(values: np.ndarray, texts: list[str]) -> np.ndarray:
-    """Return whole numbers as such, if they are written so and none is missing."""
+    """Return numbers as integers if all are written as whole numbers and none is missing."""
     if np.isnan(values).any() or not all(text.lstrip("+-").isdigit() for text in texts):
         return values
     return values.astype(np.int64)

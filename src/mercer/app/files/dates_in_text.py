@@ -1,4 +1,4 @@
-"""Dates as people write them: which formats the texts of a column have, and what they may mean."""
+"""Read dates in the formats that people write: find the formats of the texts of a column, and parse them."""
 
 import re
 from functools import cache
@@ -46,12 +46,12 @@ TIMES = (
     ", %H:%M",
 )
 ZONES = ("", "%z", " %z")
-# Months alone are dates too, the first day of each.
+# A month without a day is read as its first day.
 MONTHS = ("%Y-%m", "%b %Y", "%B %Y", "%m/%Y", "%b-%y", "%b-%Y")
 COMPACT = "%Y%m%d"
-# A column may mix so many formats.
+# A column may mix at most this many formats.
 MOST_FORMATS = 3
-# Day and month in another order are another date.
+# Formats whose texts can also be read with day and month swapped.
 SWAPPED = {
     "%m/%d/": "%d/%m/",
     "%d/%m/": "%m/%d/",
@@ -79,14 +79,14 @@ YEARS = (1800, 2200)
 
 
 def find_formats(texts: list[str]) -> list[str]:
-    """Return the formats in which most texts are dates, the one of most texts first; none if they are no dates.
+    """Return the formats in which texts are dates, the most frequent one first; an empty list if they are no dates.
 
-    Of two formats that read equally many texts, the earlier in the list of formats is taken.
+    Of two formats that read equally many texts, the one that comes first in `DAYS` is chosen.
 
     Parameters
     ----------
     texts : list of str
-        Different ones, without spaces around them.
+        Different texts, without spaces around them.
     """
     rest = list(texts)
     formats: list[str] = []
@@ -104,19 +104,19 @@ def find_formats(texts: list[str]) -> list[str]:
 
 
 def swapped(form: str) -> str | None:
-    """Return a format with day and month the other way round, or None if nobody would write it so."""
+    """Return a format with day and month swapped, or None if it is not used with the other order."""
     return next((form.replace(part, other) for part, other in SWAPPED.items() if part in form), None)
 
 
 def readable(texts: list[str], form: str) -> np.ndarray:
-    """Return which texts are dates in a format."""
+    """Return for each text whether it is a date in a format."""
     return read_dates(texts, [form]).notna().to_numpy()
 
 
 def read_dates(texts: list[Any], formats: list[str]) -> Any:
-    """Return dates, as pandas has them; each text in the first format that fits, missing where none does.
+    """Return texts as a Series of dates. Each is read in the first format that fits, and is missing if none does.
 
-    With an offset from UTC they are turned into UTC.
+    Dates with an offset from UTC are converted to UTC.
 
     Parameters
     ----------
@@ -135,14 +135,14 @@ def read_dates(texts: list[Any], formats: list[str]) -> Any:
 
 
 def are_compact(texts: list[str]) -> bool:
-    """Whether texts of eight digits are all days of a calendar, such as 20240131; a few could be by chance."""
+    """Return whether texts are all dates of eight digits, such as 20240131. Fewer than five may be so by chance."""
     if len(texts) < 5 or not all(len(text) == 8 and text.isdigit() and "1900" <= text[:4] <= "2100" for text in texts):
         return False
     return bool(readable(texts, COMPACT).all())
 
 
 def _candidates(texts: list[str]) -> list[str]:
-    """Return the formats whose shape some of a few texts have, in the order of the list."""
+    """Return the formats whose shape fits at least one of a few of the texts, in the order of the lists above."""
     step = max(1, len(texts) // 5)
     some = [text for text in texts[::step][:6] if LOOKS_LIKE_A_DATE.fullmatch(text)]
     if not some:
@@ -158,6 +158,6 @@ def _candidates(texts: list[str]) -> list[str]:
 
 @cache
 def _shape(form: str) -> re.Pattern[str]:
-    """Return the shape of texts in a format; `strptime` would build it anew for each of so many formats."""
+    """Return a pattern for the texts of a format. It rules out most formats faster than parsing would."""
     parts = re.split(r"(%.)", form)
     return re.compile("".join(SHAPES[part] if part in SHAPES else re.escape(part) for part in parts))

@@ -1,4 +1,4 @@
-"""What was read of a file: how it is cut, where the names are, the kind of each column, and what is odd."""
+"""How a table was read: the format of its files, where the names are, the kind of each column, and what is odd."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from mercer.app.files.column import Column, ColumnReading
 
 @dataclass(frozen=True)
 class FileFacts:
-    """How one file was taken apart.
+    """How one file was read.
 
     Attributes
     ----------
@@ -17,18 +17,18 @@ class FileFacts:
     format : str
     n_rows : int
     encoding, delimiter : str or None
-        Of texts, in words.
+        Of a text file, in words.
     header : bool or None
-        Whether the first row has the names; None where the format keeps names of its own.
+        Whether the first row has the names of the columns; None if the format stores names separately.
     header_reason : str
-    above : list of str
-        Lines above the table, and below it, that are none of its rows.
-    below : list of str
+    above, below : list of str
+        Lines above and below the table that are not rows of it.
     sheet : str or None
-        Of an Excel file, and all the sheets that it has.
+        The sheet of an Excel file that was read.
     sheets : list of str
+        All sheets of an Excel file.
     notes : list of str
-        What a reader of the file may have to know.
+        What the user should know.
     """
 
     name: str
@@ -45,7 +45,7 @@ class FileFacts:
     notes: list[str] = field(default_factory=list)
 
     def in_words(self) -> str:
-        """Return a line on the file, such as "CSV, semicolons, UTF-8, names in the first row"."""
+        """Return a short description, such as "CSV, semicolons, UTF-8, names in the first row"."""
         parts = [self.format, self.delimiter, self.encoding, None if self.sheet is None else f"sheet {self.sheet!r}"]
         if self.header is not None:
             parts.append("names in the first row" if self.header else "no names in the first row")
@@ -62,9 +62,9 @@ class Table:
         Numbers, dates, booleans and strings.
     columns : list of Column
     files : list of FileFacts
-        Empty for a data frame that comes from no file.
+        Empty for a data frame that was not read from a file.
     asked : set of str
-        Columns whose kinds were given.
+        Columns whose kinds the user has given.
     """
 
     frame: Any
@@ -82,17 +82,17 @@ class Table:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know who is going to trust the table."""
+        """What the user should know before trusting the table."""
         parts: list[FileFacts | Column] = [*self.files, *self.columns]
         return [note for part in parts for note in part.notes]
 
     @property
     def unreadable(self) -> dict[str, int]:
-        """How many values of each column are there and could not be read, where there are some."""
+        """How many values could not be read, for each column in which there are some."""
         return {column.name: column.n_unreadable for column in self.columns if column.n_unreadable}
 
     def describe(self) -> dict[str, Any]:
-        """Return all that is known of the reading, in plain values."""
+        """Return everything that is known about how the table was read, as plain values."""
         return {
             "rows": len(self.frame),
             "files": [
@@ -129,7 +129,7 @@ class Table:
 
 
 def values_in_words(column: Column) -> str:
-    """Return what the values of a column are like: from the least to the greatest, or the most frequent ones."""
+    """Return a summary of the values of a column: the smallest and the largest, or the most frequent ones."""
     present = column.values.dropna()
     kind = column.reading.kind
     if not len(present):

@@ -1,4 +1,4 @@
-"""How a text is cut into rows and fields: the delimiter, the quotes, and how wide the table is."""
+"""Find out how a text is divided into rows and fields: the delimiter, the quotes, and the number of columns."""
 
 import csv
 import re
@@ -11,7 +11,7 @@ from mercer.app.files.numbers_in_text import is_plain_number, read_numbers
 
 DELIMITERS = (",", ";", "\t", "|")
 WHITESPACE = r"\s+"
-# A file of one column has no delimiter, and commas in its texts separate nothing: this character is in no text.
+# A file of one column has no delimiter, and commas in it do not separate fields. This character is in no text.
 NOTHING = "\x1f"
 NAMES = {
     ",": "commas",
@@ -21,16 +21,16 @@ NAMES = {
     WHITESPACE: "spaces",
     NOTHING: "one column",
 }
-# Records that are looked at, and those whose fields are.
+# The most records that are used to find the dialect, and the most whose fields are examined.
 MOST_RECORDS, MOST_CLEAN = 500, 100
-# A quote behind a backslash, in the middle of a field.
+# A quote after a backslash, in the middle of a field.
 ESCAPED_QUOTE = re.compile(r'\\"(?!\s*(?:[,;\t|]|$))', re.MULTILINE)
-# A field in single quotes that holds what would otherwise separate.
+# A field in single quotes.
 SINGLE_QUOTED = re.compile(r"(?:^|[,;\t|])\s*'[^'\n]*'\s*(?=[,;\t|]|$)", re.MULTILINE)
 
 
 class Dialect(NamedTuple):
-    """How a text is cut into fields.
+    """How a text is divided into fields.
 
     Attributes
     ----------
@@ -38,9 +38,9 @@ class Dialect(NamedTuple):
         One character, or `WHITESPACE`.
     quote : str
     escape : str or None
-        What stands before a quote within quotes, if it is not another quote.
+        The character before a quote inside a quoted field; None if the quote is doubled instead.
     width : int
-        The most fields that a record has, of those that were looked at.
+        The largest number of fields in the records that were examined.
     """
 
     delimiter: str
@@ -50,18 +50,19 @@ class Dialect(NamedTuple):
 
 
 def find_dialect(text: str, usual: str | None, is_whole: bool = True) -> Dialect:
-    """Return how a text is cut into fields: with the delimiter that gives most records as many fields, and clean ones.
+    """Return how a text is divided into fields.
 
-    Of two that serve alike, the usual one is taken.
+    The delimiter is the one for which most records have the same number of fields, and these are clean. Of two that are
+    equally good, the usual one is chosen.
 
     Parameters
     ----------
     text : str
         The beginning of a file.
     usual : str or None
-        The delimiter that the ending of the file's name says.
+        The delimiter that belongs to the ending of the name of the file.
     is_whole : bool, default=True
-        Whether the text is all of the file; otherwise its last record may be cut and does not count.
+        Whether the text is the whole file. Otherwise its last record may be incomplete and does not count.
     """
     quote = "'" if '"' not in text and SINGLE_QUOTED.search(text) else '"'
     escape = "\\" if ESCAPED_QUOTE.search(text) else None
@@ -71,8 +72,8 @@ def find_dialect(text: str, usual: str | None, is_whole: bool = True) -> Dialect
         records = records_of(text, found, is_whole)
         counts = [len(record) for record in records]
         usual_count, alike = Counter(counts).most_common(1)[0] if counts else (1, 0)
-        is_of_names = bool(counts) and counts[0] == max(counts) > 1  # rows may be short, not longer than the names
-        if usual_count < 2 and not is_of_names:  # a delimiter in some lines alone is a sign within texts
+        is_of_names = bool(counts) and counts[0] == max(counts) > 1  # rows may be shorter than the names, not longer
+        if usual_count < 2 and not is_of_names:  # a character that is only in some lines is part of the texts
             continue
         quality = round(alike / len(counts) * _share_of_clean(records), 2)
         if (quality, delimiter == usual, usual_count) > most:
@@ -89,15 +90,15 @@ def records_of(text: str, dialect: Dialect, is_whole: bool = True, most: int = M
     text : str
     dialect : Dialect
     is_whole : bool, default=True
-        Whether the text is all of the file; otherwise its last record may be cut and is left out.
+        Whether the text is the whole file. Otherwise its last record may be incomplete and is left out.
     most : int, default=500
-        How many records there are at most.
+        The largest number of records.
     """
     if dialect.delimiter == WHITESPACE:
         lines = text.splitlines()
         return [line.split() for line in (lines if is_whole else lines[:-1])[:most] if line.strip()]
     records: list[list[str]] = []
-    # A field may hold what would be a whole file: without the limit of the module one long text would be an error.
+    # Allow fields as long as the whole text: with the default limit of the csv module, a long text would be an error.
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     reader = csv.reader(
         StringIO(text, newline=""),
@@ -116,7 +117,7 @@ def records_of(text: str, dialect: Dialect, is_whole: bool = True, most: int = M
 
 
 def _share_of_clean(records: Sequence[Sequence[str]]) -> float:
-    """Return the share of fields that are not cut wrongly: numbers, and texts in which nothing else separates."""
+    """Return the share of clean fields: numbers, and texts that contain no other delimiter."""
     fields = [field for record in records[:MOST_CLEAN] for field in record]
     clean = sum(not any(mark in field for mark in DELIMITERS) or _is_number(field) for field in fields)
     return clean / max(1, len(fields))
@@ -127,7 +128,7 @@ def _is_number(field: str) -> bool:
 
 
 def _by_spaces(text: str, is_whole: bool) -> Dialect | None:
-    """Return the dialect of columns set apart by spaces, if all lines have as many and some column has numbers."""
+    """Return the dialect for columns separated by spaces, if all lines have as many and one holds only numbers."""
     records = records_of(text, Dialect(WHITESPACE), is_whole)
     widths = {len(record) for record in records}
     if len(widths) != 1 or widths == {1} or '"' in text:

@@ -1,4 +1,4 @@
-"""In which encoding a text is written: by its first bytes, and by whether all of it can be UTF-8."""
+"""Find the encoding of a text from its first bytes, and from whether all of it is valid UTF-8."""
 
 import codecs
 from collections.abc import Iterable
@@ -13,9 +13,9 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-# In UTF-16 nearly every second byte of a table is zero.
+# In UTF-16, nearly every second byte of a table is zero. At least this share of them must be.
 SHARE_OF_ZEROS = 0.4
-# Bytes that stand for no character in Windows-1252.
+# Bytes that are no character in Windows-1252.
 WITHOUT_MEANING = (b"\x81", b"\x8d", b"\x8f", b"\x90", b"\x9d")
 NAMES = {
     "utf-8": "UTF-8",
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def check_encoding(encoding: str) -> str:
-    """Return the name of an encoding that Python knows."""
+    """Return Python's name of an encoding; raise if Python does not know it."""
     try:
         "".encode(encoding)
         return codecs.lookup(encoding).name
@@ -41,7 +41,7 @@ def check_encoding(encoding: str) -> str:
 
 
 def marked_encoding(first: bytes) -> str | None:
-    """Return the encoding that the first bytes show by a mark or by their zeros; None where they do not."""
+    """Return the encoding that the first bytes show by a byte order mark or by their zeros; otherwise None."""
     for mark, encoding in MARKS.items():
         if first.startswith(mark):
             return encoding
@@ -54,12 +54,12 @@ def marked_encoding(first: bytes) -> str | None:
 
 
 def unmarked_encoding(pieces: Iterable[bytes]) -> str:
-    """Return "utf-8" if all bytes can be that; else Windows-1252, or Latin-1 where a byte has no meaning in it.
+    """Return "utf-8" if all bytes are valid UTF-8, else Windows-1252, or Latin-1 if a byte is undefined in that.
 
     Parameters
     ----------
     pieces : iterable of bytes
-        The text in order, in pieces of any length.
+        The text in pieces of any length, in order.
     """
     utf8 = codecs.getincrementaldecoder("utf-8")()
     is_utf8, has_meaning = True, True

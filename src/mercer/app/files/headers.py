@@ -1,4 +1,4 @@
-"""Where a table begins: lines of a title above it, and whether its first row has the names."""
+"""Find where a table begins: skip the lines of a title above it, and decide whether its first row has the names."""
 
 import re
 from collections import Counter
@@ -10,14 +10,14 @@ from mercer.app.files.column import MISSING, MISSING_AMONG_NUMBERS
 from mercer.app.files.dates_in_text import find_formats
 from mercer.app.files.numbers_in_text import read_numbers
 
-# Rows that are looked at below the first one.
+# The most rows below the first one that are compared with it.
 MOST_ROWS = 200
-# Columns of a file without names are called by their place.
+# The names that columns of a file without names get.
 MADE_NAME = re.compile(r"column_\d+")
 
 
 class Header(NamedTuple):
-    """How many rows stand above the table, whether the next one has the names, and why."""
+    """How many rows are above the table, whether the next row has the names of the columns, and why."""
 
     n_above: int
     has_names: bool
@@ -30,11 +30,11 @@ def find_header(rows: Sequence[Sequence[Any]], known: Sequence[str] = (), asked:
     Parameters
     ----------
     rows : sequence of rows
-        The first rows of the file, all of one length; cells are texts or values, None or "" where there is nothing.
+        The first rows of the file, all of one length. Cells are texts or values; empty ones are None or "".
     known : sequence of str
-        Names that some column must have if there are names, such as that of the target.
+        Names that must be among the names of the columns, such as that of the target.
     asked : bool or None
-        The user's own word on whether there are names.
+        Whether there are names, if the user has said so.
     """
     n_above = _rows_above(rows)
     table = rows[n_above:]
@@ -46,14 +46,14 @@ def find_header(rows: Sequence[Sequence[Any]], known: Sequence[str] = (), asked:
     if known and set(known) <= set(first):
         return Header(n_above, True, f"it has the name {known[0]!r}")
     if known and all(MADE_NAME.fullmatch(name) for name in known):
-        return Header(n_above, False, f"the name {known[0]!r} is one that columns without names get")
+        return Header(n_above, False, f"{known[0]!r} is a name that is given to columns without names")
     if not below:
         return Header(n_above, True, "there are no other rows")
     return Header(n_above, *_judge(first, below))
 
 
 def _judge(first: Sequence[str], below: Sequence[Sequence[Any]]) -> tuple[bool, str]:
-    """Compare the first row with the columns below it: words above numbers are names, numbers above numbers are not."""
+    """Return whether the first row has names, and why: words above numbers are names, numbers above numbers are not."""
     columns = [[_text(row[i]) for row in below] for i in range(len(first))]
     columns = [[text for text in column if text not in MISSING] for column in columns]
     if _count_up([text for text in first if _sort_of(text) == "number"]):
@@ -65,17 +65,17 @@ def _judge(first: Sequence[str], below: Sequence[Sequence[Any]]) -> tuple[bool, 
         if sort is not None and text and text not in MISSING | MISSING_AMONG_NUMBERS:
             (values if _sort_of(text) == sort else words).append(i)
     if len(values) > len(words):
-        return False, f"it has values such as {first[values[0]]!r}, as the rows below"
+        return False, f"it has values such as {first[values[0]]!r}, like the rows below"
     if words:
         return True, f"it has {first[words[0]]!r} above a column of {sorts[words[0]]}s"
     again = [i for i, text in enumerate(first) if text and text in set(columns[i])]
     if again and 2 * len(again) >= sum(bool(text) for text in first):
-        return False, f"its texts come again below, such as {first[again[0]]!r}"
-    return True, "its texts do not come again below"
+        return False, f"its texts are repeated below, such as {first[again[0]]!r}"
+    return True, "its texts are not repeated below"
 
 
 def _rows_above(rows: Sequence[Sequence[Any]]) -> int:
-    """Return how many rows at the beginning are a title: they fill few cells of a table that is wider."""
+    """Return how many rows at the beginning are a title: they fill few cells, while the table has more columns."""
     filled = [sum(bool(_text(cell)) for cell in row) for row in rows]
     if not filled:
         return 0
@@ -91,7 +91,7 @@ def _rows_above(rows: Sequence[Sequence[Any]]) -> int:
 
 
 def _count_up(texts: Sequence[str]) -> bool:
-    """Whether whole numbers go up by one from 0 or 1, or in equal steps from a year: names of columns, not values."""
+    """Return whether whole numbers count up by one from 0 or 1, or in equal steps from a year, as names may do."""
     if len(texts) < 2 or not all(text.isdigit() for text in texts):
         return False
     numbers = [int(text) for text in texts]
@@ -101,7 +101,7 @@ def _count_up(texts: Sequence[str]) -> bool:
 
 
 def _sort_of_column(column: Sequence[str]) -> str | None:
-    """Return what most texts of a column are, or None for words."""
+    """Return what more than half of the texts of a column are, as `_sort_of` names it; None for words."""
     sorts = Counter(_sort_of(text) for text in column)
     sort, count = sorts.most_common(1)[0] if sorts else (None, 0)
     return sort if sort is not None and 2 * count > len(column) else None

@@ -1,4 +1,4 @@
-"""Read a folder of images, of whatever sizes and kinds, as one array."""
+"""Read a folder of images, which may have different sizes and formats, as one array."""
 
 import os
 import warnings
@@ -14,14 +14,14 @@ from mercer.storage.atomic import check_path
 from mercer.tables.frames import listed, nearest, optional
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
-# Pixels a side, at most, unless a shape is asked for. Kernels compare pixel by pixel: finer detail rarely agrees
-# between two images, and costs as much as what does.
+# The most pixels a side, unless a shape is asked for. Kernels compare images pixel by pixel, and finer detail rarely
+# agrees between two images.
 MAX_SIDE = 64
-# Pillow's names of pixels without color: bits, bytes, bytes with alpha, whole numbers and fractions.
+# Pillow's modes without color: bits, bytes, bytes with alpha, whole numbers and fractions.
 GREY_MODES = ("1", "L", "LA", "La", "I", "F")
-# The EXIF orientations of images that lie on a side.
+# The EXIF tag for the orientation, and the orientations in which width and height are swapped.
 ORIENTATION, ON_A_SIDE = 0x0112, (5, 6, 7, 8)
-# Whole numbers are read as those of 16 bits, which no 8-bit image has.
+# Pixels that are whole numbers (mode I) have 16 bits; images of 8 bits have other modes.
 LARGEST = 65535.0
 WHITE = (255, 255, 255, 255)
 
@@ -32,11 +32,11 @@ class ImageFolder(NamedTuple):
     Attributes
     ----------
     X : ndarray of float32, of shape (n, height, width) or (n, height, width, 3)
-        From 0, black, to 1.
+        Values from 0, black, to 1.
     names : tuple of str
-        Where each image is, from the folder on, with "/" between folders; in sorted order.
+        The path of each image inside the folder, with "/" between folders; sorted.
     shape : tuple of int
-        Of one image.
+        The shape of one image.
     """
 
     X: np.ndarray
@@ -45,7 +45,7 @@ class ImageFolder(NamedTuple):
 
 
 class _Header(NamedTuple):
-    """What the beginning of a file says: its size as it is looked at, and whether it has colors."""
+    """What the header of an image file says: its size after rotation, and whether it is grey."""
 
     height: int
     width: int
@@ -55,21 +55,21 @@ class _Header(NamedTuple):
 def read_images(
     folder: str | os.PathLike[str], shape: Sequence[int] | None = None, max_side: int = MAX_SIDE
 ) -> ImageFolder:
-    """Return the images of a folder and of the folders in it, brought to one size.
+    """Return the images of a folder and of the folders in it, resized to one size.
 
-    PNG, JPEG, BMP, TIFF, WebP and the first frame of GIF are read, by their endings. All images are grey if each of
-    them is, and have three colors else. What is transparent shows white, and photographs are turned as their camera
-    says. Files that are no images, or are broken, are passed over with a warning that names them; hidden ones in
-    silence.
+    PNG, JPEG, BMP, TIFF, WebP and the first frame of GIF files are read, recognized by their endings. The result is
+    grey if all images are, and has three colors otherwise. Transparent pixels become white, and photographs are rotated
+    as their camera says. Files that are not images, or are broken, are skipped with a warning that names them; hidden
+    files are skipped without one.
 
     Parameters
     ----------
     folder : str or path
     shape : tuple of int or None, default=None
-        (height, width) or (height, width, 3) that the images shall have: that of the images of a fit. None takes the
-        size that all have, or the median height and width where they differ, with a warning that says so.
+        (height, width) or (height, width, 3) to which images are resized, such as the shape in a fit. None takes the
+        size that all images have or, with a warning, the median height and width if they differ.
     max_side : int, default=64
-        Larger images are made smaller, to so many pixels along the longer side, unless `shape` is given.
+        Larger images are reduced to this many pixels along the longer side, unless `shape` is given.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def read_images(
 
     Notes
     -----
-    One image at a time is in memory at its full size: 4 n height width bytes, or three times that, in all.
+    Memory is 4 n height width bytes, or three times that with colors, and one image at a time at its full size.
     """
     folder = _check_folder(folder)
     wanted = None if shape is None else _check_shape(shape)
@@ -91,7 +91,7 @@ def read_images(
     for name in paths:
         try:
             headers[name] = _header(pillow, folder / name)
-        except Exception as error:  # decoders raise whatever they come upon
+        except Exception as error:  # decoders can raise any exception
             refused[name] = _reason(error)
     _check_some(headers, folder, refused)
     target = _common_shape(headers.values(), max_side) if wanted is None else wanted
@@ -128,7 +128,7 @@ def _check_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _image_paths(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the names of the files that may be images, in order, and of the others with the reason why not."""
+    """Return the sorted names of files with the ending of an image, and the names of the others with the reason."""
     found, refused = [], {}
     for place, inside, files in os.walk(folder):
         inside[:] = [name for name in inside if not name.startswith(".")]
@@ -145,7 +145,7 @@ def _image_paths(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 def _header(pillow: Any, path: Path) -> _Header:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Pillow's, about files that it reads nevertheless
+        warnings.simplefilter("ignore")  # Pillow warns about files that it can read
         with pillow.open(path) as image:
             width, height = image.size
             if image.getexif().get(ORIENTATION) in ON_A_SIDE:
@@ -161,7 +161,7 @@ def _is_grey(image: Any) -> bool:
 
 
 def _common_shape(headers: Iterable[_Header], max_side: int) -> tuple[int, ...]:
-    """Return the median size, made smaller if need be, and a third dimension if some image has colors."""
+    """Return the median size, reduced to `max_side` if it is larger, and a third dimension if an image has colors."""
     several = list(headers)
     height, width = (float(np.median([header[side] for header in several])) for side in (0, 1))
     factor = min(1.0, max_side / max(height, width))
@@ -170,13 +170,13 @@ def _common_shape(headers: Iterable[_Header], max_side: int) -> tuple[int, ...]:
 
 
 def _pixels(pillow: Any, path: Path, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an image at a size, as float32 from 0 to 1."""
+    """Return an image resized to a shape, as float32 from 0 to 1."""
     ops = optional("PIL.ImageOps", "reading images", "files")
     height, width = shape[:2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pillow.open(path) as image:
-            # A JPEG file is decoded at a fraction of its size, still several times the one it is made to have.
+            # A large JPEG file is decoded at a reduced size, which is still several times the final one.
             image.draft(None, (4 * max(height, width), 4 * max(height, width)))
             upright = ops.exif_transpose(image)
         plain = _grey(pillow, upright) if len(shape) == 2 else _rgb(pillow, upright)
@@ -187,7 +187,7 @@ def _pixels(pillow: Any, path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _grey(pillow: Any, image: Any) -> Any:
-    """Return an image in shades of grey, as fractions: 16 bits keep theirs."""
+    """Return an image in shades of grey, as fractions from 0 to 1. Images of 16 bits keep their precision."""
     if image.mode == "F" or image.mode.startswith("I"):
         return pillow.fromarray(_fractions(image))
     shades = np.asarray(_over_white(pillow, image).convert("L"), dtype=np.float32)
@@ -202,11 +202,11 @@ def _rgb(pillow: Any, image: Any) -> Any:
 
 
 def _fractions(image: Any) -> np.ndarray:
-    """Return whole numbers of 16 bits, or fractions, as fractions; an error for what may mean anything."""
+    """Return pixels of 16 bits, or fractions, as fractions; raise if some are out of range."""
     values = np.asarray(image, dtype=np.float32) / np.float32(1.0 if image.mode == "F" else LARGEST)
     if not (values >= 0.0).all() or not (values <= 1.0).all():
         allowed = "0 to 1" if image.mode == "F" else f"0 to {LARGEST:.0f}"
-        raise ValueError(f"pixels outside of {allowed}")
+        raise ValueError(f"pixels outside the range {allowed}")
     return values
 
 
@@ -238,13 +238,13 @@ def _with_reasons(refused: dict[str, str], at_most: int = 5) -> str:
 
 
 def _warn(shape: tuple[int, ...], headers: list[_Header], refused: dict[str, str]) -> None:
-    """Say what was passed over, and what was done to the rest."""
+    """Warn of the files that were skipped, and of what was changed in the others."""
     if refused:
         by_ending = [name for name in sorted(refused) if not name.lower().endswith(ENDINGS)]
         broken = {name: why for name, why in refused.items() if name not in by_ending}
         parts = [f"not images: {listed(by_ending, 5)}"] if by_ending else []
         parts += [f"not readable: {_with_reasons(broken)}"] if broken else []
-        warnings.warn(f"files were passed over; {'; '.join(parts)}.", DataWarning, stacklevel=3)
+        warnings.warn(f"some files were skipped; {'; '.join(parts)}.", DataWarning, stacklevel=3)
     sizes = {(header.height, header.width) for header in headers}
     if sizes != {shape[:2]}:
         several = f"from {min(sizes)} to {max(sizes)}" if len(sizes) > 1 else f"of {min(sizes)}"

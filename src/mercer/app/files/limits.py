@@ -1,4 +1,4 @@
-"""How much a table may take, found before it is parsed: few bytes of a file can ask for all the memory there is."""
+"""Check how much memory a table will take before it is read, since a small file can require all the memory there is."""
 
 import zipfile
 
@@ -10,28 +10,29 @@ from mercer.exceptions import DataFileError, shown
 from mercer.tables.frames import optional
 
 MIB = 2**20
-# MiB that a table may take, as text and as numbers of eight bytes, where no other limit is given.
+# The default limit in MiB for a table, as text and as numbers of eight bytes.
 MOST_MIB = 1024.0
-# A packed file unpacks to so many times its size at the most, or to so many MiB: text is packed three to ten times.
+# A compressed file may unpack to this many times its size, or to this many MiB if that is more. Compression usually
+# reduces text by a factor of three to ten.
 TIMES_PACKED, PACKED_MIB = 20, 64.0
-# Names in the first line, and its bytes. Without a bound, one line of 50 MB takes minutes.
+# The most names in the first line, and its most bytes. Without a limit, one line of 50 MB takes minutes.
 MOST_COLUMNS, LONGEST_FIRST_LINE = 20_000, 4 * MIB
 PIECE = MIB
 SEPARATORS = (b",", b";", b"\t", b"|")
 
 
 def check_size(source: Source, max_mb: float | None = None, encoding: str | None = None) -> int:
-    """Return the number of lines of a text; raise if a table is larger than it may be, or is no table.
+    """Return the number of lines of a text, or 0 for other formats; raise if a table is too large or is no table.
 
-    A device, a pipe, and text with NUL characters are no tables. Of other formats the number is 0.
+    Devices, pipes, and texts with NUL characters are not tables.
 
     Parameters
     ----------
     source : Source
     max_mb : float or None
-        MiB that the table may take. None is 1024, and for packed files twenty times their size, or 64.
+        MiB that the table may take. None is 1024, but for compressed files at most twenty times their size, or 64.
     encoding : str or None
-        Of a text, where it is known: those of two or four bytes a character have zeros.
+        The encoding of a text, if it is known. In encodings of two or four bytes a character, zeros are allowed.
     """
     limit = None if max_mb is None else check_number("max_mb", max_mb, above=0.0)
     with source.open_stored():
@@ -49,7 +50,7 @@ def check_size(source: Source, max_mb: float | None = None, encoding: str | None
 
 
 def most_bytes(max_mb: float | None) -> int:
-    """Return the bytes that are taken from where no size is known, such as standard input."""
+    """Return how many bytes may be read from a source whose size is not known, such as standard input."""
     return int((MOST_MIB if max_mb is None else check_number("max_mb", max_mb, above=0.0)) * MIB)
 
 
@@ -67,7 +68,7 @@ def _check_text(source: Source, limit: float | None, wide: bool) -> int:
             if b"\0" in piece:
                 raise DataFileError(
                     f"{shown(source.name)} has NUL characters, near byte {size - len(piece) + piece.index(0)}: it is "
-                    "damaged, or in another encoding, such as UTF-16 (--encoding)."
+                    "damaged, or it has another encoding, such as UTF-16 (give it with --encoding)."
                 )
             n_lines += max(piece.count(b"\n"), piece.count(b"\r"))
             if n_columns is None and is_table:
@@ -85,7 +86,7 @@ def _check_text(source: Source, limit: float | None, wide: bool) -> int:
 
 
 def check_cells(source: Source, n_lines: int, n_columns: int, limit: float | None) -> None:
-    """Raise if a text of so many lines and columns takes more than it may: short lines are filled up."""
+    """Raise if a text with this many lines and columns takes too much memory. Short lines count as full ones."""
     if 8 * n_lines * n_columns > max(limit or 0.0, MOST_MIB) * MIB:
         raise _too_large(source, f"{n_columns} columns and {n_lines} or more lines", 8 * n_lines * n_columns / MIB)
 
@@ -93,7 +94,7 @@ def check_cells(source: Source, n_lines: int, n_columns: int, limit: float | Non
 def _check_excel(source: Source, limit: float | None) -> None:
     most = _packed_limit(source, limit)
     with source.open_stored() as file, zipfile.ZipFile(file) as parts:
-        # What the file says of itself: reading ends there.
+        # Sizes that the file states. The reader stops at these, so that a false one does no harm.
         size = sum(part.file_size for part in parts.infolist())
     if size > most * MIB:
         raise _too_large(source, f"{size / MIB:.0f} MiB", most)
@@ -106,7 +107,7 @@ def _check_excel(source: Source, limit: float | None) -> None:
 def _check_parquet(source: Source, limit: float | None) -> None:
     most = limit or MOST_MIB
     with source.open_stored() as file:
-        about = optional("pyarrow.parquet", "a file of the kind Parquet", "files").ParquetFile(file).metadata
+        about = optional("pyarrow.parquet", "reading Parquet files", "files").ParquetFile(file).metadata
     cells = about.num_rows * about.num_columns
     packed = sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
     if max(8 * cells, packed) > most * MIB:
@@ -121,7 +122,7 @@ def _check_feather(source: Source, limit: float | None) -> None:
     most = limit or MOST_MIB
     with source.open_stored() as file:
         rows, columns, n_bytes = feather_size(file)
-        schema = optional("pyarrow.ipc", "a file of the kind Feather", "files").open_file(file).schema
+        schema = optional("pyarrow.ipc", "reading Feather files", "files").open_file(file).schema
     if max(8 * rows * columns, n_bytes) > most * MIB:
         raise _too_large(source, f"{rows} rows and {columns} columns", max(8 * rows * columns, n_bytes) / MIB)
     refuse_nested(schema)
@@ -133,6 +134,6 @@ def _packed_limit(source: Source, limit: float | None) -> float:
 
 def _too_large(source: Source, what: str, most: float) -> DataFileError:
     return DataFileError(
-        f"{shown(source.name)} holds {what}, more than a table may take by default. If that is right, raise the limit: "
-        f"--max-mb {2 * max(most, MOST_MIB):.0f} (max_mb in Python)."
+        f"{shown(source.name)} holds {what}, which is more than the limit for a table. If the table is right, raise "
+        f"the limit: --max-mb {2 * max(most, MOST_MIB):.0f} (max_mb in Python)."
     )

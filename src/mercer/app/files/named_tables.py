@@ -1,4 +1,4 @@
-"""Where in a grid of cells the table is: its names, and what stands above, below and beside it."""
+"""Find the table in a grid of cells: its names, and what is above, below and beside it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,21 +8,20 @@ import numpy as np
 
 from mercer.app.files.description import FileFacts
 from mercer.app.files.headers import Header, find_header
-from mercer.app.files.sources import NAME_OF_INPUT
 from mercer.exceptions import DataFileError, shown
 
 if TYPE_CHECKING:
     from mercer.app.files.reading import ReadOptions
 
 TOTALS = frozenset(["total", "totals", "grand total", "sum", "subtotal", "summe", "gesamt"])
-# Rows below a table that are left out at most.
+# At most this many rows below a table are left out.
 MOST_BELOW = 5
-# How columns without a name are called, as pandas does.
+# The beginning of the names of columns without a name, as in pandas.
 UNNAMED = "Unnamed: "
 
 
 class RawTable(NamedTuple):
-    """Named columns of one file, and how it was taken apart."""
+    """The named columns of one file, and how the file was read."""
 
     frame: Any
     facts: FileFacts
@@ -31,14 +30,14 @@ class RawTable(NamedTuple):
 def named_table(
     grid: Any, records: list[list[Any]], facts: FileFacts, options: "ReadOptions", known: Sequence[str]
 ) -> RawTable:
-    """Find the names in a grid of cells, and leave out what stands above and below the table.
+    """Find the names of the columns in a grid of cells, and leave out what is above and below the table.
 
     Parameters
     ----------
     grid : data frame
-        All rows of the file, with columns that are numbered.
+        All rows of the file, with numbers as names of the columns.
     records : list of lists
-        The first rows, each as long as it is in the file.
+        The first rows, with the lengths that they have in the file.
     facts : FileFacts
     options : ReadOptions
     known : sequence of str
@@ -60,7 +59,7 @@ def named_table(
         first = shown(", ".join(str(cell) for cell in rows[header.n_above]), 120)
         notes.append(
             f"{shown(facts.name)} has no names in its first row, {first}: {header.reason}. Columns are called "
-            f"{names[0]} to {names[-1]}; --header takes the first row for names."
+            f"{names[0]} to {names[-1]}; use --header if the first row has the names."
         )
     facts = replace(facts, header=header.has_names, header_reason=header.reason, above=above, below=below, notes=notes)
     return RawTable(body.reset_index(drop=True), facts)
@@ -69,7 +68,7 @@ def named_table(
 def _columns_with_values(
     body: Any, names: list[str], records: list[list[Any]], header: Header, facts: FileFacts
 ) -> list[int]:
-    """Return the columns that have a name or values; raise if rows are longer than the names, or a name comes twice."""
+    """Return the columns with a name or values; raise if rows have more fields than names, or if names repeat."""
     if not header.has_names:
         return list(range(len(names)))
     n_names = len(records[header.n_above])
@@ -86,13 +85,13 @@ def _columns_with_values(
 
 
 def _notes_on_rows(name: str, above: list[str], below: list[str], n_blank: int) -> list[str]:
-    """Return what is to be said of rows that are none of the table."""
+    """Return notes on rows that are not part of the table."""
     notes = [
-        f"{shown(name)}: {_rows(len(lines))} {where} the table left out, such as {shown(lines[0], 80)}."
+        f"{shown(name)}: left out {_rows(len(lines))} {where} the table, such as {shown(lines[0], 80)}."
         for where, lines in (("above", above), ("below", below))
         if lines
     ]
-    return [*notes, f"{shown(name)}: {_rows(n_blank)} without any value left out."] if n_blank else notes
+    return [*notes, f"{shown(name)}: left out {_rows(n_blank)} without any value."] if n_blank else notes
 
 
 def _name(cell: Any, place: int) -> str:
@@ -107,7 +106,7 @@ def _is_empty(column: Any) -> Any:
 
 
 def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
-    """Leave out rows without any value, and at the end lines of notes and of totals."""
+    """Return the table without empty rows and without notes and totals at its end, and what was left out."""
     empty = body.apply(_is_empty) if body.shape[1] else body.isna()
     n_filled = body.shape[1] - empty.sum(axis=1).to_numpy()
     keep = n_filled > 0
@@ -128,18 +127,17 @@ def _without_rows_below(body: Any) -> tuple[Any, int, list[str]]:
 
 
 def check_names(names: list[str], path: str) -> None:
-    """Raise if two columns have one name. Those without any are known by their place."""
+    """Raise if two columns have the same name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise DataFileError(f"{path!r} has two columns {shown(name)}: columns need names of their own.")
+            raise DataFileError(f"{path!r} has two columns {shown(name)}: each column needs a name of its own.")
         seen.add(name)
 
 
 def not_of_its_kind(facts: FileFacts, reason: str) -> DataFileError:
-    """Build the error for a file whose content is not what its name says."""
-    named = "" if facts.name == NAME_OF_INPUT else ", as it is named"
-    return DataFileError(f"{shown(facts.name)} is not a file of the kind {facts.format}{named}: {reason}")
+    """Return the error for a file whose content does not have its format."""
+    return DataFileError(f"{shown(facts.name)} cannot be read as {facts.format}: {reason}")
 
 
 def _rows(count: int) -> str:

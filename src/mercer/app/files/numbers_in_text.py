@@ -1,4 +1,4 @@
-"""Numbers as people write them: with thousands apart, a decimal comma, a unit, a sign of money or of percent."""
+"""Read numbers as people write them: with separated thousands, a decimal comma, a unit, a currency or a percent."""
 
 import re
 from collections import Counter
@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-# What may stand between thousands, beside the mark that is not the decimal one.
+# Characters that may separate thousands, beside the mark that is not the decimal one.
 GAPS = "'’_ \u00a0\u2009\u202f"
 MINUS = str.maketrans({"−": "-", "–": "-"})
 MONEY = "$€£¥₹₽₩₪฿₫₴₺¢"
 CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|AUD|CAD|SEK|NOK|DKK|PLN|CZK|BRL|US\\$|R\\$|kr"
 UNIT = rf"[%‰°µμ{MONEY}a-zA-ZΩÅ](?:[%‰°µμ/²³·^. {MONEY}-]|[^\W\d_]){{0,14}}[23]?"
-# Beyond these digits neighbors have one float: the text is an identifier.
+# With more digits, different numbers have the same float, so that a text is an identifier.
 MOST_DIGITS = 15
 PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
@@ -36,11 +36,11 @@ class Numbers(NamedTuple):
     Attributes
     ----------
     values : ndarray of float
-        NaN where a text is no number.
+        NaN for a text that is no number.
     units : list of str
-        What was taken off each text: a unit, "%" or a sign of money; "" where there was nothing.
+        What was removed from each text: a unit, "%" or a currency; "" if there was none.
     grouped : ndarray of bool
-        Where a mark stood between thousands that is the decimal mark elsewhere.
+        Whether thousands were separated by the mark that could also be the decimal mark.
     """
 
     values: np.ndarray
@@ -49,17 +49,17 @@ class Numbers(NamedTuple):
 
     @property
     def readable(self) -> np.ndarray:
-        """Which texts are numbers."""
+        """Whether each text is a number."""
         return ~np.isnan(self.values)
 
 
 def is_plain_number(text: str) -> bool:
-    """Whether a text is a number as programs write it."""
+    """Return whether a text is a number as programs write it."""
     return PLAIN.fullmatch(text.strip()) is not None
 
 
 def plain_numbers(texts: list[str]) -> np.ndarray | None:
-    """Return the numbers if all texts are such as programs write them, or None; this is the quick way."""
+    """Return the numbers if all texts are numbers as programs write them, else None. Faster than `read_numbers`."""
     try:
         values = np.array(texts, dtype=object).astype(np.float64)
     except ValueError:
@@ -73,8 +73,9 @@ def read_numbers(texts: list[str], decimal: str) -> Numbers:
     Parameters
     ----------
     texts : list of str
-        Without spaces around them.
+        Texts without spaces around them.
     decimal : {".", ","}
+        The decimal mark.
     """
     values = np.full(len(texts), np.nan)
     units, grouped = [""] * len(texts), np.zeros(len(texts), dtype=bool)
@@ -95,13 +96,13 @@ def read_numbers(texts: list[str], decimal: str) -> Numbers:
 
 
 def unit_of(numbers: Numbers) -> str | None:
-    """Return the one unit that the numbers have, "" for none; None where units differ and nothing can be said."""
+    """Return the unit of the numbers: "" if they have none, and None if they have different ones."""
     units = Counter(unit for unit, is_number in zip(numbers.units, numbers.readable, strict=True) if is_number and unit)
     folded = {unit.casefold().rstrip(".") for unit in units}
     return "" if not units else units.most_common(1)[0][0] if len(folded) == 1 else None
 
 
 def is_code(text: str) -> bool:
-    """Whether digits are a code, not an amount: a leading zero, or more digits than a number keeps."""
+    """Return whether digits are a code, not an amount: a leading zero, or more digits than a float can keep."""
     digits = text.lstrip("+-")
     return digits.isdigit() and ((digits[0] == "0" and len(digits) > 1) or len(digits.lstrip("0")) > MOST_DIGITS)

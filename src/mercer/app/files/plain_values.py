@@ -1,4 +1,4 @@
-"""Values as JSON has them."""
+"""Convert values to those that JSON has."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Return a value made of JSON's own kinds; arrays and NumPy's numbers become lists and numbers."""
+    """Return a value made of JSON's types. Arrays become lists, and numbers that are not finite become None."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):  # NumPy's arrays and scalars

@@ -1,4 +1,4 @@
-"""From a file to named columns of texts or values, before anybody asks what they mean."""
+"""Read a file as named columns of texts or values, before their kinds are found."""
 
 import errno
 import json
@@ -22,13 +22,13 @@ from mercer.tables.frames import listed, nearest, optional
 if TYPE_CHECKING:
     from mercer.app.files.reading import ReadOptions
 
-# Bytes of a text that are looked at to find out how it is cut, and rows of a sheet to find its header.
+# Bytes of a text that are used to find its dialect, and rows of a sheet that are used to find its header.
 HEAD, HEAD_ROWS = MIB // 2, 500
 TOO_MANY_FIELDS = re.compile(r"Expected (\d+) fields in line (\d+), saw (\d+)")
 
 
 def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> RawTable:
-    """Return the columns of a file by name.
+    """Return the columns of a file with their names.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
                 raw = RawTable(getattr(pandas, f"read_{source.kind.reader}")(file).reset_index(drop=True), facts)
     except (DataFileError, InvalidParameterError):
         raise
-    except Exception as error:  # readers raise whatever their engines do
-        # An OSError with a number is the system's: no permission, no such disk. Others are about the content, and so is
-        # a place in the file that cannot be.
+    except Exception as error:  # readers can raise any exception
+        # An OSError with a number comes from the system: no permission, no such disk. All others are about the content
+        # of the file, and so is EINVAL, an impossible position in it.
         is_system = isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
         if is_system or isinstance(error, MemoryError):
             raise
@@ -67,9 +67,9 @@ def read_raw(source: Source, options: "ReadOptions", known: Sequence[str]) -> Ra
 
 
 def _read_feather(source: Source) -> Any:
-    """Return the table of a Feather file, whose buffers are checked first: Arrow takes them as they stand.
+    """Return the table of a Feather file, after checking its buffers, which Arrow itself does not.
 
-    A damaged file can say that a text begins outside of its buffer. Whoever reads that text reads foreign memory.
+    In a damaged file, a text can begin outside of its buffer. Reading that text would read foreign memory.
     """
     feather = optional("pyarrow.feather", "a file of the kind Feather", "files")
     with source.open() as file:
@@ -106,8 +106,8 @@ def _read_text(
         encoding = _found_encoding(source)
         if encoding not in ("utf-8", "utf-8-sig"):
             notes.append(
-                f"{shown(source.name)} is not UTF-8 and is read as {ENCODINGS[encoding]}: if letters are wrong, "
-                "--encoding says what it is."
+                f"{shown(source.name)} is not UTF-8 and is read as {ENCODINGS[encoding]}: if letters are wrong, give "
+                "the encoding with --encoding."
             )
     head = source.head(HEAD)
     is_whole = len(head) < HEAD
@@ -127,20 +127,18 @@ def _read_text(
 
 
 def _decoded(head: bytes, encoding: str, is_whole: bool) -> str:
-    # The last character may be cut in two.
+    # The last character of a head may be incomplete.
     try:
         return head.decode(encoding, errors="strict" if is_whole else "ignore")
     except UnicodeDecodeError as error:
-        raise DataFileError(
-            f"it is not text in the encoding {encoding}: {error.reason} at byte {error.start}"
-        ) from error
+        raise ValueError(f"it is not text in the encoding {encoding}: {error.reason} at byte {error.start}") from error
 
 
 def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialect, encoding: str) -> Any:
     """Return all records as rows of texts, without blank lines."""
     cut = pandas.errors.ParserWarning
     with source.open() as file, warnings.catch_warnings():
-        warnings.simplefilter("error", cut)  # of rows that are longer than they seemed to be, pandas cuts the ends
+        warnings.simplefilter("error", cut)  # pandas would cut the ends of rows that are longer than expected
         try:
             return pandas.read_csv(
                 file,
@@ -158,7 +156,7 @@ def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialec
                 low_memory=False,
             )
         except cut as error:
-            reason = f"some rows have more fields than the {dialect.width} of others, or quotes in the midst of fields."
+            reason = f"some rows have more fields than the {dialect.width} of others, or quotes inside of fields."
             raise not_of_its_kind(facts, reason) from error
         except pandas.errors.ParserError as error:
             found = TOO_MANY_FIELDS.search(str(error))
@@ -172,7 +170,7 @@ def _grid_of_text(pandas: Any, source: Source, facts: FileFacts, dialect: Dialec
 
 
 def _line(source: Source, number: int, encoding: str) -> str:
-    """Return a line of a text for a message."""
+    """Return a line of a text, shortened for a message."""
     with source.open() as file:
         text = file.read(64 * MIB).decode(encoding, errors="replace").splitlines()
     return shown(text[number - 1], 120) if number <= len(text) else "a line far below"
@@ -195,7 +193,7 @@ def _read_excel(
                 break
     grid.columns = range(grid.shape[1])
     filled = grid.notna().any(axis=0).to_numpy()
-    if filled.any():  # columns to the left of the table, and formatted ones to its right
+    if filled.any():  # drop empty columns to the left and to the right of the table
         first, last = filled.argmax(), len(filled) - filled[::-1].argmax()
         grid = grid.iloc[:, first:last]
         grid.columns = range(grid.shape[1])
@@ -203,7 +201,9 @@ def _read_excel(
     others = [other for other in sheets if other != name]
     notes = []
     if chosen is None and others:
-        notes.append(f"{shown(source.name)}: the sheet {name!r} is read; --sheet reads another, of {listed(others)}.")
+        notes.append(
+            f"{shown(source.name)}: the sheet {name!r} is read; choose another with --sheet: {listed(others)}."
+        )
     facts = replace(facts, sheet=name, sheets=sheets, notes=notes)
     return named_table(grid, grid.head(HEAD_ROWS).to_numpy(dtype=object).tolist(), facts, options, known)
 
@@ -236,14 +236,14 @@ def _read_json(pandas: Any, source: Source, facts: FileFacts, encoding: str | No
     wrong = next((record for record in records if not isinstance(record, dict)), None)
     if wrong is not None:
         raise not_of_its_kind(
-            facts, f"each row must be an object with the columns' names, where one is {shown(wrong, 80)}."
+            facts, f"each row must be an object with the names of the columns, but one is {shown(wrong, 80)}."
         )
     names = dict.fromkeys(name for record in records for name in record)
     return pandas.DataFrame({name: _column_of_json(pandas, [r.get(name) for r in records]) for name in names})
 
 
 def _column_of_json(pandas: Any, values: list[Any]) -> Any:
-    """Return numbers and booleans as such; one text among them leaves all as they are."""
+    """Return a column with the type of its numbers or booleans; values of mixed types are not changed."""
     present = [value for value in values if value is not None]
     if present and all(type(value) is bool for value in present) and len(present) == len(values):
         return pandas.Series(values, dtype=bool)
@@ -263,13 +263,13 @@ def _checked(raw: RawTable) -> RawTable:
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
     check_names(list(frame.columns), facts.name)
     if _counts_rows(frame):
-        note = f"the first column of {facts.name!r} has no name and counts the rows: it is left out."
+        note = f"the first column of {facts.name!r} has no name and counts the rows, so it is left out."
         frame, facts = frame.iloc[:, 1:], replace(facts, notes=[*facts.notes, note])
     return RawTable(frame, replace(facts, n_rows=len(frame)))
 
 
 def _counts_rows(frame: Any) -> bool:
-    """Whether the first column is the index that pandas writes: it would tell of the order of the rows."""
+    """Return whether the first column is the index that pandas writes, which is only the number of the row."""
     if frame.columns[0] != f"{UNNAMED}0" or frame.shape[1] == 1:
         return False
     return [str(value) for value in frame.iloc[:, 0]] == [str(i) for i in range(len(frame))]

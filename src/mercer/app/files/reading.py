@@ -1,4 +1,4 @@
-"""One reader for tables: from a file of any format to typed columns, with a description of what was done."""
+"""Read a table from files of any format as typed columns, with a description of how it was read."""
 
 import os
 import warnings
@@ -20,21 +20,22 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ReadOptions(NamedTuple):
-    """What a person may say about a file that is not to be found out.
+    """How to read a file, where the user has said so. What is None is found out.
 
     Attributes
     ----------
-    kinds : dict of str
+    kinds : dict of str or None
         The kinds of some columns: "number", "date", "category", "text", or "date:%d/%m/%Y" with a format.
     header : bool or None
         Whether the first row has the names of the columns.
     sheet : str or None
-        Of an Excel file: its name, or its number from 1.
+        The sheet of an Excel file: its name, or its number from 1.
     encoding : str or None
     decimal : {".", ","} or None
+        The decimal mark.
     max_mb : float or None
-        MiB that the table may take, as text and as numbers of eight bytes. None is 1024; of a packed file twenty times
-        its size, or 64.
+        MiB that the table may take, as text and as numbers of eight bytes. None is 1024, but for a compressed file at
+        most twenty times its size, or 64.
     """
 
     kinds: Mapping[str, str] | None = None
@@ -60,22 +61,22 @@ def read_described(
     Parameters
     ----------
     paths : str, path or sequence of them
-        CSV, TSV and other texts with columns, Parquet, Feather, Excel, JSON lines, by their ending; texts may be packed
-        (.gz, .bz2, .xz, .zip). "-" is standard input.
+        CSV, TSV and other texts with columns, Parquet, Feather, Excel or JSON lines, by the ending of the name. Texts
+        may be compressed (.gz, .bz2, .xz, .zip). "-" is standard input.
     options : ReadOptions
-        What is not to be found out.
+        How to read the file, where this should not be found out.
     names : sequence of str
-        Columns that the table must have, such as the target: a first row with them has the names.
+        Columns that the table must have, such as the target. A first row that contains them has the names.
     readings : dict of ColumnReading, optional
-        How a fit has read columns: they are read alike. Others are found out.
+        How a fit has read columns, which are then read in the same way. All others are found out.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such file; the nearest names in its folder are given.
+        If there is no such file. The message names the files with the most similar names.
     DataFileError
-        If the file is not what its ending says, or is a pipe or a device, or larger than the limit, or holds no rows,
-        or two columns of one name, or more fields in its rows than names.
+        If the file does not have the format that its ending says, is a pipe or a device, is larger than the limit, has
+        no rows, has two columns of the same name, or has rows with more fields than there are names.
     """
     if options.decimal not in (None, ".", ","):
         raise invalid_parameter("decimal", options.decimal, [".", ","])
@@ -83,7 +84,7 @@ def read_described(
     if not several:
         raise invalid_parameter("paths", paths, "a file or several")
     if sum(os.fspath(path) == STANDARD_INPUT for path in several) > 1:
-        raise invalid_parameter("paths", paths, "such that '-', standard input, comes once only")
+        raise invalid_parameter("paths", paths, "files of which at most one is '-', standard input")
     raws = [read_raw(source_of(path, most_bytes(options.max_mb)), options, names) for path in several]
     frame = _together(raws)
     commas_are_decimal = all(raw.facts.delimiter == "semicolons" for raw in raws)
@@ -93,7 +94,7 @@ def read_described(
 def as_table(
     data: Any, kinds: Mapping[str, str] | None = None, readings: Mapping[str, ColumnReading] | None = None
 ) -> Table:
-    """Return a data frame of any library as a table whose columns have kinds; one that is a table already as it is.
+    """Return a data frame of any library as a table with a kind for each column. A Table is returned unchanged.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ def _typed(
         if name not in frame.columns:
             there = [str(other) for other in frame.columns]
             raise DataFileError(
-                f"--kinds names the column {name!r}{nearest(name, there)}, and the table has {listed(there)}."
+                f"--kinds names the column {name!r}{nearest(name, there)}, but the table has {listed(there)}."
             )
     decimal = options.decimal or decimal_evidence(_texts_of(frame))
     columns = [
@@ -143,13 +144,13 @@ def _typed(
 
 
 def _together(raws: Sequence[RawTable]) -> Any:
-    """Return the rows of several files one below the other; all must have the same columns, in any order."""
+    """Return the rows of several files one below the other. All must have the same columns, in any order."""
     first = raws[0]
     for other in raws[1:]:
         missing = [name for name in first.frame.columns if name not in set(other.frame.columns)]
         extra = [name for name in other.frame.columns if name not in set(first.frame.columns)]
         if missing or extra:
-            what = f"lacks {listed(missing)}" if missing else f"has {listed(extra)} besides"
+            what = f"lacks {listed(missing)}" if missing else f"also has {listed(extra)}"
             raise DataFileError(
                 f"{other.facts.name!r} and {first.facts.name!r} have different columns: the first {what}."
             )
@@ -157,7 +158,7 @@ def _together(raws: Sequence[RawTable]) -> Any:
         return first.frame
     frames = [raw.frame[list(first.frame.columns)] for raw in raws]
     marks = [decimal_evidence(_texts_of(frame)) for frame in frames]
-    if {".", ","} <= set(marks):  # each file may have its own, but a column has one
+    if {".", ","} <= set(marks):  # files may differ in the decimal mark, but a column must have one
         frames = [
             frame.assign(**{text.name: with_decimal_points(text) for text in _texts_of(frame)})
             if mark == ","

@@ -1,4 +1,4 @@
-"""Where the bytes of a table come from: a file, packed or not, or standard input."""
+"""Where the bytes of a table come from: a file, which may be compressed, or standard input."""
 
 import bz2
 import gzip
@@ -40,11 +40,11 @@ class Source:
         For messages: the path, or "standard input".
     kind : Format
     packing : str or None
-        The ending of a packed file, such as ".gz".
+        The ending of a compressed file, such as ".gz".
     path : Path or None
-        None is standard input.
+        None for standard input.
     content : bytes
-        What standard input held.
+        The bytes of standard input.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Source:
 
     @property
     def size(self) -> int:
-        """Bytes, as they are stored."""
+        """The number of bytes as they are stored."""
         return len(self.content) if self.path is None else self.path.stat().st_size
 
     def open_stored(self) -> BinaryIO:
-        """Return the bytes as they are stored, as an open file; a pipe or a device is refused."""
+        """Return the stored bytes as an open file; raise for a pipe or a device."""
         if self.path is None:
             return BytesIO(self.content)
         return open_regular(
@@ -67,26 +67,27 @@ class Source:
         )
 
     def open(self) -> BinaryIO:
-        """Return the unpacked bytes as an open file."""
+        """Return the uncompressed bytes as an open file."""
         stored = self.open_stored()
         if self.packing == ".zip":
             return _only_member(stored, self.name)
         return stored if self.packing is None else OPENERS[self.packing](stored)
 
     def head(self, n_bytes: int) -> bytes:
-        """Return the first unpacked bytes."""
+        """Return the first uncompressed bytes."""
         with self.open() as file:
             return file.read(n_bytes)
 
 
 def source_of(path: str | os.PathLike[str], max_bytes: int) -> Source:
-    """Return where a table is read from; an error names the nearest files if there is none.
+    """Return the source of a table; if there is no such file, the error names those with the most similar names.
 
     Parameters
     ----------
     path : str or path
-        "-" is standard input, of which at most `max_bytes` are taken.
+        "-" is standard input.
     max_bytes : int
+        It is an error if standard input has more bytes than this.
     """
     path = check_path(path)
     if str(path) == STANDARD_INPUT:
@@ -96,8 +97,8 @@ def source_of(path: str | os.PathLike[str], max_bytes: int) -> Source:
     if path.is_dir():
         raise IsADirectoryError(
             f"{str(path)!r} is a folder, where a table was expected: {endings()}. Folders of images go to "
-            "`mercer embed` and `mercer cluster`; to predict from images, add a column of labels to the table "
-            "that `mercer embed` writes. To predict from texts, put each into a row of a table."
+            "`mercer embed` and `mercer cluster`. To predict from images, add a column of labels to the table that "
+            "`mercer embed` writes. To predict from texts, put each into a row of a table."
         )
     kind = readable_format_of(path)
     check_engine(kind)
@@ -108,15 +109,15 @@ def _standard_input(max_bytes: int) -> Source:
     content = sys.stdin.buffer.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise DataFileError(
-            f"standard input holds more than {max_bytes / 2**20:.0f} MiB: raise the limit with --max-mb, or put the "
-            "table into a file."
+            f"standard input holds more than {max_bytes / 2**20:.0f} MiB: raise the limit with --max-mb, or write the "
+            "table to a file."
         )
     packing = next((ending for begin, ending in PACKED_FIRST_BYTES.items() if content.startswith(begin)), None)
     plain = Source(NAME_OF_INPUT, format_of_bytes(b""), packing, content=content)
     try:
         kind = format_of_bytes(plain.head(16))
     except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataFileError(f"standard input is packed ({packing}) and damaged.") from error
+        raise DataFileError(f"standard input is compressed ({packing}) and damaged.") from error
     check_engine(kind)
     return Source(NAME_OF_INPUT, kind, packing, content=content)
 
@@ -125,7 +126,7 @@ def _only_member(stored: BinaryIO, name: str) -> Any:
     parts = zipfile.ZipFile(stored)
     members = [info for info in parts.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX")]
     if len(members) != 1:
-        raise DataFileError(f"{shown(name)} holds {len(members)} files, where one table was expected: unpack it first.")
+        raise DataFileError(f"{shown(name)} holds {len(members)} files, but one table was expected: unpack it first.")
     return parts.open(members[0])
 
 

@@ -1,4 +1,4 @@
-"""Read a table from a file, whatever its format, and write one whole or not at all."""
+"""Read a table from a file of any format, and write one. A file is written whole or not at all."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,26 +17,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# With these a spreadsheet's formula begins.
+# A text that begins with one of these characters is a formula in a spreadsheet.
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def read_table(path: Paths, *, max_mb: float | None = None, kinds: Mapping[str, str] | None = None) -> "pd.DataFrame":
     """Return the table in a file, or in several files of the same columns, as a data frame with typed columns.
 
-    How the file is written is found out: delimiter, encoding, names or none in the first row, a title above, decimal
-    commas, units, and the kind of each column. What is a guess is said in a warning; `read_described` returns the whole
-    description.
+    The format of the file is found out: delimiter, encoding, whether the first row has the names, a title above,
+    decimal commas, units, and the kind of each column. A warning says what was guessed; `read_described` returns the
+    whole description.
 
     Parameters
     ----------
     path : str, path or sequence of them
-        CSV, TSV and other texts with columns, Parquet, Feather, Excel or JSON lines, by the ending, packed or not.
+        CSV, TSV and other texts with columns, Parquet, Feather, Excel or JSON lines, by the ending of the name. Texts
+        may be compressed.
     max_mb : float or None, default=None
-        MiB that the table may take, as text and as numbers of eight bytes. None is 1024; of a packed file twenty times
-        its size, or 64.
+        MiB that the table may take, as text and as numbers of eight bytes. None is 1024, but for a compressed file at
+        most twenty times its size, or 64.
     kinds : dict of str or None, default=None
-        The kinds of columns for which they should not be found.
+        The kinds of some columns. Those of all others are found out.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def read_table(path: Paths, *, max_mb: float | None = None, kinds: Mapping[str, 
 
 
 def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv: bool = False) -> None:
-    """Write a table into a file of the format that its ending says; it appears whole or not at all.
+    """Write a table to a file, in the format that its ending says. The file is written whole or not at all.
 
     Parameters
     ----------
@@ -57,19 +58,19 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv
         Its index is not written.
     path : str or path
     safe_csv : bool, default=False
-        Whether texts that a spreadsheet would take for a formula, such as `=1+1`, get an apostrophe before them, in
-        names of columns too. Of separated values only, and what is read again has the apostrophes.
+        For CSV and TSV: whether texts that a spreadsheet would take for a formula, such as `=1+1`, and such names of
+        columns, get an apostrophe before them. It is still there when the file is read again.
     """
     kind = check_writable(path)
     target = check_target(path)
     buffer = BytesIO()
-    # Feather and Parquet keep an index: the plain one is none.
+    # Feather and Parquet would store any other index than the default one.
     plain = frame.reset_index(drop=True)
     if safe_csv and kind.writer == "to_csv":
         plain = without_formulas(plain)
     write = getattr(plain, kind.writer)
     if kind.writer == "to_csv":
-        # Compressed here, as pandas does it by the name of a file and there is none.
+        # pandas finds the compression by the name of the file, but here it writes to a buffer.
         write = partial(write, index=False, compression=COMPRESSED.get(target.suffix.lower()), **kind.options)
     elif kind.writer == "to_json":
         write = partial(write, compression=COMPRESSED.get(target.suffix.lower()), **kind.options)
@@ -80,7 +81,7 @@ def write_table(frame: "pd.DataFrame", path: str | os.PathLike[str], *, safe_csv
 
 
 def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Return a table with an apostrophe before texts that a spreadsheet would take for a formula, in names too."""
+    """Return a table with an apostrophe before texts and names that a spreadsheet would take for a formula."""
 
     def safe(value: Any) -> Any:
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
@@ -93,7 +94,7 @@ def without_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def check_writable(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> Format:
-    """Return the format of a table that is to be written; an error if it cannot be, before anything is computed."""
+    """Return the format of a table that is to be written; raise if it cannot be, before anything is computed."""
     check_output(path, read=read)
     kind = format_of(check_path(path))
     check_engine(kind)
@@ -101,24 +102,24 @@ def check_writable(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -
 
 
 def check_output(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> None:
-    """Raise if no file can be put there, or if it would take the place of one of those that are read."""
+    """Raise if no file can be written to a path, or if it would replace one of the files that are read."""
     target = check_target(path, "out")
     if not os.access(target.parent, os.W_OK):
-        raise PermissionError(f"out={str(path)!r}: nothing may be written into the folder {str(target.parent)!r}.")
+        raise PermissionError(f"out={str(path)!r}: you may not write into the folder {str(target.parent)!r}.")
     if any(target == Path(os.path.realpath(other)) for other in read):
-        raise DataFileError(f"out={str(path)!r} is a file that is read: give another name, or it would be lost.")
+        raise DataFileError(f"out={str(path)!r} is a file that is read: give another name, or it would be overwritten.")
 
 
 def check_model_output(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> None:
-    """Raise if no model can be saved there; a name that ends as a table does is a slip."""
+    """Raise if no model can be saved to a path, or if it has the ending of a table, which is probably a mistake."""
     check_output(path, read=read)
     ending = check_path(path).suffix.lower()
     if ending in FORMATS or ending in COMPRESSED:
-        raise DataFileError(f"out={str(path)!r} ends as a table does: a model needs another ending, such as '.mercer'.")
+        raise DataFileError(f"out={str(path)!r} has the ending of a table: a model needs another, such as '.mercer'.")
 
 
 def check_columns(names: Iterable[Any], wanted: Sequence[Any], what: str = "column") -> None:
-    """Raise if some wanted columns are not there, with the nearest of those that are."""
+    """Raise if a wanted column is not in the table; the message names the column with the most similar name."""
     there = [str(name) for name in names]
     missing = [str(name) for name in wanted if str(name) not in there]
     if not missing:

@@ -1,30 +1,32 @@
-"""How far the texts of a Parquet file and the cells of an Excel sheet reach beyond what the file says of itself."""
+"""Measure the texts of a Parquet file and the cells of an Excel sheet, which can be larger than the file says."""
 
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from mercer.tables.frames import optional
 
-# Rows of a Parquet file that are looked at together, and the kinds of columns whose values have any length.
+# The rows of a Parquet file that are measured at a time, and the types of columns whose values can have any length.
 ROWS, TEXTS = 2**16, ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 
 
 def refuse_nested(schema: Any) -> None:
-    """Raise if a column of an Arrow schema holds lists or records: a few bytes of these stand for many values."""
-    types = optional("pyarrow.types", "a file of Arrow's kinds", "files")
+    """Raise if a column of an Arrow schema holds lists or records, of which a few bytes can stand for many values."""
+    types = optional("pyarrow.types", "reading Parquet and Feather files", "files")
     for field in schema:
         if types.is_nested(field.type):
-            raise ValueError(f"its column {field.name!r} holds lists or records, where a table has one value a cell")
+            raise ValueError(
+                f"its column {field.name!r} holds lists or records, but a table has one value in each cell"
+            )
 
 
 def growing_text_size(file: BinaryIO) -> Iterator[int]:
-    """Yield the bytes that the texts of a Parquet file take, row by row, after some more rows each time.
+    """Yield how many bytes the texts of a Parquet file take so far, after each batch of rows.
 
-    A text that comes again is stored once, so that the file and its description may be small where the texts are not.
-    They are counted without being written out.
+    A repeated text is stored only once, so that the file and its description can be small although the texts are not.
+    The texts are counted without being expanded.
     """
-    parquet = optional("pyarrow.parquet", "a file of the kind Parquet", "files")
-    compute = optional("pyarrow.compute", "a file of the kind Parquet", "files")
+    parquet = optional("pyarrow.parquet", "reading Parquet files", "files")
+    compute = optional("pyarrow.compute", "reading Parquet files", "files")
     about = parquet.ParquetFile(file)
     refuse_nested(about.schema_arrow)
     columns = [about.schema.column(i) for i in range(len(about.schema))]
@@ -42,14 +44,14 @@ def growing_text_size(file: BinaryIO) -> Iterator[int]:
 
 
 def growing_cell_count(file: BinaryIO) -> Iterator[int]:
-    """Yield rows times the width of the widest row of the first sheet of an Excel file, row by row.
+    """Yield the number of cells of the first sheet of an Excel file so far: rows times the width of the widest row.
 
-    Rows that are not there count where later ones are, as they do when the sheet becomes a table.
+    Empty rows before later ones count, as they do when the sheet becomes a table.
     """
-    book = optional("openpyxl", "a file of the kind Excel", "files").load_workbook(file, read_only=True)
+    book = optional("openpyxl", "reading Excel files", "files").load_workbook(file, read_only=True)
     try:
         sheet, width = book.worksheets[0], 0
-        sheet.reset_dimensions()  # what it says of its own size need not be so
+        sheet.reset_dimensions()  # the size that the sheet states can be wrong
         for row, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
             width = max(width, len(cells))
             yield row * width

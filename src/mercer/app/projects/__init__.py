@@ -1,6 +1,7 @@
-"""From data as people have them to what they want to know: objects that a file keeps whole.
+"""Workflows from raw data to answers: predict a column, embed rows, or cluster them. A file keeps each as a whole.
 
-They are not estimators of arrays: `fit` takes a data frame or a folder's images, `predict_frame` gives a data frame.
+They are not estimators of arrays: `fit` takes a data frame or the images of a folder, and `predict_frame` returns a
+data frame.
 """
 
 from mercer.app.projects.clustering import DataClustering

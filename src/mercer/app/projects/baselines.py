@@ -1,4 +1,4 @@
-"""What simple models answer for rows that are left out: a constant, the row before, a linear model, trees."""
+"""Baselines on the rows that are left out: a constant, the target of the row before, a linear model, and trees."""
 
 import warnings
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ class Answers(NamedTuple):
     probabilities : ndarray of shape (n, n_classes) or None
     classes : ndarray of shape (n_classes,) or None
     is_guess : bool
-        Whether it looks at no input.
+        Whether the model uses no input.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Answers(NamedTuple):
     is_guess: bool = False
 
     def of_classes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probabilities and the classes, of a model that predicts classes."""
+        """Return the probabilities and the classes; raise if the model does not predict classes."""
         if self.probabilities is None or self.classes is None:
             raise TypeError(f"{self.name} has no probabilities of classes.")
         return self.probabilities, self.classes
@@ -43,7 +43,7 @@ class Answers(NamedTuple):
 def baseline_answers(
     task: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, random_state: Any, before: np.ndarray | None = None
 ) -> list[Answers]:
-    """Return what simple models answer.
+    """Fit simple models, and return their predictions.
 
     Parameters
     ----------
@@ -51,13 +51,13 @@ def baseline_answers(
     X, X_test : ndarray of shape (n, d) and (n_test, d)
         The encoded table.
     y : ndarray of shape (n,)
-        In the order of time where `before` is given.
+        In the order of time if `before` is given.
     random_state : int, RandomState instance or None
     before : ndarray of shape (n_test,) or None
-        The target of the row before each row, where rows are in the order of time: tomorrow is mostly like today.
+        For rows in the order of time, the target of the row before each row of X_test, which is often a good guess.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a linear model that has not converged to the last digit is still a baseline
+        warnings.simplefilter("ignore")  # a linear model that has not fully converged is still a baseline
         if task == "regression":
             return list(_regressions(X, y, X_test, random_state, before))
         found = [] if before is None else [_class_before(y, before)]
@@ -76,7 +76,7 @@ def baselines_of_split(
     times: np.ndarray | None,
     random_state: Any,
 ) -> list[Answers]:
-    """Return what simple models answer for the rows left out, the target of the row before among them if there is time.
+    """Return what simple models predict for the rows left out. With times, one predicts the target of the row before.
 
     Parameters
     ----------
@@ -84,9 +84,11 @@ def baselines_of_split(
     X, X_test : ndarray of shape (n_train, d) and (n_test, d)
         The encoded rows.
     y : ndarray of shape (n,)
-        Of all rows.
+        The targets of all rows.
     train, test : ndarray of int
+        Positions of the rows to learn from and to score on.
     times : ndarray of shape (n,) or None
+        The times of all rows, if rows are split by time.
     random_state : int, RandomState instance or None
     """
     if times is None:
@@ -103,7 +105,7 @@ def row_before(y: np.ndarray, times: np.ndarray, test: np.ndarray) -> np.ndarray
     y : ndarray of shape (n,)
     times : ndarray of shape (n,)
     test : ndarray of int
-        None of them is the first row.
+        Positions of these rows. The first row in time has no row before it and gets its own target.
     """
     order = np.argsort(times, kind="stable")
     place = np.empty(len(y), dtype=int)
@@ -120,7 +122,7 @@ def _regressions(
         steps = float(np.sqrt(np.mean(np.diff(y) ** 2)))
         yield Answers("value of the row before", before.astype(np.float64), np.full(len(X_test), steps), is_guess=True)
     linear = RidgeCV(RIDGES).fit(X, y)
-    # Its score is minus the mean squared leave-one-out error: a spread as honest as ours.
+    # best_score_ is minus the mean squared leave-one-out error, so that this spread is not an error on training rows.
     spread = np.sqrt(max(-linear.best_score_, 0.0))
     yield Answers("ridge regression", linear.predict(X_test), np.full(len(X_test), spread))
     trees = HistGradientBoostingRegressor(random_state=random_state).fit(X, y)
@@ -134,7 +136,7 @@ def _classifiers(X: np.ndarray, y: np.ndarray, random_state: Any) -> Iterator[tu
 
 
 def _class_before(y: np.ndarray, before: np.ndarray) -> Answers:
-    """Say the class of the row before, as often as the class stayed among the rows to learn from."""
+    """Predict the class of the row before. Its probability is how often the class stays in the training rows."""
     classes, counts = np.unique(y, return_counts=True)
     stays = np.clip(np.mean(y[1:] == y[:-1]), 0.0, 1.0)
     shares = counts / counts.sum()

@@ -1,4 +1,4 @@
-"""How well probabilities rank classes, and how many rows of each class are found."""
+"""Scores of classes: how well probabilities rank the rows, and the recall of each class."""
 
 from typing import Any
 
@@ -9,9 +9,10 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 def ranking_scores(
     y: np.ndarray, probabilities: np.ndarray, classes: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, float | None]:
-    """Return the area under the ROC curve and the average precision; of several classes the means over them.
+    """Return the area under the ROC curve and the average precision, averaged over the classes if there are several.
 
-    Of two classes the rarer one is to be found. A class that no row has, or all have, is passed over; None if all are.
+    Of two classes, the scores are those of the rarer one. A class that no row or every row has is left out, and the
+    scores are None if no class remains.
 
     Parameters
     ----------
@@ -19,7 +20,7 @@ def ranking_scores(
     probabilities : ndarray of shape (n, n_classes)
     classes : ndarray of shape (n_classes,)
     weights : ndarray of shape (n,) or None, default=None
-        How much each row counts; None counts all alike.
+        How much each row counts. None gives all rows the same weight.
     """
     if weights is not None:
         y, probabilities, weights = y[weights > 0], probabilities[weights > 0], weights[weights > 0]
@@ -34,7 +35,7 @@ def ranking_scores(
 
 
 def recall_by_class(y: np.ndarray, predicted: np.ndarray) -> list[dict[str, Any]]:
-    """Return for each class of y how many rows have it, and the share of these that is predicted so."""
+    """Return for each class of y how many rows have it, and the share of these that was predicted correctly."""
     return [
         {"class": str(label), "rows": int(np.sum(y == label)), "recall": float(np.mean(predicted[y == label] == label))}
         for label in np.unique(y)

@@ -1,4 +1,4 @@
-"""How many clusters do rows fall into? The number that two halves of the rows agree on and that sets rows apart."""
+"""Choose the number of clusters: the one on which two halves of the rows agree and that separates rows best."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,38 +17,40 @@ from mercer.clustering.subspace.graphs import Graph, expressed, joined_by
 from mercer.kernels import Kernel
 
 MOST_CLUSTERS = 20
-# Of graphs, as clusters are made of in the end, and of k-means.
+# Neighbors and ridge of the graphs, as in the final clustering, and the number of starts of k-means.
 NEIGHBORS, RIDGE, N_INIT = 10, 0.3, 3
-# Times that rows are split in halves, and neighbors by which rows of one half take on the clusters of the other.
+# How often the rows are split in halves, and how many neighbors vote to carry the clusters of one half to the other.
 N_SPLITS, VOTERS = 3, 5
-# Fewer rows are not split.
+# Fewer rows than this are not split.
 FEWEST_ROWS = 8
 
 
 def count_clusters(X: np.ndarray, kernel: Kernel, seed: int) -> list[dict[str, Any]]:
-    """Return the numbers of clusters that were tried: how stable each is, how far it sets rows apart, if it is taken.
+    """Try several numbers of clusters, and return how stable each is, how well it separates rows, and which is chosen.
 
     The stability of a number is the agreement of two clusterings, each found in one half of the rows and carried over
-    to the other: clusters that are there are found twice, a cut through a cluster falls here or there. The silhouette
-    says how much nearer rows are to their own cluster than to the next. Alone, stability is content with a few large
-    groups, and is fooled by a long one that is cut across, and the silhouette hardly changes where groups overlap. The
-    number with the largest product of both is taken.
+    to the other. Real clusters are found in both halves, whereas a cut through a cluster falls in different places.
+    The silhouette says how much nearer rows are to their own cluster than to the next. Neither suffices alone:
+    stability is high for a few large groups, and for a long cluster that is cut across, and the silhouette hardly
+    changes where groups overlap. The number with the largest product of both is chosen.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
     kernel : Kernel
-        With a number for the bandwidth.
+        Its bandwidth is a number, not a rule.
     seed : int
 
     Returns
     -------
     list of dict
-        n_clusters, stability (the mean adjusted Rand index; None for a handful of rows), silhouette, chosen.
+        For each number `n_clusters`, `stability` (the mean adjusted Rand index; None below 8 rows), `silhouette` and
+        `chosen`.
 
     Notes
     -----
-    O(n^3 + n^2 d) for a graph of all rows and six of a half; k-means and distances of all rows for each number.
+    O(n^3 + n^2 d) for a graph of all rows and six graphs of half of them. In addition, each number takes k-means and
+    the distances of all rows.
     """
     n = len(X)
     is_split = n >= FEWEST_ROWS
@@ -57,7 +59,7 @@ def count_clusters(X: np.ndarray, kernel: Kernel, seed: int) -> list[dict[str, A
     agreement: Sequence[float | None]
     agreement = stabilities(X, kernel, numbers, seed) if is_split else [None] * len(numbers)
     fits = [separation(X, labels) for labels in _clusterings(_graph(X, kernel), numbers, seed)]
-    # Of a handful of rows the silhouette alone decides. Less agreement than by chance is none.
+    # Without stability, the silhouette alone decides. An agreement below that of chance counts as 0.
     products = [fit if one is None else max(one, 0.0) * fit for one, fit in zip(agreement, fits, strict=True)]
     taken = int(np.argmax(products))
     return [
@@ -67,7 +69,7 @@ def count_clusters(X: np.ndarray, kernel: Kernel, seed: int) -> list[dict[str, A
 
 
 def stabilities(X: np.ndarray, kernel: Kernel, numbers: Sequence[int], seed: int) -> list[float]:
-    """Return for each number of clusters how well clusterings of two halves agree, on the rows of either.
+    """Return for each number of clusters how well the clusterings of two halves agree, averaged over both halves.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def stabilities(X: np.ndarray, kernel: Kernel, numbers: Sequence[int], seed: int
 
 
 def separation(X: np.ndarray, labels: np.ndarray) -> float:
-    """Return the mean silhouette of rows, at least 0; 0 where there is nothing to compare.
+    """Return the mean silhouette of the rows, at least 0; 0 if there is one cluster only or one for each row.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What tells clusters apart, in the user's words: typical and doubtful rows, and the columns that differ most."""
+"""What tells clusters apart: typical rows, rows on the border, and the columns in which a cluster differs most."""
 
 from typing import Any
 
@@ -9,40 +9,41 @@ from mercer.tables.encoder import TableEncoder
 
 
 def typical_rows(X: np.ndarray, members: np.ndarray, count: int) -> np.ndarray:
-    """Return the members of a cluster that are nearest to its mean, the nearest first, as row numbers of X."""
+    """Return the members of a cluster that are nearest to its mean as row numbers of X, the nearest first."""
     own = np.asarray(X[members], dtype=np.float64)
     distances = np.linalg.norm(own - own.mean(axis=0), axis=1)
     return members[np.argsort(distances, kind="stable")[:count]]
 
 
 def border_rows(confidence: np.ndarray, members: np.ndarray, count: int) -> np.ndarray:
-    """Return the members of a cluster that belong to it least, the least first, as row numbers."""
+    """Return the members of a cluster with the lowest confidence as row numbers, the lowest first."""
     return members[np.argsort(confidence[members], kind="stable")[:count]]
 
 
 def column_profiles(encoder: TableEncoder, X: np.ndarray, labels: np.ndarray, count: int) -> list[list[dict[str, Any]]]:
     """Return for each cluster the columns of the table in which it differs most from all rows.
 
-    A difference is that of the means, over the standard deviation of all rows: of a number, or of a 0 and 1 that says
-    whether a row has a category. Each column of the table is named once, by what differs most of it.
+    The difference is that of the means of the cluster and of all rows, divided by the standard deviation of all rows.
+    It is taken of each number, and of each indicator (0 or 1) of a category. Each column of the table is named once,
+    by the part of it that differs most.
 
     Parameters
     ----------
     encoder : TableEncoder
         Fitted.
     X : ndarray of shape (n, n_encoded)
-        The rows as it encodes them.
+        The encoded rows.
     labels : ndarray of shape (n,)
         Clusters, numbered from 0.
     count : int
-        Columns a cluster, at most.
+        The most columns of each cluster.
 
     Returns
     -------
     list of lists of dict
-        column (of the table), what (the name of what was compared, such as `city=Oslo`), kind ("number", "share" or
-        "other"), in_cluster and overall (means in the units of the table, or shares; None for parts of dates and for
-        text), difference (in standard deviations).
+        For each cluster its columns: `column` (of the table), `what` (the name of what was compared, such as
+        `city=Oslo`), `kind` ("number", "share" or "other"), `in_cluster` and `overall` (means in the units of the
+        table, or shares; None for parts of dates and for text), and `difference` (in standard deviations).
     """
     names = encoder.get_feature_names_out()
     told = [told_by for column in encoder.columns_ for told_by in _units(column)]

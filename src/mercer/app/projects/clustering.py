@@ -1,4 +1,4 @@
-"""Groups in the rows of a table or in a folder of images, how many there are, and what tells them apart."""
+"""Find the groups in the rows of a table or in a folder of images, how many there are, and what tells them apart."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,24 +23,24 @@ from mercer.kernels import Gaussian
 if TYPE_CHECKING:
     import pandas as pd
 
-# Past so many rows all is learned on as many landmarks: the work grows with their cube.
+# More rows than this are clustered through this many landmarks, since the work grows with the cube of their number.
 MOST_ROWS = 2000
-# Neighbors that a row is expressed by.
+# Each row is expressed by this many neighbors.
 NEIGHBORS = 10
-# Agreement of halves below which groups are in doubt: those of pure noise have 0.2, of overlapping classes 0.6.
+# If two halves agree less than this, a warning doubts the groups. Pure noise has 0.2, overlapping classes 0.6.
 STABLE = 0.5
-# Typical rows, doubtful rows and telling columns that are kept of each cluster.
+# Typical rows, rows on the border and distinguishing columns that are kept for each cluster.
 N_TYPICAL, N_BORDER, N_COLUMNS = 10, 10, 5
 
 
 class DataClustering(UnlabelledData):
     """Find the groups in the rows of a table or in images, and how many there are.
 
-    Each row is expressed by a few others in the space of a Gaussian kernel, and groups are those of the graph that this
-    makes: `SubspaceClustering`, with its ridge chosen by modularity. The number of groups is one that two halves of the
-    rows agree on and that sets rows apart (`cluster_counts`). A row, of the fit or new, belongs to the group that
-    expresses it most, and the share of that group is its confidence. Groups are numbered by their size: 0 is the
-    largest.
+    Each row is expressed by a few others in the space of a Gaussian kernel. This makes a graph, and the groups are its
+    clusters, found by `SubspaceClustering` with a ridge chosen by modularity. The number of groups is one on which two
+    halves of the rows agree and that separates rows well (`cluster_counts`). A row, whether of the fit or new, belongs
+    to the group that contributes most to its expression, and the share of that group is its confidence. Groups are
+    numbered by size: 0 is the largest.
 
     Parameters
     ----------
@@ -54,37 +54,37 @@ class DataClustering(UnlabelledData):
     ----------
     labels_ : ndarray of shape (n_rows_,)
     confidence_ : ndarray of shape (n_rows_,)
-        From 1 / n_clusters_ to 1.
+        The confidence of each row, from 1 / n_clusters_ to 1.
     n_clusters_ : int
     sizes_ : ndarray of shape (n_clusters_,)
     typical_, border_ : lists of ndarray
         Up to ten rows of each group: the nearest to its mean, and the least confident.
     profiles_ : list of lists of dict
-        The five columns that tell each group apart most; see `cluster_profiles.column_profiles`. None for images.
+        The five columns in which each group differs most; see `cluster_profiles.column_profiles`. None for images.
     candidates_ : list of dict
         Numbers that "auto" tried: n_clusters, stability, silhouette, chosen. Empty if the number was given.
     modularity_ : float
-        Of the groups in their graph.
+        The modularity of the groups in their graph.
     settings_ : dict
-        What was chosen: kernel, bandwidth, ridge, neighbors, landmarks.
+        The settings that were chosen: kernel, bandwidth, ridge, neighbors, landmarks.
     clustering_ : SubspaceClustering
     order_ : ndarray of shape (n_clusters_,)
-        Which of its clusters each group is.
+        For each group, its number among the clusters of `clustering_`.
     reads, n_rows_, columns_, encoder_, image_shape_, names_ :
         About the data; see `UnlabelledData`.
 
     Notes
     -----
-    O(m^3 + m^2 d) for m rows, 2000 at most, and O(n m (d + m)) for all.
+    O(m^3 + m^2 d) for m rows, at most 2000, and O(n m (d + m)) to assign all n rows.
 
-    Which pipeline? On scikit-learn's iris, wine, breast cancer, digits as a table and digits as images, with the true
-    number of groups, the accuracies are .81 .96 .94 .74 .87. A linear kernel and learned features have .46 .76 .56 .72
-    on the tables, k-means .83 .97 .91 .59 .79, spectral clustering of 10 nearest neighbors .85 .96 .94 .78 .81, and
-    .71 .95 .93 .76 on `KernelEmbedding`. `ManifoldClustering` has .84 .94 .93 on three tables and .84 on 800 images,
-    and takes one minute or two for each. Of 800 images, with 6 neighbors, pixels have .90, an embedding .88 and
-    scattering .85. Features learned by self-expression were never kept with a Gaussian kernel, so that none are
-    learned; unit rows gain little and lose tables of one or two columns. "auto" finds 2, 3, 2, 10 and 11 groups. The
-    number of neighbors and the rule for the number of groups were chosen with these sets in view.
+    The pipeline was chosen by accuracy on scikit-learn's iris, wine, breast cancer, digits as a table and digits as
+    images, with the true number of groups. This one has .81 .96 .94 .74 .87. A linear kernel with learned features has
+    .46 .76 .56 .72 on the tables, k-means .83 .97 .91 .59 .79, spectral clustering of 10 nearest neighbors
+    .85 .96 .94 .78 .81, and .71 .95 .93 .76 on `KernelEmbedding`. `ManifoldClustering` has .84 .94 .93 on three tables
+    and .84 on 800 images, and takes one or two minutes for each. On 800 images with 6 neighbors, pixels have .90, an
+    embedding .88 and scattering .85. Features learned by self-expression were never kept with a Gaussian kernel, so
+    none are learned. Rows of unit length gain little, and lose tables of one or two columns. "auto" finds 2, 3, 2, 10
+    and 11 groups. The number of neighbors and the rule for the number of groups were chosen with these sets in view.
 
     Examples
     --------
@@ -126,8 +126,7 @@ class DataClustering(UnlabelledData):
         self._warn_unstable()
         wanted = next((entry["n_clusters"] for entry in self.candidates_ if entry["chosen"]), self.n_clusters)
         with warnings.catch_warnings():
-            # Clusters that are left without rows are told of below, and parts that hang together by nothing are no
-            # surprise where rows are few.
+            # Empty clusters are reported below, and a graph in several parts is to be expected if there are few rows.
             warnings.simplefilter("ignore", DataWarning)
             self.clustering_ = SubspaceClustering(
                 int(wanted),
@@ -143,35 +142,35 @@ class DataClustering(UnlabelledData):
 
     @finite_answers
     def predict_frame(self, data: Any) -> "pd.DataFrame":
-        """Return the groups of rows or images, in their order.
+        """Return the group of each row or image, in the order of the data.
 
         Parameters
         ----------
         data : data frame or ImageFolder
-            Of the kind that the fit saw.
+            Data of the same kind as in the fit.
 
         Returns
         -------
         DataFrame
-            With `row`, the number of the row from 0, or `name` for images; `cluster`, and `confidence` in it.
+            With `row` (its number from 0) or, for images, `name`; `cluster`; and `confidence`.
         """
         check_is_fitted(self)
         labels, confidence = self._assigned(self._rows(data))
         return self._answers(data, {"cluster": labels, "confidence": confidence})
 
     def _keep(self, X: np.ndarray, wanted: int) -> None:
-        """Assign all rows by the rule for new ones, number the groups by size, and describe them."""
+        """Assign all rows by the rule for new rows, number the groups by size, and describe them."""
         found = self.clustering_
         self.order_ = np.arange(int(found.labels_.max()) + 1)
         sizes = np.bincount(self._assigned(X)[0], minlength=len(self.order_))
-        # A group that no row belongs to most is none.
+        # A group that is largest in the expression of no row is dropped.
         self.order_ = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
         self.labels_, self.confidence_ = self._assigned(X)
         self.n_clusters_ = len(self.order_)
         if self.n_clusters_ < wanted:
             warnings.warn(
-                f"n_clusters={wanted}, but {self.n_clusters_} groups have {NOUNS[self.reads]}: the others have no "
-                "place of their own.",
+                f"n_clusters={wanted}, but only {self.n_clusters_} groups have {NOUNS[self.reads]}: no "
+                f"{NOUNS[self.reads]} are left for the others.",
                 DataWarning,
                 stacklevel=3,
             )
@@ -192,18 +191,18 @@ class DataClustering(UnlabelledData):
         }
 
     def _warn_unstable(self) -> None:
-        """Say so if not even the number that was chosen is found again in halves of the rows."""
+        """Warn if two halves of the rows do not agree even on the number of groups that was chosen."""
         for entry in self.candidates_:
             if entry["chosen"] and entry["stability"] is not None and entry["stability"] < STABLE:
                 warnings.warn(
-                    f"two halves of the {NOUNS[self.reads]} agree little on groups, even on {entry['n_clusters']} "
-                    f"({entry['stability']:.2f} of 1): there may be none.",
+                    f"two halves of the {NOUNS[self.reads]} agree little on groups, even on {entry['n_clusters']} of "
+                    f"them (agreement {entry['stability']:.2f}, where 1 is full): there may be no groups.",
                     DataWarning,
                     stacklevel=3,
                 )
 
     def _assigned(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the group that expresses each row most, and its share; the largest group where nothing does."""
+        """Return the group that expresses each row most, and its share; the largest group if no group does."""
         found = self.clustering_
         truncate: Any = found.truncate
         C = expressed_in(
@@ -223,7 +222,7 @@ class DataClustering(UnlabelledData):
         return labels, shares
 
     def check_parameters(self, n: int | None = None) -> None:
-        """Raise if a parameter has a value that is not allowed, for n rows if their number is known.
+        """Raise if the value of a parameter is not allowed, also for n rows if their number is given.
 
         Parameters
         ----------

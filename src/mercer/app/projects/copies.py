@@ -1,4 +1,4 @@
-"""Rows that stand in a table more than once: one to learn from and its copy to score on would flatter a model."""
+"""Find copies of rows. A model that learns from a row and is scored on its copy looks better than it is."""
 
 from typing import Any
 
@@ -6,21 +6,20 @@ import numpy as np
 
 from mercer.tables.frames import optional
 
-# Equal rows are copies, not coincidences, if some column has more different values than these, and than this share of
-# the different rows.
+# Equal rows count as copies, not as coincidences, if some column has more different values than FEWEST_VALUES, and than
+# the share SHARE_OF_VALUES of the different rows.
 FEWEST_VALUES, SHARE_OF_VALUES = 20, 0.2
 
 
 def find_copies(inputs: Any) -> np.ndarray | None:
-    """Return a number for each row, the same for rows with equal inputs; None where no rows are copies.
+    """Return a number for each row, the same for rows with equal inputs; None if no rows are copies.
 
-    Rows of few categories are equal by coincidence, and their inputs are all that is known of them: these are no
-    copies. O(n d).
+    Rows with a few categories only are often equal by coincidence; these do not count as copies. O(n d).
 
     Parameters
     ----------
     inputs : data frame
-        Without identifiers: they would tell copies apart.
+        Without identifiers, which would differ between copies.
     """
     pandas = optional("pandas", "a table")
     if not inputs.shape[1]:

@@ -1,4 +1,4 @@
-"""Coordinates of rows or images, learned without labels, and a map of them that new ones are placed on."""
+"""Learn coordinates of rows or images without labels, and a map of them on which new rows can be placed."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,27 +19,27 @@ from mercer.metrics import effective_rank
 if TYPE_CHECKING:
     import pandas as pd
 
-# The map is made of so many rows at most; the others are placed on it.
+# The map is made of at most this many rows; the others are placed on it afterwards.
 MAP_ROWS = 2000
-# A row is placed among so many neighbors. Of 3, 5 and 10, 3 kept most classes of digits together.
+# A row is placed by this many neighbors on the map. Of 3, 5 and 10, 3 kept most classes of digits together.
 MAP_NEIGHBORS = 3
-# Neighbors that t-SNE keeps together, as its authors have it, and the fewest rows that have neighborhoods.
+# The perplexity of t-SNE (its usual value), and the fewest rows for which t-SNE is used.
 PERPLEXITY, FEWEST_ROWS = 30.0, 8
-# Rows whose neighbors are sought at a time.
+# Neighbors are searched for this many rows at a time.
 ROWS_A_BLOCK = 10_000
 
 
 def principal_map(E: np.ndarray) -> np.ndarray:
-    """Return the first two principal components of rows, of shape (n, 2); zeros where there is no second."""
+    """Return the first two principal components of rows, of shape (n, 2). A missing second one is filled with zeros."""
     U, s, _ = np.linalg.svd(E - E.mean(axis=0), full_matrices=False)
-    # The largest entry of each is positive, whatever the decomposition chose.
+    # Fix the signs, which the decomposition leaves open: the largest entry of each component is positive.
     signs = np.sign(U[np.abs(U).argmax(axis=0), np.arange(U.shape[1])])
     components = (U * s * signs)[:, :2]
     return np.hstack([components, np.zeros((len(E), 2 - components.shape[1]))])
 
 
 def neighbor_map(E: np.ndarray, seed: int) -> np.ndarray:
-    """Return a map of rows, of shape (n, 2), on which neighbors are neighbors: t-SNE from the principal components.
+    """Return a map of rows that keeps neighbors together, of shape (n, 2), by t-SNE from their principal components.
 
     Parameters
     ----------
@@ -48,12 +48,13 @@ def neighbor_map(E: np.ndarray, seed: int) -> np.ndarray:
 
     Notes
     -----
-    O(n log n) for each of a thousand steps. A few rows have no neighborhoods, and keep their principal components.
+    O(n log n) for each of a thousand steps. Fewer than 8 rows have too few neighbors for t-SNE: their map is their
+    principal components.
     """
     start = principal_map(E)
     if len(E) < FEWEST_ROWS:
         return start
-    # Small, as t-SNE wants to begin.
+    # t-SNE needs a start with a small spread.
     start = 1e-4 * start / (start[:, 0].std() or 1.0)
     perplexity = min(PERPLEXITY, (len(E) - 1) / 3)
     tsne = TSNE(2, perplexity=perplexity, init=start.astype(np.float32), random_state=seed)
@@ -61,9 +62,9 @@ def neighbor_map(E: np.ndarray, seed: int) -> np.ndarray:
 
 
 def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return where rows belong on a map: the mean of their nearest neighbors' positions, weighted by 1 / distance^2.
+    """Return places of rows on a map: the mean of the places of their nearest neighbors, weighted by 1 / distance^2.
 
-    A row that is on the map is placed where it is.
+    A row that is on the map already keeps its place.
 
     Parameters
     ----------
@@ -71,9 +72,10 @@ def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarra
     among : ndarray of shape (m, h)
         The rows on the map.
     positions : ndarray of shape (m, 2)
+        The places of the rows on the map.
     """
     neighbors = NearestNeighbors(n_neighbors=min(MAP_NEIGHBORS, len(among)), algorithm="brute").fit(among)
-    # Distances below the rounding of the coordinates are none.
+    # Distances below the rounding error of the coordinates count as zero.
     none = 1e-6 * float(np.abs(among).max() or 1.0)
     result = np.empty((len(E), 2))
     for block in row_slices(len(E), ROWS_A_BLOCK):
@@ -85,22 +87,23 @@ def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarra
 
 
 class DataEmbedding(UnlabelledData):
-    """Learn coordinates of the rows of a table, or of images, in which like ones are near, and a map to look at.
+    """Learn coordinates of the rows of a table, or of images, in which similar ones are near, and a map of them.
 
-    The coordinates are those of `KernelEmbedding` with its default loss: rows are changed a little, by noise in the
-    columns of a table, by small turns and shifts of an image, by crops and colors where it has colors, and the
-    coordinates are those that change least. Kernel, bandwidth and ridge are chosen without labels.
+    The coordinates are those of `KernelEmbedding` with its default loss. Rows are changed a little: by noise in the
+    columns of a table, by small rotations and shifts of an image, or by crops and changes of color if the image has
+    colors. The coordinates are those that change least. Kernel, bandwidth and ridge are chosen without labels.
 
-    The map shows which rows are neighbors in these coordinates. It is t-SNE's, of 2000 rows at most; all others, and
-    new ones, are placed among their three nearest of these. So the map stays as it is when new rows come, and a row
-    has one place, whatever comes with it. The first two coordinates would be simpler, and show less: of half of
-    scikit-learn's digits that were not in the fit 51 % have a majority of their class among their five nearest in
-    the fit by two principal components, and 92 % on this map (images: 70 % and 97 %; iris 91 and 92 %).
+    The map shows which rows are neighbors in these coordinates. It is made by t-SNE of at most 2000 rows; all other
+    rows, and new ones, are placed by their three nearest neighbors among these. The map therefore does not change when
+    new rows come, and the place of a row does not depend on the rows that come with it. The first two principal
+    components would be simpler, but show less. On them, 51 % of scikit-learn's digits that were not in the fit have a
+    majority of their own class among their five nearest neighbors in the fit, and on this map 92 % (images: 70 % and
+    97 %; iris: 91 % and 92 %).
 
     Parameters
     ----------
     n_components : int, default=32
-        How many coordinates, at most: fewer are kept if no more lower the loss.
+        The largest number of coordinates. Fewer are kept if more would not lower the loss.
     ignore : sequence of str, default=()
         Columns of a table that are left out.
     random_state : int, RandomState instance or None, default=None
@@ -111,18 +114,18 @@ class DataEmbedding(UnlabelledData):
     map_ : ndarray of shape (n_rows_, 2)
         The places of the rows of the fit.
     map_rows_ : ndarray of shape (m,)
-        The rows that the map was made of, `map_coordinates_` their coordinates, `map_positions_` their places.
+        The rows that the map was made of. `map_coordinates_` are their coordinates, `map_positions_` their places.
     n_components_ : int
     effective_rank_ : float
-        How many directions the coordinates use, small ones counting little.
+        How many directions the coordinates use; directions with a small spread count little.
     settings_ : dict
-        What was chosen: kernel, bandwidth, ridge, landmarks.
+        The settings that were chosen: kernel, bandwidth, ridge, landmarks.
     reads, n_rows_, columns_, encoder_, image_shape_, names_ :
         About the data; see `UnlabelledData`.
 
     Notes
     -----
-    The embedding costs O(n m^2) for m landmarks, 1000 at most, and the map some seconds for 2000 rows.
+    The embedding costs O(n m^2) for m landmarks, at most 1000. The map of 2000 rows takes some seconds.
 
     Examples
     --------
@@ -175,17 +178,17 @@ class DataEmbedding(UnlabelledData):
 
     @finite_answers
     def predict_frame(self, data: Any) -> "pd.DataFrame":
-        """Return the places and the coordinates of rows or images, in their order.
+        """Return the places and the coordinates of rows or images, in the order of the data.
 
         Parameters
         ----------
         data : data frame or ImageFolder
-            Of the kind that the fit saw.
+            Data of the same kind as in the fit.
 
         Returns
         -------
         DataFrame
-            With `row`, the number of the row from 0, or `name` for images; map_1 and map_2; component_1 and so on.
+            With `row` (its number from 0) or, for images, `name`; `map_1` and `map_2`; `component_1` and so on.
         """
         check_is_fitted(self)
         E = self.embedding_.transform(self._rows(data))

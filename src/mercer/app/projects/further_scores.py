@@ -1,4 +1,4 @@
-"""What one split cannot tell: how much the score hangs on the split, and whether more rows would help."""
+"""What one split cannot tell: how much the score depends on the split, and whether more rows would help."""
 
 import warnings
 from typing import Any
@@ -14,16 +14,16 @@ from mercer.app.projects.watch import Watch
 from mercer.exceptions import DataWarning
 from mercer.tables import TabularModel
 
-# The shares of the rows to learn from that a learning curve is made of; the last is the model that is scored anyway.
+# A learning curve has models of these shares of the training rows, and the model of all of them.
 SHARES = (0.125, 0.25, 0.5)
-# Fewer rows make no point of it.
+# A learning curve has no point for fewer rows than this.
 FEWEST_ROWS = 20
-# The part of the time left that the search of each fit gets.
+# The search of each fit gets this part of the time that is left.
 PART = 0.25
 
 
 def answers_of(task: str, fitted: TabularModel, table: Any, name: str = "") -> Answers:
-    """Return what a model answers for rows."""
+    """Return the predictions of a model for rows."""
     if task == "regression":
         return Answers(name, np.asarray(fitted.predict(table)))
     return Answers(name, fitted.predict(table), None, fitted.predict_proba(table), np.array(fitted.classes_))
@@ -40,7 +40,7 @@ def repeated_scores(
     random: np.random.RandomState,
     watch: Watch,
 ) -> list[dict[str, float]]:
-    """Return the scores of the model on further splits, each with a fit of its own.
+    """Return the scores on further splits, each with a new fit of the model.
 
     Parameters
     ----------
@@ -49,15 +49,16 @@ def repeated_scores(
     table : data frame
     y : ndarray of shape (n,)
     plan : SplitPlan
-        In time there is one split only: the last rows.
+        There is only one split by time, so that there are no further scores for it.
     test_size : float
     repeats : int
-        How many splits there are to be with the first.
+        The number of splits, including the first.
     random : RandomState
+        Draws the splits.
     watch : Watch
     """
     if repeats > 1 and plan.times is not None:
-        warnings.warn("rows are split by time, in one way only: repeats are left out.", DataWarning, stacklevel=3)
+        warnings.warn("there is only one split by time, so repeats are left out.", DataWarning, stacklevel=3)
         return []
     found = []
     for place in range(2, repeats + 1):
@@ -83,7 +84,7 @@ def learning_curve(
     random: np.random.RandomState,
     watch: Watch,
 ) -> list[dict[str, Any]]:
-    """Return the score on the same rows left out of models that have learned from fewer rows.
+    """Return the scores of models that have learned from fewer rows, all on the same rows left out.
 
     Parameters
     ----------
@@ -91,20 +92,20 @@ def learning_curve(
     task : {"regression", "classification"}
     fit : callable of (rows, seconds)
     fitted : TabularModel
-        That has learned from all rows to learn from.
+        The model that has learned from all rows of `train`.
     table : data frame
     y : ndarray of shape (n,)
     train, test : ndarray of int
     plan : SplitPlan
-        Of rows in time the last ones are kept.
+        If rows are split by time, the latest rows of `train` are learned from; otherwise they are drawn at random.
     random : RandomState
     watch : Watch
 
     Returns
     -------
     list of dict
-        `rows`, `score`, and how much better the model of all rows is: `better_by`, `low` and `high`, a paired 90 %
-        interval; those of the last are 0.
+        `rows`, `score`, and how much better the model of all rows is: `better_by`, and the ends of a paired 90 %
+        interval, `low` and `high`. The last entry is the model of all rows, with 0 for these three.
     """
     order = random.permutation(train)
     if plan.times is not None:

@@ -1,4 +1,4 @@
-"""Columns that say which row it is, not what it is like: identifiers of rows, and of groups of rows."""
+"""Find columns that name rows or groups of rows instead of describing them."""
 
 import re
 from collections import Counter
@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-# Fewer rows tell nothing.
+# Nothing is looked for in fewer rows than this.
 FEWEST_ROWS = 20
-# A column is an identifier of rows if this share of its values is unlike all others, and so many texts have one shape.
+# A column of texts is an identifier of rows if it has at least this share of different values, at least this share of
+# which has the same shape, with at most this many words (in the median).
 SHARE_DISTINCT, SHARE_OF_SHAPE, MOST_WORDS = 0.95, 0.8, 3
-# A group has two rows on average at least; there are so many groups at least, for so many rows.
+# Groups have at least two rows on average. There must be at least ten of them, and at least this share of the rows.
 ROWS_A_GROUP, FEWEST_GROUPS, SHARE_OF_GROUPS = 2.0, 10, 0.03
 ID_NAME = re.compile(r"(?i:(?:^|[\W_])(?:id|ids|uuid|guid|idx|rownum)$|^(?:index|row|rowid|key|nr|no)\W*$)|[a-z]I[Dd]$")
 WHO = "patient|subject|person|participant|user|customer|client|member|player|student|household|family|device|session"
@@ -23,7 +24,7 @@ TIME_NAME = re.compile(
 
 
 def find_identifiers(frame: Any, kinds: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that name each row, with the reason: nothing can be learned from them for new rows.
+    """Return the columns that name each row, with the reasons. Nothing can be learned from them for new rows.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def find_identifiers(frame: Any, kinds: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_groups(frame: Any, kinds: Mapping[str, str]) -> dict[str, str]:
-    """Return the columns that say to which person or thing several rows belong, with the reason.
+    """Return the columns that say to which person or thing several rows belong, with the reasons.
 
     Parameters
     ----------
@@ -64,13 +65,13 @@ def find_groups(frame: Any, kinds: Mapping[str, str]) -> dict[str, str]:
         distinct = int(present.nunique())
         if distinct >= max(FEWEST_GROUPS, SHARE_OF_GROUPS * len(present)) and len(present) >= ROWS_A_GROUP * distinct:
             found[name] = (
-                f"{distinct} different values in {len(present)} rows, by its name those of a person or a thing"
+                f"it has {distinct} different values in {len(present)} rows and the name of a person or a thing"
             )
     return found
 
 
 def is_time(name: str) -> bool:
-    """Whether a column is called after a time."""
+    """Return whether the name of a column is that of a time."""
     return TIME_NAME.search(name) is not None
 
 
@@ -82,7 +83,7 @@ def _numbers_of_rows(name: str, present: Any) -> str | None:
         return None
     if values[-1] - values[0] == len(values) - 1:
         return "it counts the rows"
-    return "every row has another number, and its name is that of an identifier" if ID_NAME.search(name) else None
+    return "every row has a different number, and its name is that of an identifier" if ID_NAME.search(name) else None
 
 
 def _names_of_rows(texts: list[str]) -> str | None:
@@ -93,7 +94,7 @@ def _names_of_rows(texts: list[str]) -> str | None:
     coded = float(np.mean([bool(re.fullmatch(r"[0-9a-fA-F-]{8,}", text)) for text in texts]))
     alike = shapes.most_common(1)[0][1] / len(texts)
     if words <= MOST_WORDS and max(alike, coded) >= SHARE_OF_SHAPE:
-        return f"every row has another value, such as {texts[0]!r}"
+        return f"every row has a different value, such as {texts[0]!r}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""One table, one split, many models: ours, simple ones and the peers that are installed, each with its seconds."""
+"""Rank many models on one split of one table: Mercer's, simple ones, and those of other libraries if installed."""
 
 import time
 import warnings
@@ -20,7 +20,7 @@ from mercer.app.projects.table_target import as_classes, as_numbers, find_task, 
 from mercer.app.projects.watch import Watch
 from mercer.tables import TableEncoder, tabular
 
-# A Gaussian process of classes takes O(c n^3): more rows are not for it.
+# A Gaussian process of classes takes O(c n^3), and is left out if there are more rows than this.
 MOST_ROWS_OF_PROCESS = 2000
 
 
@@ -36,9 +36,9 @@ def leaderboard(
     random_state: int = 0,
     watch: Watch | None = None,
 ) -> dict[str, Any]:
-    """Score models on the same rows left out, the best first.
+    """Score models on the same rows left out, and return them with the best first.
 
-    Peers (CatBoost, LightGBM, xRFM) and simple models get the table as our encoder makes it, at their defaults.
+    Peers (CatBoost, LightGBM, XGBoost) and simple models are fitted with their defaults to the encoded table.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ def leaderboard(
     target, task, ignore, split, test_size, metric, random_state
         As in TablePrediction.
     watch : Watch, optional
-        Told of every model that begins; each search gets a tenth of the time left.
+        It is told when a model begins. Each search of Mercer's models gets a tenth of the time that is left.
 
     Returns
     -------
     dict
-        `task`, `metric`, `n_train`, `n_test`, `split`, `findings`, and `models`: `name`, scores and `seconds` of
-        each, or `error` where it could not be fitted.
+        `task`, `metric`, `n_train`, `n_test`, `split`, `findings`, and `models`: for each its `name`, scores and
+        `seconds` of the processor, or `error` if it could not be fitted.
     """
     watch = Watch() if watch is None else watch
     random = np.random.RandomState(random_state)
@@ -118,7 +118,7 @@ def leaderboard(
 
 
 def peers(task: str, random_state: int) -> Iterator[tuple[str, Any]]:
-    """Yield the peers that are installed, at their defaults."""
+    """Yield the name and an estimator of each peer that is installed, with its defaults."""
     is_class = task == "classification"
     try:
         import catboost
@@ -144,7 +144,7 @@ def peers(task: str, random_state: int) -> Iterator[tuple[str, Any]]:
 
 
 def peer_answers(task: str, model: Any, X: np.ndarray, y: np.ndarray, X_test: np.ndarray) -> Answers:
-    """Fit a peer on encoded rows, and return what it answers."""
+    """Fit a peer on encoded rows, and return its predictions."""
     if task == "regression":
         return Answers("", np.asarray(model.fit(X, y).predict(X_test), dtype=np.float64))
     labels = LabelEncoder().fit(y)

@@ -1,4 +1,4 @@
-"""Columns that give the target away: what is known only afterwards, or says the answer in other words."""
+"""Find columns that give the target away: they are known only afterwards, or are the target in another form."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -10,17 +10,18 @@ from mercer.app.projects.row_order import times_of
 from mercer.tables.frames import optional
 
 FEWEST_ROWS = 30
-# A column alone predicts so much of the target of rows that had no part in it: no ordinary input does.
+# A column is suspected if it alone explains this much of the target (R^2 of numbers, mean recall of classes), which no
+# ordinary input does.
 GIVES_NUMBERS_AWAY, GIVES_CLASSES_AWAY = 0.98, 0.985
-# Differences of so many columns of dates are looked at.
+# The differences of the first six columns of dates are tested.
 MOST_DATES = 6
 
 
 def find_leaks(frame: Any, kinds: Mapping[str, str], y: np.ndarray) -> dict[str, str]:
-    """Return the columns that predict the target by themselves almost without error, with the reason.
+    """Return the columns that predict the target almost without error by themselves, with the reasons.
 
-    Each row is predicted from the two rows beside it in the order of the column, or from the other rows with the same
-    value: O(n log n) a column. Where there is one input, it may well tell all: nothing is said.
+    Each row is predicted from the two rows beside it in the order of the column, and from the other rows with the same
+    value, in O(n log n) for each column. A table with a single input is not tested, since that may well explain all.
 
     Parameters
     ----------
@@ -28,33 +29,36 @@ def find_leaks(frame: Any, kinds: Mapping[str, str], y: np.ndarray) -> dict[str,
     kinds : dict of str
         The kinds of the inputs.
     y : ndarray of shape (n,) or (n, n_classes)
-        The target as numbers, or a column a class.
+        The target as numbers, or as one column of 0 and 1 for each class.
     """
     Y = (y[:, None] if y.ndim == 1 else y).astype(np.float64)
     if len(Y) < FEWEST_ROWS or len(kinds) < 2 or not np.ptp(Y, axis=0).any():
         return {}
     found = {}
+    threshold = GIVES_NUMBERS_AWAY if Y.shape[1] == 1 else GIVES_CLASSES_AWAY
     for name, kind in kinds.items():
-        share, bar = _explained(frame[name], kind, Y), GIVES_NUMBERS_AWAY if Y.shape[1] == 1 else GIVES_CLASSES_AWAY
-        if share >= bar:
+        share = _explained(frame[name], kind, Y)
+        if share >= threshold:
             found[name] = (
-                f"by itself it predicts {share:.1%} of it. Is it known before? --ignore {name!r} leaves it out."
+                f"by itself it predicts {share:.1%} of it. Will it be known when you predict? If not, leave it out "
+                f"with --ignore {name!r}."
             )
     dates = [name for name, kind in kinds.items() if kind == "date" and name not in found][:MOST_DATES]
     for first, second in combinations(dates, 2):
         days = (times_of(frame[second]) - times_of(frame[first])) / 86_400e6
-        if _explained_by_order(days, Y) >= (GIVES_NUMBERS_AWAY if Y.shape[1] == 1 else GIVES_CLASSES_AWAY):
+        if _explained_by_order(days, Y) >= threshold:
             found[second] = (
-                f"the days from {first!r} to it predict it. Is it known before? --ignore {second!r} leaves it out."
+                f"the days from {first!r} to it predict it. Will it be known when you predict? If not, leave it out "
+                f"with --ignore {second!r}."
             )
     return found
 
 
 def _explained(column: Any, kind: str, Y: np.ndarray) -> float:
-    """Return how much of the target one column predicts: R^2, or the mean recall of the classes."""
+    """Return how much of the target one column explains: R^2 for numbers, or the mean recall of the classes."""
     codes, _ = optional("pandas", "a table").factorize(column, use_na_sentinel=False)
     known = column.notna().to_numpy()
-    # Whether it is missing may say all: a day of cancellation is known of those who have canceled.
+    # Whether a value is missing may explain all: a date of cancellation is known only for those who have canceled.
     shares = [_explained_by_value(np.asarray(codes), Y), _explained_by_value(known.astype(int), Y)]
     if kind in ("number", "date") and column.dtype.kind in "iufM" and known.mean() >= 0.5:
         shares.append(_explained_by_order(times_of(column), Y))
@@ -62,7 +66,7 @@ def _explained(column: Any, kind: str, Y: np.ndarray) -> float:
 
 
 def _explained_by_value(codes: np.ndarray, Y: np.ndarray) -> float:
-    """Predict a row from the others with the same value; those that are alone with it by the mean of all."""
+    """Predict each row by the mean of the other rows with the same value, or by the mean of all if there are none."""
     if codes.min() == codes.max():
         return 0.0
     sizes = np.bincount(codes).astype(np.float64)
@@ -73,7 +77,7 @@ def _explained_by_value(codes: np.ndarray, Y: np.ndarray) -> float:
 
 
 def _explained_by_order(values: np.ndarray, Y: np.ndarray) -> float:
-    """Predict a row from those beside it in the order of the values; equal ones in no order."""
+    """Predict each row from the two beside it in the order of the values. Equal values are put in random order."""
     shuffled = np.random.default_rng(0).permutation(len(values))  # the file may be sorted by the target
     order = shuffled[np.argsort(values[shuffled], kind="stable")]
     ranked = Y[order]

@@ -1,4 +1,4 @@
-"""Scores of rows that count more or less: of all rows once, and of every draw of a bootstrap."""
+"""Scores of weighted rows: of all rows once, and of every draw of a bootstrap."""
 
 import numpy as np
 
@@ -7,19 +7,19 @@ from mercer.app.projects.class_scores import ranking_scores
 from mercer.exceptions import invalid_parameter
 
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
-# The score that a model is judged by where nobody asks for another, and all that may be asked for.
+# The score by which a model is judged by default, and all that can be asked for.
 MAIN = {"regression": "rmse", "classification": "log_loss"}
 METRICS = {
     "regression": ("rmse", "mae", "r2"),
     "classification": ("log_loss", "accuracy", "balanced_accuracy", "auc", "average_precision"),
 }
 HIGHER_IS_BETTER = ("r2", "accuracy", "balanced_accuracy", "auc", "average_precision")
-# These are sorted anew for each draw: more draws take too long.
+# These scores sort the rows for each draw, which takes time, so that fewer draws are used for them.
 RANKING, MOST_RANKED = ("auc", "average_precision"), 200
 
 
 def check_metric(metric: str, task: str) -> str:
-    """Return the score to judge by: one of those of the task, "auto" for its main one."""
+    """Return the score to judge by, where "auto" is the main one of the task; raise if the task does not have it."""
     if metric == "auto":
         return MAIN[task]
     if metric not in METRICS[task]:
@@ -28,12 +28,12 @@ def check_metric(metric: str, task: str) -> str:
 
 
 def sign_of(metric: str) -> int:
-    """Return 1 for scores of which the lower are better, -1 for the others."""
+    """Return 1 for scores for which lower is better, and -1 for the others."""
     return -1 if metric in HIGHER_IS_BETTER else 1
 
 
 def losses_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, np.ndarray]:
-    """Return the losses of each row whose means the scores are made of.
+    """Return the losses of each row. The scores are computed from their means.
 
     Parameters
     ----------
@@ -59,11 +59,12 @@ def scores_of_draws(metric: str, y: np.ndarray, answers: Answers, weights: np.nd
     y : ndarray of shape (n,)
     answers : Answers
     weights : ndarray of shape (draws, n)
-        How much each row counts; they sum to 1 in each draw.
+        How much each row counts. They sum to 1 in each draw.
 
     Returns
     -------
-    ndarray of shape (draws,), of at most 200 draws for scores of ranks; NaN where a draw has one class only
+    ndarray of shape (draws,)
+        At most 200 draws for AUC and average precision. NaN for a draw with one class only.
     """
     task = "regression" if metric in METRICS["regression"] else "classification"
     losses = losses_of(task, y, answers)
@@ -87,5 +88,5 @@ def scores_of_draws(metric: str, y: np.ndarray, answers: Answers, weights: np.nd
 
 
 def score(metric: str, y: np.ndarray, answers: Answers) -> float:
-    """Return the score of all rows."""
+    """Return the score over all rows, each of which counts once."""
     return float(scores_of_draws(metric, y, answers, np.full((1, len(y)), 1.0 / len(y)))[0])

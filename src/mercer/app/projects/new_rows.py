@@ -1,6 +1,6 @@
-"""How the rows of a table are read for a model, and what in new rows the fit has not seen."""
+"""Read new rows in the same way as those of the fit, and find what the fit has not seen in them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from mercer.app.files.column import FEW_VALUES, ColumnReading
@@ -9,6 +9,9 @@ from mercer.app.files.reading import as_table, warn_of
 from mercer.tables.encoder import TableEncoder
 from mercer.tables.level_means import LevelMeans
 from mercer.tables.readers import Categories, as_texts
+
+# Columns that had one of these kinds in the fit are not used by a model.
+UNUSED_KINDS = ("constant", "missing")
 
 
 class Unseen(NamedTuple):
@@ -19,7 +22,7 @@ class Unseen(NamedTuple):
 
 
 def table_of_fit(data: Any) -> Table:
-    """Return a data frame as a table whose columns have kinds, with warnings of what is odd; a Table as it is."""
+    """Return a data frame as a table with a kind for each column, and warn of what is odd. A Table is not changed."""
     table = as_table(data)
     if table is not data:
         warn_of(table.notes, stacklevel=4)
@@ -27,18 +30,18 @@ def table_of_fit(data: Any) -> Table:
 
 
 def saved_readings(table: Table, names: list[str]) -> dict[str, dict[str, Any]]:
-    """Return how columns were read, in plain values that a model keeps."""
+    """Return how columns were read as plain values, which a model keeps."""
     readings = table.readings
     return {name: readings[name].as_dict() for name in names}
 
 
 def readings_of(saved: Mapping[str, Mapping[str, Any]]) -> dict[str, ColumnReading]:
-    """Return how columns are to be read, from what a model has kept."""
+    """Return how columns are to be read, from the plain values that a model has kept."""
     return {name: ColumnReading(**values) for name, values in saved.items()}
 
 
 def kinds_for_encoder(table: Table, names: list[str], *, has_target: bool) -> dict[str, str]:
-    """Return the kinds that an encoder is told, so that every fit on some of the rows takes columns for the same.
+    """Return the kinds of columns for an encoder, so that every fit on a part of the rows uses the same kinds.
 
     Parameters
     ----------
@@ -46,7 +49,8 @@ def kinds_for_encoder(table: Table, names: list[str], *, has_target: bool) -> di
     names : list of str
         The inputs.
     has_target : bool
-        Without a target, categories of many levels are placed by their text: a column for each would be too many.
+        Whether there is a target. Without one, categories with many levels are encoded as text, since a column for each
+        level would be too many.
     """
     kinds = {name: reading.kind for name, reading in table.readings.items() if name in set(names)}
     for name, kind in kinds.items():
@@ -55,13 +59,18 @@ def kinds_for_encoder(table: Table, names: list[str], *, has_target: bool) -> di
     return {name: kind for name, kind in kinds.items() if kind != "missing"}
 
 
+def needed_columns(names: Iterable[str], kinds: Mapping[str, str]) -> list[str]:
+    """Return the inputs that a model needs to predict: those that were constant or missing in the fit are not used."""
+    return [name for name in names if kinds[name] not in UNUSED_KINDS]
+
+
 def read_like_fit(data: Any, saved: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return a data frame whose columns are read as those of the fit; what cannot be read is said in warnings.
+    """Return a data frame whose columns are read as those of the fit, and warn of values that cannot be read.
 
     Parameters
     ----------
     data : Table or data frame
-        A table was read so already.
+        A Table has been read in this way already.
     saved : dict
         How the columns of the fit were read.
     """
@@ -72,18 +81,18 @@ def read_like_fit(data: Any, saved: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def unseen_categories(encoder: TableEncoder, frame: Any) -> dict[str, Unseen]:
-    """Return for each column of categories how many rows have one that the fit did not see, where there are some.
+    """Return how many rows have a category that the fit did not see, for each column in which there are such rows.
 
     Parameters
     ----------
     encoder : TableEncoder
         Fitted.
     frame : data frame
-        With the columns of the fit.
+        New rows, with the columns of the fit.
     """
     levels: dict[str, set[str]] = {}
     for encoded in encoder.columns_:
-        # Beside the means of all levels, the frequent ones have columns of their own.
+        # A column can have two readers: the means of all levels, and indicators of the frequent ones.
         if isinstance(encoded.reader, (Categories, LevelMeans)):
             levels.setdefault(encoded.name, set()).update(encoded.reader.levels)
     found: dict[str, Unseen] = {}

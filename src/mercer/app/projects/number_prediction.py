@@ -1,4 +1,4 @@
-"""What a model of a table says of a number: its mean, how sure it is, and the interval that the number lies in."""
+"""Predictions of numbers: the mean, the standard deviation, and intervals."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from mercer.plots.reliability import LEVELS
 from mercer.tables import TabularModel
 from mercer.tabular_models.gp import GPRegressor
 
-# Two levels that are meant to be equal differ by less than this.
+# Levels that differ by less than this are equal up to rounding.
 ROUNDING = 1e-9
 
 
@@ -23,9 +23,9 @@ class NumberPrediction(NamedTuple):
     ----------
     mean : ndarray of shape (n,)
     std : ndarray of shape (n,) or None
-        Of a new target; None for models that have no spread of their own, as are the ends.
+        The standard deviation of a new target; None for models that do not predict one.
     lower, upper : ndarray of shape (n,) or None
-        The ends of the intervals.
+        The ends of the intervals; None for models that do not predict a standard deviation.
     """
 
     mean: np.ndarray
@@ -35,14 +35,14 @@ class NumberPrediction(NamedTuple):
 
 
 class NumberJudgment(NamedTuple):
-    """How sure a model was of numbers that are known.
+    """How sure a model was of targets that are known.
 
     Attributes
     ----------
     spread : Spread
     narrowest : ndarray of shape (n,)
-        The level of the narrowest interval that holds the number, of those of `mercer.plots.reliability.LEVELS`; 1
-        where none does.
+        The level of the narrowest interval that holds the target, among those of `mercer.plots.reliability.LEVELS`; 1
+        if none does.
     """
 
     spread: Spread
@@ -50,16 +50,16 @@ class NumberJudgment(NamedTuple):
 
 
 def predict_numbers(model: TabularModel, table: Any, level: float = LEVEL) -> NumberPrediction:
-    """Return what a model predicts, with the intervals of a Gaussian process.
+    """Return the predictions of a model, with standard deviations and intervals if it is a Gaussian process.
 
     Parameters
     ----------
     model : TabularModel
-        Fitted. If it is a process fitted with `interval_folds`, intervals are those with a guarantee ("cv+"); else they
-        are quantiles of its own predictive distribution.
+        Fitted. The intervals of a Gaussian process that was fitted with `interval_folds` have a guarantee ("cv+");
+        otherwise they are quantiles of its predictive distribution.
     table : data frame
     level : float, default=0.9
-        The probability that intervals are to have.
+        The probability with which an interval should hold the target.
     """
     if not isinstance(model.estimator_, GPRegressor):
         return NumberPrediction(model.predict(table))
@@ -69,7 +69,7 @@ def predict_numbers(model: TabularModel, table: Any, level: float = LEVEL) -> Nu
 
 
 def judge_numbers(model: TabularModel, table: Any, y: np.ndarray) -> NumberJudgment:
-    """Return how sure a Gaussian process was of the targets of rows.
+    """Return how sure a Gaussian process was of the targets of some rows.
 
     Parameters
     ----------
@@ -89,7 +89,9 @@ def judge_numbers(model: TabularModel, table: Any, y: np.ndarray) -> NumberJudgm
 
 
 def conformal_width(true: np.ndarray, predicted: np.ndarray, level: float) -> float | None:
-    """Return the k-th smallest absolute error of rows left out, k = ceil((n + 1) level), or None if n is below k.
+    """Return the half-width of split conformal intervals; warn and return None if there are too few rows.
+
+    It is the k-th smallest absolute error of the n rows left out, with k = ceil((n + 1) level), which needs n >= k.
 
     Parameters
     ----------
@@ -100,21 +102,21 @@ def conformal_width(true: np.ndarray, predicted: np.ndarray, level: float) -> fl
     k = math.ceil((len(errors) + 1) * level)
     if k > len(errors):
         warn_user(
-            f"{len(errors)} left-out rows are too few for intervals of level {level:g}: they are left out.", DataWarning
+            f"{len(errors)} left-out rows are too few for intervals of level {level:g}: none are given.", DataWarning
         )
         return None
     return float(errors[k - 1])
 
 
 def intervals(process: GPRegressor, X: Any, level: float) -> np.ndarray:
-    """Return the ends of the best intervals that a process has, of shape (n, 2)."""
+    """Return the ends of the intervals of a Gaussian process at one level, of shape (n, 2); see `predict_numbers`."""
     return intervals_of_levels(process, X, [level])[0].T
 
 
 def intervals_of_levels(process: GPRegressor, X: Any, levels: Sequence[float]) -> np.ndarray:
-    """Return the ends of the best intervals that a process has, of shape (levels, 2, n).
+    """Return the ends of the intervals of a Gaussian process at several levels, of shape (levels, 2, n).
 
-    Quantiles of all levels come from one predictive distribution, which is what takes the time.
+    The quantiles of all levels come from one predictive distribution, whose computation takes most of the time.
     """
     if process.interval_folds is not None:
         return np.stack([process.predict_interval(X, level, method="cv+").T for level in levels])

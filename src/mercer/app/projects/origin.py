@@ -1,4 +1,4 @@
-"""Where a model comes from: the command, the versions and the data, so that somebody else can make it again."""
+"""Where a model comes from: versions of packages and hashes of the data, so that the model can be reproduced."""
 
 import hashlib
 import platform
@@ -11,7 +11,7 @@ BLOCK = 2**20
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of what models are made with, by name."""
+    """Return the versions of Python and of the packages that models depend on, by name."""
     found = {"Python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -22,7 +22,7 @@ def versions() -> dict[str, str]:
 
 
 def hashes_of(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the SHA-256 of each file by its name; folders and standard input have none."""
+    """Return the SHA-256 of each file by its name. Folders and standard input are left out."""
     return {path.name: sha256_of(path) for path in paths if path.is_file()}
 
 

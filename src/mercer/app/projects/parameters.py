@@ -1,4 +1,4 @@
-"""What a prediction of a table may be asked for: its parameters are checked before anything is read."""
+"""Check the parameters of a `TablePrediction`, before anything is read."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from mercer.exceptions import invalid_parameter
 
 
 def check_parameters(prediction: Any) -> None:
-    """Raise for parameters of a `TablePrediction` that cannot be used; the metric waits for the task."""
+    """Raise if a parameter of a `TablePrediction` is not allowed. The metric is checked once the task is known."""
     check_choice("model", prediction.model, MODELS)
     check_choice("task", prediction.task, TASKS)
     check_split(prediction.split)

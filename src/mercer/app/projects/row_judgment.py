@@ -1,4 +1,4 @@
-"""What the rows of a table are, before anything is learned from them: how to split them, and what to beware of."""
+"""Judge the rows of a table before anything is learned: how to split them, and what could make scores misleading."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from mercer.app.projects.table_split import SplitPlan
 from mercer.exceptions import DataFileError, invalid_parameter
 from mercer.tables.frames import optional
 
-# A share of copies from which on they are spoken of; fewer are kept together all the same.
+# Copies are reported if at least this share of the rows are copies. Fewer are kept on one side of the split, too.
 LEAST_COPIES = 0.02
 SPLITS = ("auto", "random", "time", "group")
 
@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     ----------
     kind : {"identifier", "group", "copies", "time", "leak"}
     column : str
-        "" where it is about rows.
+        "" if the finding is about rows.
     text : str
     """
 
@@ -38,13 +38,13 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowJudgment:
-    """How rows are to be split, columns that are to be left out, and all that was found.
+    """How to split the rows, which columns to leave out, and everything that was found.
 
     Attributes
     ----------
     plan : SplitPlan
     left_out : list of str
-        Identifiers of rows and of groups: nothing can be learned from them for new rows.
+        Identifiers of rows and of groups. Nothing can be learned from them for new rows.
     findings : list of Finding
     """
 
@@ -54,7 +54,7 @@ class RowJudgment:
 
 
 def check_split(split: str) -> tuple[str, str | None]:
-    """Return how to split and by which column, from words such as "random", "time", "time:day" or "group:patient"."""
+    """Return the kind of split and its column, from texts such as "random", "time", "time:day" or "group:patient"."""
     kind, _, column = split.partition(":") if isinstance(split, str) else ("", "", "")
     if kind not in SPLITS or (column and kind not in ("time", "group")) or (kind == "group" and not column):
         raise invalid_parameter("split", split, "'auto', 'random', 'time', 'time:COLUMN' or 'group:COLUMN'")
@@ -70,22 +70,22 @@ def judge_rows(
     is_class: bool,
     asked: frozenset[str] = frozenset(),
 ) -> RowJudgment:
-    """Find identifiers, groups, copies, an order in time and leaks, and decide how rows are split.
+    """Find identifiers, groups, copies, an order in time and leaks, and decide how to split the rows.
 
     Parameters
     ----------
     split : str
-        See `check_split`; "auto" splits by groups if a column names them, else by time if rows are in its order, else
-        at random with copies of a row on one side.
+        See `check_split`. "auto" splits by groups if a column names them, otherwise by time if the rows are in its
+        order, and otherwise at random with all copies of a row on one side.
     frame : data frame
-        The rows to learn from and to score on, with all columns that may say how to split them.
+        The rows to learn from and to score on, with all columns by which they may be split.
     kinds : dict of str
         The kinds of the inputs.
     y : ndarray of shape (n,)
     is_class : bool
-        Whether y has classes.
+        Whether y holds classes.
     asked : set of str
-        Columns whose kinds a person has given: they are no identifiers.
+        Columns whose kinds the user has given. They are not taken for identifiers.
     """
     how, column = check_split(split)
     if column is not None:
@@ -96,7 +96,7 @@ def judge_rows(
     if column is not None and how == "group":
         groups = {column: "asked for"}
     rest = {name: kind for name, kind in kinds.items() if name not in identifiers and name not in groups}
-    if not rest:  # something must be learned from
+    if not rest:  # keep all columns, since there must be some to learn from
         identifiers, groups, rest = {}, {column: "asked for"} if how == "group" and column else {}, dict(kinds)
     findings = [
         Finding("identifier", name, f"column {name!r} is an identifier and left out: {reason}.")

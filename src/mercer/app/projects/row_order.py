@@ -1,4 +1,4 @@
-"""Whether the rows of a table follow each other in time: then the later ones are to be predicted from the earlier."""
+"""Find out whether the rows of a table are in the order of time. Later rows should then be predicted from earlier."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,28 +10,30 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 from mercer.app.projects.identifiers import is_time
 
-# Different times, and the share of steps that go forward, from which on rows are in the order of a column.
+# Rows are in the order of a column with at least this many different values, if this share of the steps from row to row
+# goes in one direction.
 FEWEST_TIMES, SHARE_FORWARD = 10, 0.99
-# A target that goes one way in this share of the steps is sorted, within groups of rows at least.
+# A target that goes in one direction in this share of the steps is sorted, at least within groups of rows.
 SHARE_SORTED = 0.75
-# What inputs leave unexplained is alike in rows that follow each other: correlation, and in standard errors.
+# Rows follow each other in time if the errors of neighboring rows have at least this correlation, which must also be at
+# least this many standard errors; fewer rows are not tested.
 LEAST_CORRELATION, LEAST_ERRORS, FEWEST_ROWS = 0.3, 5.0, 50
-# Levels of a category that are looked at, and classes for which trees are grown.
+# The most levels of a category that are used as inputs, and the most classes for which trees are grown.
 MOST_LEVELS, MOST_CLASSES = 10, 3
 N_TREES = 50
-# Rows, the first ones, of which neighbors are compared.
+# Only the first rows are compared with their neighbors.
 MOST_ROWS = 10_000
 
 
 class TimeOrder(NamedTuple):
-    """The rows in the order of time.
+    """An order of the rows in time.
 
     Attributes
     ----------
     column : str or None
-        What says the time; None is the order of the rows in the file.
+        The column with the times; None for the order of the rows in the file.
     times : ndarray of shape (n,)
-        The larger the later.
+        A number for each row, larger for later rows.
     reason : str
     """
 
@@ -41,7 +43,7 @@ class TimeOrder(NamedTuple):
 
 
 def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: set[str]) -> TimeOrder | None:
-    """Return the order of rows in time, if a column shows it or rows that follow each other are alike.
+    """Return the order of the rows in time, if a column shows it or neighboring rows have correlated errors, or None.
 
     Parameters
     ----------
@@ -49,9 +51,9 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
     kinds : dict of str
         The kinds of the inputs.
     y : ndarray of shape (n,) or (n, n_classes)
-        The target as numbers, or a column a class.
+        The target as numbers, or as one column of 0 and 1 for each class.
     skip : set of str
-        Identifiers: the number of a row goes up in any table.
+        Identifiers. They are not times, although the number of a row grows in any table.
     """
     ordered = [name for name in kinds if _goes_one_way(frame[name], kinds[name])]
     for name in ordered:
@@ -59,32 +61,32 @@ def find_time_order(frame: Any, kinds: Mapping[str, str], y: np.ndarray, skip: s
             return TimeOrder(name, times_of(frame[name]), f"rows are in the order of {name!r}")
     Y = y[:, None] if y.ndim == 1 else y
     if len(Y) < FEWEST_ROWS or set(ordered) - skip or _is_sorted(Y):
-        return None  # sorted by an input, or by the target: that is no time
+        return None  # the table is sorted by an input or by the target, not by time
     Y = Y[:MOST_ROWS]
     X = _as_numbers(frame.iloc[:MOST_ROWS], kinds, skip)
-    # A linear model is quick; what it leaves may be due to its stiffness, and then trees explain it.
+    # A linear model is fast. If its errors are correlated, trees test whether this is only due to its being linear.
     for model in (_linear, _trees):
         predicted = model(X, Y)
         correlation = _correlation_of_neighbors(Y[:, : predicted.shape[1]] - predicted)
         if correlation < max(LEAST_CORRELATION, LEAST_ERRORS / np.sqrt(len(Y))):
             return None
-    reason = f"rows that follow each other are alike beyond their inputs (correlation {correlation:.2f})"
+    reason = f"rows that follow each other are more alike than their inputs explain (correlation {correlation:.2f})"
     return TimeOrder(None, np.arange(len(Y), dtype=np.float64), reason)
 
 
 def times_of(column: Any) -> np.ndarray:
-    """Return numbers as they are and dates in microseconds; a missing one has that of the row before."""
+    """Return numbers unchanged and dates as microseconds. A missing value gets that of the row before."""
     filled = column.ffill().bfill()
     if filled.dtype.kind in "iufb":
         return filled.to_numpy(dtype=np.float64)
-    if filled.dtype.kind != "M":  # months, quarters
+    if filled.dtype.kind != "M":  # periods, such as months and quarters
         filled = filled.dt.to_timestamp()
     naive = filled if filled.dt.tz is None else filled.dt.tz_convert(None)
     return naive.to_numpy(dtype="datetime64[us]").astype(np.float64)
 
 
 def _goes_one_way(column: Any, kind: str) -> bool:
-    """Whether a column goes up, or down, from row to row."""
+    """Return whether a column increases, or decreases, from row to row."""
     if kind not in ("date", "number") or column.dtype.kind not in "iufM" or column.notna().mean() < SHARE_FORWARD:
         return False
     times = times_of(column)
@@ -94,7 +96,7 @@ def _goes_one_way(column: Any, kind: str) -> bool:
 
 
 def _is_sorted(Y: np.ndarray) -> bool:
-    """Whether the rows are sorted by the target, maybe in pieces, or have its classes one after the other."""
+    """Return whether rows are sorted by the target, at least in pieces, or the classes come one after the other."""
     if Y.shape[1] == 1:
         steps = np.diff(Y[:, 0])
         return bool(max(np.mean(steps >= 0), np.mean(steps <= 0)) >= SHARE_SORTED)
@@ -103,7 +105,7 @@ def _is_sorted(Y: np.ndarray) -> bool:
 
 
 def _as_numbers(frame: Any, kinds: Mapping[str, str], skip: set[str]) -> np.ndarray:
-    """Return the numbers, standardized and without holes, and the frequent categories of the inputs."""
+    """Return the inputs as standardized numbers without missing values, and indicators of frequent categories."""
     columns = [np.zeros(len(frame))]
     for name, kind in kinds.items():
         if name in skip:
@@ -123,7 +125,7 @@ def _linear(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _trees(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return what boosted trees predict for rows that they have not learned from."""
+    """Return cross-validated predictions of boosted trees."""
     trees, folds = (
         HistGradientBoostingRegressor(max_iter=N_TREES, random_state=0),
         KFold(5, shuffle=True, random_state=0),

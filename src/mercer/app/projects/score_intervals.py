@@ -1,4 +1,4 @@
-"""How far a score may be off, because the rows left out are few: bootstrap intervals, and paired ones of two models."""
+"""Bootstrap intervals of a score, which is uncertain as few rows are left out, and paired intervals of two models."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ from mercer.app.projects.table_split import SplitPlan
 from mercer.app.projects.tail_mean import draws_of_mean
 
 LEVEL = 0.9
-# Draws of the rows, fewer where rows are many: the weights of all draws are held at once.
+# The number of draws, the fewest (there are fewer draws of many rows), and the most weights that are in memory at once.
 DRAWS, FEWEST_DRAWS, MOST_WEIGHTS = 1000, 50, 5_000_000
-# Fewer rows, or groups of rows, give no interval.
+# There is no interval for fewer rows, or groups of rows, than this.
 FEWEST = 10
 
 
@@ -25,11 +25,12 @@ def score_intervals(
     clusters: np.ndarray | None = None,
     asked: str = "",
 ) -> dict[str, list[float]]:
-    """Return intervals that hold the score on all rows of this kind with probability 0.9, where there are rows enough.
+    """Return intervals that hold the score on all rows of this kind with probability 0.9; none for too few rows.
 
-    Means of losses have intervals by the studentized bootstrap of their logarithm, which allows for their skewness; the
-    upper end allows for losses larger than all that were seen (`draws_of_mean`). Accuracy has Wilson's interval, other
-    scores have percentiles of draws. With clusters, whole ones are drawn and all intervals are percentiles.
+    The interval of a mean of losses is that of the studentized bootstrap of its logarithm, which allows for skewness;
+    its upper end also allows for losses larger than all that were seen (`draws_of_mean`). Accuracy has Wilson's
+    interval, and other scores have percentiles of the draws. With clusters, whole clusters are drawn and all intervals
+    are percentiles.
 
     Parameters
     ----------
@@ -38,10 +39,10 @@ def score_intervals(
     answers : Answers
     random : RandomState
     clusters : ndarray of int of shape (n,) or None
-        Rows that belong together: groups, or stretches of time.
+        The same number for rows that belong together: groups, or stretches of time.
     asked : str, default=""
-        A score that is to have an interval too: balanced accuracy, AUC and average precision have none by themselves,
-        since each draw takes time.
+        A further score to compute an interval for. Balanced accuracy, AUC and average precision have one only if they
+        are asked for, since their draws take time.
     """
     if _n_drawn(y, clusters) < FEWEST:
         return {}
@@ -70,10 +71,10 @@ def compare(
     random: np.random.RandomState,
     clusters: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return by how much a model is better than the best of others, with a paired interval.
+    """Return how much a model is better than the best of others, with a paired interval.
 
-    The same rows are drawn for both, so that what makes rows hard for all does not count. The best is chosen on these
-    rows too, which speaks for it. Empty where rows are too few, or there are no others.
+    The same rows are drawn for both models, so that rows that are hard for both do not widen the interval. The best of
+    the others is chosen on the same rows, which is in its favor. Empty if there are too few rows, or no others.
 
     Parameters
     ----------
@@ -85,8 +86,8 @@ def compare(
     Returns
     -------
     dict
-        `score`, the metric; `baseline`, the name of the best; `better_by`, and the ends of its interval, `low` and
-        `high`: positive where the model is better, whether the score is to be low or high.
+        `score`, the metric; `baseline`, the name of the best of the others; `better_by`, and the ends of its interval,
+        `low` and `high`. They are positive if the model is better, for scores that should be low as for others.
     """
     if _n_drawn(y, clusters) < FEWEST or not others:
         return {}
@@ -103,16 +104,16 @@ def compare(
 
 
 def clusters_of(plan: SplitPlan, rows: np.ndarray) -> np.ndarray | None:
-    """Return which rows belong together as a split says: stretches of time, or groups; None if each is by itself."""
+    """Return which rows belong together in a split: stretches of time, or groups; None if rows are independent."""
     if plan.times is not None:
         return stretches_of(plan.times[rows])
     return None if plan.groups is None else plan.groups[rows]
 
 
 def stretches_of(times: np.ndarray) -> np.ndarray:
-    """Return a number for each row, the same for rows of one stretch of time: about n^(2/3) stretches of equal length.
+    """Return the number of the stretch of time that each row is in: there are about n^(2/3) stretches of equal length.
 
-    Errors of rows that follow each other are alike: drawn one by one, they would seem to be many.
+    Rows that follow each other have similar errors. If they were drawn one by one, intervals would be too narrow.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def _n_drawn(y: np.ndarray, clusters: np.ndarray | None) -> int:
 
 
 def _weights(n: int, random: np.random.RandomState, clusters: np.ndarray | None) -> np.ndarray:
-    """Return how much each row counts in each draw, of shape (draws, n); they sum to 1 in each."""
+    """Return how much each row counts in each draw, of shape (draws, n). The weights of a draw sum to 1."""
     draws = int(np.clip(MOST_WEIGHTS // n, FEWEST_DRAWS, DRAWS))
     codes = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     size = codes.max() + 1

@@ -1,4 +1,4 @@
-"""How good a model is on rows that it has not learned from, beside simple models: all that one split tells."""
+"""Score a model, beside simple ones, on rows that it has not learned from: everything that one split tells."""
 
 from typing import Any, NamedTuple
 
@@ -14,12 +14,12 @@ from mercer.app.projects.table_split import SplitPlan
 from mercer.app.projects.why_wrong import badness_of, explain_wrong
 from mercer.tables import TabularModel
 
-# Left-out rows that are kept for a report.
+# At most this many left-out rows are kept for a report.
 MOST_KEPT = 5000
 
 
 class ScoredSplit(NamedTuple):
-    """What one split tells of a model; the documentation of TablePrediction says more under the same names.
+    """What one split tells about a model. TablePrediction documents the fields under the same names.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class ScoredSplit(NamedTuple):
     recalls : list of dict
     needs, wrong : list of dict
     held_out : dict
-        Without `encoded`.
+        All but `encoded`.
     """
 
     scores: list[dict[str, Any]]
@@ -59,7 +59,7 @@ def score_split(
     seed: int,
     random: np.random.RandomState,
 ) -> ScoredSplit:
-    """Score a model and the simple ones on the rows left out.
+    """Score a model and simple models on the rows left out.
 
     Parameters
     ----------
@@ -70,16 +70,16 @@ def score_split(
     table : data frame
     y : ndarray of shape (n,)
     rows : ndarray of int of shape (n,)
-        Where the rows of `table` are in the table of the person.
+        The positions of the rows of `table` in the user's table.
     train, test : ndarray of int
-        The rows to learn from, which the simple models do, and those to score on.
+        The rows that the simple models learn from, and the rows to score on.
     learned_from : ndarray of int
         The rows that the model has learned from: `train`, unless its fit was stopped.
     plan : SplitPlan
     seed : int
-        Of the simple models and of the draws of intervals.
+        The seed of the simple models, and of the draws for intervals.
     random : RandomState
-        Draws the rows that are kept, where they are many.
+        Draws the rows that are kept, if there are too many.
     """
     kept = np.sort(random.permutation(len(test))[:MOST_KEPT])
     learned, left_out, truth = table.iloc[train], table.iloc[test], y[test]

@@ -1,4 +1,4 @@
-"""A fit in three stages, of which the best model so far is kept should time or patience end: few rows, a part, all."""
+"""Fit in three stages, on few rows, on a part and on all. If the fit is stopped, the best model so far is kept."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from mercer.app.projects.watch import Watch, rows_of_trial, seconds_of_fit
 from mercer.exceptions import DataWarning, warn_user
 from mercer.tables import TabularModel
 
-# Parts of the time left that the search of each stage gets.
+# The search of each stage gets this part of the time that is left.
 TRIAL_PART, PART_PART, ALL_PART = 0.05, 0.4, 0.9
-# Seconds of scoring the rows left out, with simple models and permuted columns beside it, in those of the fit before:
-# .4 and .5 of fits of 1200 and 2400 rows, and 1.2 of one of 8000.
+# The expected time for scoring, with simple models and permuted columns, as a multiple of the time of the fit before.
+# Measured: .4 and .5 for fits of 1200 and 2400 rows, and 1.2 for one of 8000.
 SCORING = 0.6
 TIME_LIMIT, CTRL_C = "time limit", "Ctrl-C"
 
-# From rows to learn from and the seconds of the search to a model.
+# A function of the rows to learn from and the seconds for the search, which returns a fitted model.
 Fit = Callable[[np.ndarray, float | None], TabularModel]
 
 
@@ -31,11 +31,11 @@ class Best(NamedTuple):
     model : TabularModel or None
         None before the first stage.
     rows : ndarray of int
-        Rows that it has learned from.
+        The rows that it has learned from.
     seconds : float
-        That its fit took.
+        How long its fit took.
     stopped : {"", "time limit", "Ctrl-C"}
-        Why no further stage is begun.
+        Why no further stage is started.
     """
 
     model: TabularModel | None = None
@@ -44,14 +44,14 @@ class Best(NamedTuple):
     stopped: str = ""
 
     def fitted(self) -> TabularModel:
-        """Return the model, of which there is one after the first stage."""
+        """Return the model; raise if no stage has been fitted yet."""
         if self.model is None:
-            raise RuntimeError("no stage has been begun.")
+            raise RuntimeError("no stage has been fitted yet.")
         return self.model
 
 
 def fit_few(fit: Fit, y: np.ndarray, train: np.ndarray, n_columns: int, watch: Watch, *, is_class: bool) -> Best:
-    """Fit on a few rows: it says how long all will take, and is kept should somebody lose patience soon after.
+    """Fit on a few rows, to estimate how long all stages will take, and to have a model if the fit is stopped early.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def fit_few(fit: Fit, y: np.ndarray, train: np.ndarray, n_columns: int, watch: W
     train : ndarray of int
         The rows of the next stage.
     n_columns : int
-        Tables of few values need no trial, and neither do those of so many classes that few rows lack one.
+        There is no trial for tables of few values, nor for a target of which the few rows lack a class.
     watch : Watch
     is_class : bool
-        Whether y has classes.
+        Whether y holds classes.
     """
     n_few = rows_of_trial(len(train), n_columns)
     few = train[np.linspace(0, len(train) - 1, n_few).round().astype(int)]
@@ -79,7 +79,7 @@ def fit_few(fit: Fit, y: np.ndarray, train: np.ndarray, n_columns: int, watch: W
 
 
 def fit_part(fit: Fit, best: Best, train: np.ndarray, n: int, watch: Watch) -> Best:
-    """Fit on the rows to learn from, and score on the others; see `fit_few`. `n` counts the rows of both."""
+    """Fit on the training rows only, before scoring; see `fit_few`. `n` is the number of training and left-out rows."""
     best = _next_stage(fit, best, train, n, PART_PART, watch)
     if not best.stopped:
         watch.expect(seconds_after_part(best.seconds, len(train), n))
@@ -87,7 +87,7 @@ def fit_part(fit: Fit, best: Best, train: np.ndarray, n: int, watch: Watch) -> B
 
 
 def fit_all(fit: Fit, best: Best, n: int, watch: Watch) -> Best:
-    """Fit on all n rows, unless the time left is less than the stage before has taken; see `fit_few`."""
+    """Fit on all n rows, unless less time is left than the stage before has taken; see `fit_few`."""
     if not best.stopped and best.model is not None and not watch.allows(best.seconds):
         best = best._replace(stopped=TIME_LIMIT)
     best = best if best.stopped else _next_stage(fit, best, np.arange(n), n, ALL_PART, watch)
@@ -100,19 +100,19 @@ def fit_all(fit: Fit, best: Best, n: int, watch: Watch) -> Best:
 
 
 def seconds_after_part(seconds: float, n_train: int, n: int) -> dict[str, float]:
-    """Return how long the phases after the fit on the rows to learn from will probably take, from its seconds."""
+    """Return the expected seconds of each phase after the fit on the training rows, from the seconds of that fit."""
     if n_train == n:
         return {}
     return {name_of_scoring(n - n_train): SCORING * seconds, name_of_stage(n, n): seconds_of_fit(seconds, n_train, n)}
 
 
 def name_of_scoring(n_rows: int) -> str:
-    """Return what scoring so many rows is called while it lasts."""
+    """Return the name of the phase in which this many rows are scored."""
     return f"scoring on {n_rows:,} rows"
 
 
 def name_of_stage(n_rows: int, n: int) -> str:
-    """Return what a stage is called while it lasts."""
+    """Return the name of the phase in which a model learns from n_rows of n rows."""
     return f"learning from {'all ' if n_rows == n else ''}{n_rows:,} rows"
 
 

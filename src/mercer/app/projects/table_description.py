@@ -1,4 +1,4 @@
-"""What a model of a table has chosen and learned, in words and numbers for people."""
+"""Describe the settings that a model of a table has chosen and the metric that it has learned."""
 
 import math
 from collections.abc import Sequence
@@ -10,14 +10,15 @@ from mercer.kernels import SHORTHANDS
 from mercer.mahalanobis import Mahalanobis
 from mercer.tables import TabularModel
 
-# Combinations that are told: so many at most, each with this share of the metric, and in it weights of this size.
+# At most three combinations are described, each with at least this share of the metric; and of each at most five
+# columns with at least this weight.
 MOST_COMBINATIONS, SMALLEST_SHARE, MOST_TERMS, SMALLEST_WEIGHT = 3, 0.05, 5, 0.1
 
 _NAMES_OF_KERNELS = {kind: name for name, kind in SHORTHANDS.items()}
 
 
 def describe_settings(model: TabularModel, n_rows: int) -> dict[str, Any]:
-    """Return what was chosen in a fit on `n_rows` rows: strings and numbers by name."""
+    """Return the settings that were chosen in a fit on `n_rows` rows, as strings and numbers by name."""
     fitted = model.estimator_
     kernel = fitted.kernel_
     settings: dict[str, Any] = {
@@ -46,8 +47,7 @@ def describe_settings(model: TabularModel, n_rows: int) -> dict[str, Any]:
 def describe_combinations(model: TabularModel) -> list[dict[str, Any]]:
     """Return the leading directions of a full metric: the share of each, and its terms as (encoded column, weight).
 
-    Weights are for columns of one scale, as the estimator standardizes them. There are none where the metric is
-    diagonal or no metric was learned.
+    Weights are for standardized columns. The list is empty if the metric is diagonal or if none was learned.
     """
     metric = getattr(model.estimator_, "metric_", None)
     if not isinstance(metric, Mahalanobis) or metric.kind != "full":
@@ -62,7 +62,7 @@ def describe_combinations(model: TabularModel) -> list[dict[str, Any]]:
 
 
 def describe_importances(model: TabularModel) -> dict[str, float]:
-    """Return the importance of each column of the table, the largest first; nothing where the model has none."""
+    """Return the importance of each column of the table, the largest first; empty if the model has none."""
     if not hasattr(model.estimator_, "feature_importances_"):
         return {}
     return {str(name): float(share) for name, share in model.importances_.items()}

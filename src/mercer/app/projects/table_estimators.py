@@ -1,4 +1,4 @@
-"""Which estimator a task, a name and a number of rows ask for, and which of two serves a table better."""
+"""Make the estimator for a task, a name and a number of rows, and compare which of several suits a table best."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,27 +13,27 @@ from mercer.tabular_models.gp_classifier import GPClassifier
 from mercer.tabular_models.rfm import RFMClassifier, RFMRegressor
 
 MODELS = ("auto", "rfm", "gp", "discriminant")
-# What each task can be done with; "auto" compares them for classes, where neither is ahead everywhere, and takes the
-# first for numbers, since it alone says how sure it is.
+# The estimators for each task. "auto" takes the first for numbers, since it alone predicts how sure it is. For classes
+# it compares COMPARED_MODELS, neither of which is better everywhere.
 ESTIMATORS: dict[str, dict[str, type]] = {
     "regression": {"gp": GPRegressor, "rfm": RFMRegressor},
     "classification": {"rfm": RFMClassifier, "discriminant": KernelDiscriminant, "gp": GPClassifier},
 }
-# A Gaussian process of classes takes O(c n^3), and is for those who ask for it.
+# A Gaussian process of classes takes O(c n^3), and is used only if it is asked for.
 COMPARED_MODELS = ("rfm", "discriminant")
-# Discriminants of more rows are made of landmarks: the exact eigenproblem is O(n^3), and 3 GB for 20 000 rows. The
-# other estimators turn to landmarks by themselves.
+# A discriminant of more rows uses landmarks, since its exact eigenproblem takes O(n^3), and 3 GB for 20 000 rows. The
+# other estimators choose landmarks by themselves.
 MOST_EXACT_ROWS, LANDMARKS = 4000, 2000
-# "auto" compares models on this share of the rows that it may learn from, with this many of them at most.
+# "auto" draws at most this many training rows, and compares models by their scores on this share of them.
 COMPARED, MOST_COMPARED_ROWS = 0.25, 5000
-# Fewer rows than these a class, on average, are not worth a part of them.
+# With fewer rows for each class, on average, models are not compared.
 FEWEST_ROWS_A_CLASS = 20
 
 
 def allowed_models(model: str, task: str, options: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the names that a model may come to for a task, in the order of preference; an error if there are none.
+    """Return the models that a name stands for in a task, in the order of preference; raise if there are none.
 
-    "auto" leaves out those that do not know an option.
+    "auto" stands for several. It leaves out models that do not have one of the options.
     """
     known = list(ESTIMATORS[task])
     if model != "auto" and model not in known:
@@ -52,13 +52,13 @@ def compare(
     y: np.ndarray,
     random: np.random.RandomState,
 ) -> dict[str, float]:
-    """Return the loss of each model on a part of the rows, when it learned from the others; best first.
+    """Return the loss of each model on a part of the rows, after learning from the others; the best model is first.
 
     Parameters
     ----------
     names : list of str
     losses : callable of (name, rows to learn from, rows to score on)
-        The lower the better.
+        Returns the loss of a model, for which lower is better.
     y : ndarray of shape (n,)
         Classes.
     random : RandomState
@@ -79,7 +79,7 @@ def make(
     options: Mapping[str, Any] | None = None,
     time_limit: float | None = None,
 ) -> Any:
-    """Return an estimator that is not fitted; `options` are the user's own and come before all else."""
+    """Return an unfitted estimator. The user's `options` take precedence over all other parameters."""
     own: dict[str, Any] = {"random_state": random_state}
     if name == "discriminant":
         own |= {"bandwidth": "auto", "n_landmarks": LANDMARKS if n_rows > MOST_EXACT_ROWS else None}

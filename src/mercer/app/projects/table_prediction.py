@@ -1,4 +1,4 @@
-"""Predict a column of a table, say how well and by which inputs: one object that a file keeps whole."""
+"""Predict a column of a table, and say how well and by which inputs."""
 
 import math
 import warnings
@@ -14,7 +14,7 @@ from mercer.app.files.tables import check_columns
 from mercer.app.projects.baselines import Answers
 from mercer.app.projects.further_scores import learning_curve, repeated_scores
 from mercer.app.projects.metrics_of_draws import check_metric, score, sign_of
-from mercer.app.projects.new_rows import kinds_for_encoder, read_like_fit, saved_readings, table_of_fit
+from mercer.app.projects.new_rows import kinds_for_encoder, needed_columns, read_like_fit, saved_readings, table_of_fit
 from mercer.app.projects.number_prediction import conformal_width, predict_numbers
 from mercer.app.projects.origin import versions
 from mercer.app.projects.parameters import check_parameters
@@ -40,7 +40,7 @@ from mercer.tables import TabularModel, tabular
 from mercer.tables.frames import optional
 
 MOST_ENCODED = 50
-# The part of the time left that the search of each model gets that is compared.
+# When models are compared, the search of each gets this part of the time that is left.
 COMPARED_PART = 0.1
 
 
@@ -48,43 +48,43 @@ class TablePrediction(BaseEstimator):
     """Learn to predict one column of a table from the others, and find out how well on rows that are left out.
 
     The model is fitted on a part of the rows and scored on the others, beside simple models of scikit-learn on the same
-    encoded table; then it is fitted again on all rows. The target tells the task: booleans, categories and strings are
-    classes, and so are whole numbers of at most 10 different values, at most one for 10 rows; other numbers are
-    predicted as numbers.
+    encoded table. Then it is fitted again on all rows. The target decides the task: booleans, categories and strings
+    are classes, and so are whole numbers with at most 10 different values, and at most one value for 10 rows; other
+    numbers are predicted as numbers.
 
     Parameters
     ----------
     model : {"auto", "gp", "rfm", "discriminant"}, default="auto"
-        "gp" and "rfm" (numbers or classes) or "discriminant" (classes). "auto" is gp for numbers; for classes
-        rfm and discriminant are compared on a quarter of the rows that they may learn from, 5000 at most, and the
-        better one is taken.
+        "gp" and "rfm" are for numbers or classes, "discriminant" is for classes. "auto" takes gp for numbers. For
+        classes it draws at most 5000 training rows, compares rfm and discriminant on a quarter of them, and takes the
+        better one.
     task : {"auto", "regression", "classification"}, default="auto"
     ignore : sequence of str, default=()
         Columns to leave out, such as identifiers.
     split : str, default="auto"
         How rows to score on are chosen: "random"; "time" or "time:COLUMN", the last ones; "group:COLUMN", whole groups.
-        "auto" finds it out: groups if a column names them, time if rows are in its order, else at random, with copies
-        of a row on one side.
+        "auto" splits by groups if a column names them, by time if rows are in its order, and otherwise at random with
+        all copies of a row on one side.
     test_size : float, default=0.2
-        The share of rows to score on, below 1; 0 scores nothing and spares one fit of two.
+        The share of rows to score on, below 1. With 0, nothing is scored, and one of two fits is saved.
     max_rows : int or None, default=None
-        Learn from at most so many rows, drawn at random. None takes all: the estimators turn to landmarks where rows
+        Learn from at most this many rows, drawn at random. None takes all rows: the estimators use landmarks if there
         are many.
     time_limit : float or None, default=None
-        Seconds for all of it: the search of each fit gets a part of what is left, and where too little is left for
-        the fit on all rows, the model that was scored is kept. A step that has begun is finished. The search of a
-        discriminant is short and not limited.
+        Seconds for everything. The search of each fit gets a part of the time that is left. If too little is left for
+        the fit on all rows, the model that was scored is kept. The limit is checked between steps, so a running step is
+        completed first. The search of a discriminant is short and not limited.
     repeats : int, default=1
-        On how many splits the model is scored, each with a fit of its own; all else is of the first.
+        On how many splits the model is scored, with a new fit for each. All other results are those of the first.
     learning_curve : bool, default=False
-        Whether to find out if more rows would help, by fits on an eighth, a quarter and half of the rows.
+        Whether to find out if more rows would help, by fits on an eighth, a quarter and half of the training rows.
     metric : str, default="auto"
         The score by which the model is judged: "rmse", "mae" or "r2"; "log_loss", "accuracy", "balanced_accuracy",
-        "auc" or "average_precision". "auto" is rmse or log_loss. Models that "auto" compares are compared by it.
+        "auc" or "average_precision". "auto" is rmse or log_loss. `model="auto"` compares models by it.
     options : dict or None, default=None
-        Parameters of the estimator, such as `{"kernel": "laplace"}`; "auto" takes one that knows them.
+        Parameters of the estimator, such as `{"kernel": "laplace"}`. `model="auto"` takes a model that has them.
     random_state : int, RandomState instance or None, default=None
-        Draws the left-out rows, and what the estimators draw.
+        Draws the left-out rows, and is the seed of the estimators.
 
     Attributes
     ----------
@@ -93,66 +93,66 @@ class TablePrediction(BaseEstimator):
     columns_ : list of str
         The inputs.
     kinds_ : dict of str
-        The kind of each input; "constant" and "missing" ones are not used, and not needed to predict.
+        The kind of each input. Those of kind "constant" or "missing" are not used, and not needed to predict.
     readings_, encoder_kinds_ : dict
-        How each column was read (kind, formats of dates, unit, decimal mark), and the kinds that encoders are told: all
-        fits of the model, and its predictions, take columns for the same.
+        How each column was read (kind, formats of dates, unit, decimal mark), and the kinds that encoders are given, so
+        that all fits and predictions of the model use the same kinds.
     origin_ : dict
         `command`, `data` (hashes by name) and `versions` of the fit.
     split_ : dict
         `kind` ("random", "time" or "group"), `column` and `reason`.
     findings_ : list of dict
         `kind` ("identifier", "group", "copies", "time" or "leak"), `column` and `text`: what to know before a score is
-        trusted. Columns that name rows, or the groups by which rows are split, are no inputs.
+        trusted. Columns that name rows, or the groups by which rows are split, are not used as inputs.
     n_rows_ : int
-        Rows with a target that were learned from or scored on.
+        Number of rows with a target that were learned from or scored on.
     n_train_, n_test_ : int
-        Rows of the fit that was scored, and of its scores.
+        Numbers of rows from which the scored model has learned, and on which it was scored.
     n_learned_ : int
-        Rows that `model_` has learned from: all, unless the fit was stopped.
+        Number of rows from which `model_` has learned: all, unless the fit was stopped.
     stopped_ : {"", "time limit", "Ctrl-C"}
-        What kept the fit on all rows from being made; the best model so far was kept then.
+        Why there was no fit on all rows. If it is not "", `model_` is the best model so far.
     dropped_rows_ : int
-        Rows without a target.
+        Number of rows without a target.
     metric_ : str
         The score that the model is judged by.
     compared_ : dict
-        That score of the models that "auto" compared, the best first; None where there was one only, or too few
-        rows (20 a class) to compare on.
+        That score for the models that "auto" compared, the best first. It is None if there was only one model, or fewer
+        than 20 rows a class to compare on.
     chosen_ : {"gp", "rfm", "discriminant"}
     scores_ : list of dict
-        Of the model, then of the baselines: `name` and rmse, r2, mae, nll and coverage of 90 % intervals, or accuracy,
-        balanced_accuracy and log_loss; None where a model has no such score. Empty if test_size=0.
+        The `name` of the model, then of each baseline, with rmse, r2, mae, nll and coverage of 90 % intervals, or with
+        accuracy, balanced_accuracy, log_loss, auc and average_precision; None if it has none. Empty if test_size=0.
     intervals_ : dict
-        Of the model's scores on the rows left out, the ends of a 90 % interval; none where rows are too few.
+        The ends of a 90 % interval of each score of the model on the rows left out; empty if these are too few.
     compared_with_ : dict
-        The `baseline` with the best `score`, by how much the model is better (`better_by`), and the ends of a 90 %
+        The `baseline` with the best `score`, how much the model is better (`better_by`), and the ends of a 90 %
         interval of that, `low` and `high`, from the same draws of rows for both.
     compared_with_guess_ : dict
-        The same for the best of the baselines that look at no input: the mean, the most frequent class, the row before.
+        The same for the best baseline that uses no input: the mean, the most frequent class, or the row before.
     repeats_ : list of dict
-        Scores of the model on further splits, where they were asked for.
+        Scores of the model on further splits, if these were asked for.
     curve_ : list of dict
-        Where a learning curve was asked for: the `score` with so many `rows`, and how much better the model of all rows
-        is, `better_by`, with the ends of a 90 % interval, `low` and `high`.
+        If a learning curve was asked for: for each number of `rows` the `score`, and how much better the model of all
+        rows is, `better_by`, with the ends of a 90 % interval, `low` and `high`.
     recalls_ : list of dict
-        Of each `class`: `rows` left out that have it, and the share of them that is predicted so, `recall`.
+        For each `class`: how many left-out `rows` have it, and the share of them that is predicted so, `recall`.
     needs_ : list of dict
-        Of each `column` by how much the main score grows (`grows_by`) when it is permuted among the rows left out, with
-        the ends of a 90 % interval, `low` and `high`; those beyond ten together.
+        For each `column` how much RMSE or log loss grows (`grows_by`) when it is permuted among the rows left out, with
+        the ends of a 90 % interval, `low` and `high`. Columns beyond the first ten are permuted together.
     wrong_ : list of dict
-        The three rows left out that were predicted worst, with reasons; see `explain_wrong`.
+        The three left-out rows that were predicted worst, with reasons; see `explain_wrong`.
     typical_values_ : dict
-        Of each input, in the table of the fit; see `typical_values`.
+        The typical value of each input in the table of the fit; see `typical_values`.
     held_out_ : dict
         `rows` (positions in the table), `true` and `predicted` of at most 5000 rows, and the `encoded` inputs of the
-        first 50, by which the table is known again. Of numbers `std`, `lower` and `upper` (the 90 % interval) and
-        `narrowest` (the level of the narrowest interval that holds the truth), None where the model has no spread of
-        its own; of classes `probabilities` (a column a class) and `classes`. Empty if test_size=0.
+        first 50, by which the table can be recognized. For numbers also `std`, `lower` and `upper` (the 90 % interval)
+        and `narrowest` (the level of the narrowest interval that holds the target), None if the model predicts no
+        standard deviation; for classes `probabilities` (a column a class) and `classes`. Empty if test_size=0.
     model_ : TabularModel
-        Fitted on all rows.
+        Fitted on all rows, unless the fit was stopped.
     settings_ : dict
-        What was chosen: kernel, bandwidth, ridge, ...
+        The settings that were chosen: kernel, bandwidth, ridge, ...
     importances_ : dict
         The importance of each input, the largest first; empty for a discriminant.
     combinations_ : list of dict
@@ -205,14 +205,14 @@ class TablePrediction(BaseEstimator):
         Parameters
         ----------
         frame : data frame, or Table of `read_described`
-            The kind of each column is found once, in all rows, where a Table does not say it.
+            The kinds of the columns of a data frame are found in all rows; a Table has them already.
         target_name : str
             The column to predict. Rows in which it is missing are left out.
         watch : Watch, optional
-            Whose time counts from before the fit, when the table was read, and which is told of every phase. By default
-            one with `time_limit` that begins now.
+            Measures the time, which can include the reading of the table, and reports each phase. By default one with
+            `time_limit` that starts now.
         origin : dict, optional
-            What is to be kept of where the model comes from: `command`, a text, and `data`, hashes of files by name.
+            Where the model comes from, to be saved with it: `command`, a text, and `data`, hashes of files by name.
 
         Returns
         -------
@@ -249,7 +249,7 @@ class TablePrediction(BaseEstimator):
         if self.test_size > 0:
             train, test = split_rows(y, task, self.test_size, random, judged.plan)
         self.n_rows_, self.n_train_, self.n_test_ = len(rows), len(train), len(test)
-        # Of the rows to learn from alone, so that the scores stay honest.
+        # Models are compared on the training rows alone, so that the choice does not bias the scores.
         self.compared_ = self._compared(allowed, table.iloc[train], y[train], random, watch)
         self.chosen_ = next(iter(self.compared_))
 
@@ -290,7 +290,7 @@ class TablePrediction(BaseEstimator):
     def _compared(
         self, names: list[str], table: Any, y: np.ndarray, random: np.random.RandomState, watch: Watch
     ) -> dict[str, float | None]:
-        """Return the scores of the models that come into question, the best first."""
+        """Return the score of each model that is compared, the best first."""
         seed = int(random.randint(2**31 - 1))
 
         def loss(name: str, train: np.ndarray, test: np.ndarray) -> float:
@@ -305,7 +305,7 @@ class TablePrediction(BaseEstimator):
         return {name: None if math.isnan(value) else sign * value for name, value in found.items()}
 
     def _publish(self, scored: ScoredSplit) -> None:
-        """Publish how good the model is."""
+        """Publish the results that say how good the model is."""
         self.scores_, self.intervals_, self.recalls_ = scored.scores, scored.intervals, scored.recalls
         self.compared_with_, self.compared_with_guess_ = scored.compared_with, scored.compared_with_guess
         self.needs_, self.wrong_, self.held_out_ = scored.needs, scored.wrong, scored.held_out
@@ -322,14 +322,14 @@ class TablePrediction(BaseEstimator):
     ) -> TabularModel:
         estimator = make(name or self.chosen_, self.task_, len(table), seed, self.options, time_limit)
         with warnings.catch_warnings():
-            if not is_last:  # that a search was cut short is told once, of the model that is kept
+            if not is_last:  # warn only once that a search was cut short: for the model that is kept
                 warnings.simplefilter("ignore", ConvergenceWarning)
             return tabular(estimator, kinds=self.encoder_kinds_).fit(table, y)
 
     # ---- use ---------------------------------------------------------------------------------------------------
 
     def encoded_rows(self, frame: Any, rows: np.ndarray) -> np.ndarray:
-        """Return some rows of a table as the model sees them: the first 50 of those that are asked for.
+        """Return rows of a table as the model encodes them; only the first 50 of `rows`.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class TablePrediction(BaseEstimator):
         """
         some = read_like_fit(frame, self.readings_).iloc[rows[:MOST_ENCODED]].reindex(columns=self.columns_)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # of the table, which is for others to judge
+            warnings.simplefilter("ignore", DataWarning)  # this only compares rows, and must not warn of the table
             return np.asarray(self.model_.encoder_.transform(some), dtype=np.float64)
 
     @finite_answers
@@ -349,26 +349,24 @@ class TablePrediction(BaseEstimator):
         Parameters
         ----------
         frame : data frame
-            With the inputs, found by name; other columns are ignored.
+            It has the inputs, which are found by name. Other columns are ignored.
         level : float, default=0.9
-            The probability that intervals are to have.
+            The probability with which an interval should hold the target.
 
         Returns
         -------
         data frame with the index of `frame`
-            Classes: `prediction` and `probability of ...` for each class. Numbers: `prediction`, and for a Gaussian
-            process `std`, `lower` and `upper`, which are those of a new target: quantiles of its own distribution, or
-            intervals with a guarantee where it was fitted with `interval_folds`. A recursive feature machine has no
-            spread of its own: `lower` and `upper` are its prediction minus and plus the absolute error that the share
-            `level` of left-out rows did not exceed (split conformal intervals, one width for all rows), and are left
-            out where there are too few of these.
+            For classes, `prediction` and `probability of ...` for each class. For numbers, `prediction`. A Gaussian
+            process also has `std`, `lower` and `upper` of a new target: quantiles of its predictive distribution, or
+            intervals with a guarantee if it was fitted with `interval_folds`. A recursive feature machine has no `std`:
+            `lower` and `upper` are its prediction minus and plus the absolute error that the share `level` of left-out
+            rows did not exceed (split conformal intervals, with one width for all rows). They are not given if too few
+            rows were left out.
         """
         check_is_fitted(self)
         level = check_level(level)
         frame = read_like_fit(frame, self.readings_)
-        check_columns(
-            frame.columns, [name for name in self.columns_ if self.kinds_[name] not in ("constant", "missing")]
-        )
+        check_columns(frame.columns, needed_columns(self.columns_, self.kinds_))
         table = frame.reindex(columns=self.columns_)
         answer: dict[str, Any] = {}
         if self.task_ == "classification":
@@ -385,5 +383,5 @@ class TablePrediction(BaseEstimator):
                 answer |= {} if width is None else {"lower": mean - width, "upper": mean + width}
         return optional("pandas", "predictions").DataFrame(answer, index=frame.index)
 
-    def _check_parameters(self) -> None:  # what is loaded is asked the same
+    def _check_parameters(self) -> None:  # also called for a model that is loaded
         check_parameters(self)

@@ -1,4 +1,4 @@
-"""How good predictions for left-out rows are, beside what simple models of scikit-learn do on the same table."""
+"""Scores of predictions for left-out rows: errors and likelihood of numbers, accuracy and log loss of classes."""
 
 from typing import Any, NamedTuple
 
@@ -11,9 +11,9 @@ from mercer.app.projects.class_scores import ranking_scores
 from mercer.embedding.linear_probe import balanced_accuracy
 from mercer.metrics import interval_halfwidth
 
-# The probability of the intervals that are scored.
+# The level of the intervals that are scored.
 LEVEL = 0.9
-# Probabilities of 0 count as this, the rounding of 1: one row then costs 36, not infinity.
+# Smaller probabilities count as this, so that a row costs at most 36 in the log loss, not infinity.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -23,7 +23,7 @@ class Spread(NamedTuple):
     Attributes
     ----------
     log_density : ndarray of shape (n,)
-        Of the targets.
+        The logarithm of the predictive density at each target.
     interval : ndarray of shape (n, 2)
         The ends of the 90 % intervals.
     """
@@ -33,7 +33,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def gaussian(cls, y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> "Spread | None":
-        """Return that of N(mean, std^2); None where a deviation is 0."""
+        """Return the spread of N(mean, std^2); None if any standard deviation is 0."""
         if not np.all(std > 0):
             return None
         half = interval_halfwidth(LEVEL) * std
@@ -41,7 +41,7 @@ class Spread(NamedTuple):
 
 
 def regression_scores(y: np.ndarray, mean: np.ndarray, spread: Spread | None = None) -> dict[str, float | None]:
-    """Return errors of predicted numbers; likelihood and coverage of 90 % intervals where there is a spread.
+    """Return the errors of predicted numbers and, if a spread is given, likelihood and coverage of 90 % intervals.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def classification_scores(
     y, predicted : ndarray of shape (n,)
     probabilities : ndarray of shape (n, n_classes)
     classes : ndarray of shape (n_classes,)
-        Sorted. A class of y that is not among them had the probability 0.
+        Sorted. A class of y that is not among them has the probability 0.
     """
     place = np.searchsorted(classes, y).clip(max=len(classes) - 1)
     right = np.where(classes[place] == y, probabilities[np.arange(len(y)), place], 0.0)
@@ -84,7 +84,7 @@ def classification_scores(
 
 
 def scores_of(task: str, y: np.ndarray, answers: Answers) -> dict[str, Any]:
-    """Return the name and the scores of one model's answers.
+    """Return the name and the scores of the predictions of one model.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Rows to learn from and rows to score on: at random, the later ones, or whole groups."""
+"""Split rows into those to learn from and those to score on: at random, by time, or by whole groups."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-# Draws of groups of which the first is taken that leaves rows of every class to learn from.
+# Groups are drawn at most this often, until rows of every class are left to learn from.
 MOST_DRAWS = 20
 
 
@@ -17,12 +17,13 @@ class SplitPlan:
     ----------
     kind : {"random", "time", "group"}
     column : str or None
-        By which they are split.
+        The column by which they are split.
     reason : str
     times : ndarray of shape (n,) or None
-        The larger the later; of "time".
+        For "time": a number for each row, larger for later rows.
     groups : ndarray of int of shape (n,) or None
-        Rows of one group are on one side: of "group", and of "random" where rows have copies.
+        The group of each row. All rows of a group are on one side. Given for "group", and for "random" if rows have
+        copies.
     """
 
     kind: str
@@ -38,7 +39,7 @@ AT_RANDOM = SplitPlan("random", None, "asked for")
 def split_rows(
     y: np.ndarray, task: str, test_size: float, random: np.random.RandomState, plan: SplitPlan = AT_RANDOM
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to fit on and the rows to score on, in order, as a plan says.
+    """Return the rows to learn from and the rows to score on, both in order, split according to a plan.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def split_rows(
 
 
 def _are_later(times: np.ndarray, n_test: int) -> np.ndarray:
-    """Return which rows are the last, those of one time on one side."""
+    """Return which rows are the last in time. Rows of the same time are on the same side."""
     first = np.sort(times)[len(times) - n_test]
     later = times >= first
     return later if not later.all() else times > first
@@ -76,7 +77,7 @@ def _are_later(times: np.ndarray, n_test: int) -> np.ndarray:
 def _are_in_drawn_groups(
     y: np.ndarray, task: str, groups: np.ndarray, n_test: int, random: np.random.RandomState
 ) -> np.ndarray:
-    """Return which rows are in groups that were drawn until there are enough of them."""
+    """Return which rows to score on: those of groups that are drawn until there are about n_test rows."""
     sizes = np.bincount(groups)
     is_test = np.zeros(len(y), dtype=bool)
     for _ in range(MOST_DRAWS):
@@ -93,9 +94,9 @@ def _are_in_drawn_groups(
 
 
 def split(y: np.ndarray, task: str, test_size: float, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to fit on and the rows to score on, in order; classes have their share in both where they can.
+    """Return random rows to learn from and to score on, both in order, with the same shares of classes if possible.
 
-    The only row of a class is always one to fit on: a class that no fit has seen cannot be predicted.
+    The only row of a class is always among those to learn from: a class that a fit has not seen cannot be predicted.
 
     Parameters
     ----------

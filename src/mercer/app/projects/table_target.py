@@ -1,4 +1,4 @@
-"""What a column that is to be predicted holds, numbers or classes; from which columns it is, and in which rows."""
+"""The column to predict: whether it holds numbers or classes, from which columns it is predicted, and in which rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ MOST_WHOLE_CLASSES, ROWS_A_WHOLE_CLASS = 10, 10
 
 
 def find_task(column: Any) -> str:
-    """Return "regression" or "classification", as the values of a column that is to be predicted say.
+    """Return "regression" or "classification", decided by the values of the column to predict.
 
-    Booleans, categories and strings are classes. Numbers are numbers, but for whole ones of at most 10 different
-    values and at most one for 10 rows: grades, flags, digits.
+    Booleans, categories and strings are classes. So are whole numbers with at most 10 different values, and at most one
+    value for 10 rows, such as grades, flags and digits. All other numbers are predicted as numbers.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ def find_task(column: Any) -> str:
     kind = _kind(column)
     if kind == "date":
         raise DataFileError(
-            f"the target {column.name!r} holds dates, and numbers or classes are predicted: turn it into a number, "
-            "such as days from a day, or choose the task classification."
+            f"the target {column.name!r} holds dates, but only numbers and classes can be predicted: turn it into a "
+            "number, such as days since some day, or choose the task classification."
         )
     if kind != "number":
         return "classification"
@@ -40,7 +40,7 @@ def find_task(column: Any) -> str:
 
 
 def as_numbers(column: Any) -> np.ndarray:
-    """Return the values of a column as float64, or say which is not a finite number."""
+    """Return the values of a column as float64; raise if one is not a finite number."""
     if _kind(column) == "date":
         raise DataFileError(f"the target {column.name!r} holds dates, where a regression needs numbers.")
     values = optional("pandas", "a table").to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
@@ -54,10 +54,10 @@ def as_numbers(column: Any) -> np.ndarray:
 
 
 def as_classes(column: Any) -> np.ndarray:
-    """Return the values of a column as classes: booleans, whole numbers, or else strings.
+    """Return the values of a column as classes: booleans, whole numbers, or otherwise strings.
 
-    A column of booleans or of whole numbers with missing values has another type in pandas; its classes have not.
-    Classes that most rows have for themselves are names or measurements, and nothing can be learned of them.
+    Missing values change the type of a column of booleans or whole numbers in pandas, but not the type of its classes.
+    It is an error if there are more than half as many classes as rows: these are names or measurements.
     """
     kind = _kind(column)
     if kind == "boolean":
@@ -72,13 +72,13 @@ def as_classes(column: Any) -> np.ndarray:
     if 2 * distinct > len(classes):
         raise DataFileError(
             f"the target {column.name!r} has {distinct} different values in {len(classes)} rows, such as {classes[0]}: "
-            "too many for classes. Is it an identifier, a text, or a number written with a unit?"
+            "which are too many for classes. Is it an identifier, a text, or a number written with a unit?"
         )
     return classes
 
 
 def input_names(names: Sequence[str], target_name: str, ignore: Sequence[str]) -> list[str]:
-    """Return the columns to predict from: all but the target and those that are to be ignored."""
+    """Return the columns to predict from: all but the target and the ignored ones."""
     check_columns(names, [target_name], "target column")
     check_columns(names, list(ignore), "column to ignore")
     if target_name in ignore:
@@ -93,7 +93,7 @@ def input_names(names: Sequence[str], target_name: str, ignore: Sequence[str]) -
 
 
 def rows_with_target(target: Any, max_rows: int | None, random: np.random.RandomState) -> np.ndarray:
-    """Return the positions of the rows to learn from: those with a target, at most `max_rows` of them."""
+    """Return the positions of the rows with a target; if there are more than `max_rows`, that many drawn at random."""
     rows = np.flatnonzero(target.notna().to_numpy())
     dropped = len(target) - len(rows)
     if len(rows) < 2:
@@ -117,7 +117,7 @@ def _kind(column: Any) -> str:
         return "boolean"
     if letter in "mM":
         return "date"
-    # Categories are of kind O whatever they are made of.
+    # Categorical columns have the kind O, whatever their values are.
     return "number" if letter in "iuf" else "other"
 
 

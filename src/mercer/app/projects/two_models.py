@@ -1,4 +1,4 @@
-"""Two saved models on the same rows: the scores of both, and whether one is better by more than chance."""
+"""Compare two saved models on the same rows: the scores of both, and whether one is better by more than chance."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from mercer.app.projects.baselines import Answers
 from mercer.app.projects.further_scores import answers_of
 from mercer.app.projects.metrics_of_draws import METRICS, check_metric
 from mercer.app.projects.metrics_of_draws import score as score_of
-from mercer.app.projects.new_rows import read_like_fit
+from mercer.app.projects.new_rows import needed_columns, read_like_fit
 from mercer.app.projects.score_intervals import FEWEST, compare
 from mercer.app.projects.table_prediction import TablePrediction
 from mercer.app.projects.table_target import as_classes, as_numbers
@@ -17,19 +17,19 @@ from mercer.exceptions import DataFileError
 
 
 class TwoModels(NamedTuple):
-    """What two models score on the same rows.
+    """The scores of two models on the same rows.
 
     Attributes
     ----------
     rows : int
     are_left_out : bool
-        Whether these are rows that both fits have left out; else all rows of the data that have a target, which one
-        of the models may have learned from.
+        Whether these are rows that both fits have left out. Otherwise they are all rows of the data with a target, from
+        which the models may have learned.
     metric : str
     scores : list of dict
-        `name` and scores, of the first and of the second.
+        `name` and scores of the first and of the second model.
     difference : dict
-        How much better the first is; see `score_intervals.compare`.
+        How much better the first model is; see `score_intervals.compare`.
     """
 
     rows: int
@@ -47,19 +47,20 @@ def compare_models(
     Parameters
     ----------
     first, second : fitted TablePrediction
-        Of one target and one task.
+        Both of the same target and task.
     data : data frame or Table
-        With the target.
+        It has the target.
     names : tuple of two str
+        Names of the models for scores and messages.
     metric : str
-        By which they are compared; "auto" is rmse or log_loss.
-    random_state : int or RandomState
-        Draws the rows of the interval.
+        The score by which they are compared; "auto" is rmse or log_loss.
+    random_state : int
+        Seed of the draws for the interval.
     """
     if (first.target_, first.task_) != (second.target_, second.task_):
         raise DataFileError(
             f"{names[0]} predicts {first.target_!r} ({first.task_}), {names[1]} {second.target_!r} ({second.task_}): "
-            "models of one target and task can be compared."
+            "only models of the same target and task can be compared."
         )
     task, target = first.task_, first.target_
     metric = check_metric(metric, task)
@@ -79,15 +80,14 @@ def compare_models(
 
 
 def _answers(model: TablePrediction, frame: Any) -> Answers:
-    used = [name for name in model.columns_ if model.kinds_[name] not in ("constant", "missing")]
-    check_columns(frame.columns, used)
+    check_columns(frame.columns, needed_columns(model.columns_, model.kinds_))
     return answers_of(model.task_, model.model_, frame.reindex(columns=model.columns_))
 
 
 def _left_out_by_both(
     first: TablePrediction, second: TablePrediction, frame: Any
 ) -> tuple[np.ndarray, list[Answers]] | None:
-    """Return what both have kept of the same rows left out of this table; None if they have not."""
+    """Return what both models have kept of the rows of this table that both left out; None if there are too few."""
     n_seen = first.n_rows_ + first.dropped_rows_
     if not first.held_out_ or not second.held_out_ or len(frame) != n_seen:
         return None
@@ -111,7 +111,7 @@ def _left_out_by_both(
 
 
 def _kept_of(held_out: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """Return what was kept of some of the rows left out."""
+    """Return what a model has kept of some of its left-out rows."""
     places = np.flatnonzero(np.isin(held_out["rows"], rows))
     places = places[np.argsort(np.asarray(held_out["rows"])[places])]
     by_row = ("rows", "true", "predicted", "probabilities")

@@ -1,4 +1,4 @@
-"""Tables and folders of images as rows to learn from without labels, and the answers as a table."""
+"""What workflows without labels share: tables or images become rows of numbers, and answers become a table."""
 
 import os
 from collections import Counter
@@ -23,12 +23,12 @@ from mercer.tables.frames import as_frame, column_names, optional
 if TYPE_CHECKING:
     import pandas as pd
 
-# Names that answers and messages use for rows of either kind of data.
+# What rows of either kind of data are called in messages.
 NOUNS = {"table": "rows", "images": "images"}
 
 
 def read_data(paths: Paths, options: ReadOptions = DEFAULTS) -> Any:
-    """Return what is at a path: the images of a folder, or the table in a file or in several."""
+    """Return the images of a folder, or the table in one or several files."""
     several = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     if len(several) == 1 and check_path(several[0]).is_dir():
         return read_images(several[0])
@@ -38,25 +38,25 @@ def read_data(paths: Paths, options: ReadOptions = DEFAULTS) -> Any:
 
 
 class UnlabelledData(BaseEstimator):
-    """What models of unlabeled data share: how a data frame or an ImageFolder becomes rows of numbers, fitted once.
+    """Base of workflows without labels: it learns how a data frame or an ImageFolder becomes rows of numbers.
 
-    A table goes through a `TableEncoder`, without the columns in `ignore`. Images are their pixels, one row each.
+    A table, without the columns in `ignore`, is encoded by a `TableEncoder`. The pixels of an image are one row.
 
     Attributes
     ----------
     reads : {"table", "images"}
-        What the fit saw, and what new data must be.
+        What the fit was given, and what new data must be.
     n_rows_ : int
     encoder_ : TableEncoder or None
         None for images.
     columns_ : list of str
-        The columns of the table that are used, in order; none for images.
+        The columns of the table that are used, in order; empty for images.
     readings_ : dict
-        How each of them was read, so that new rows are read alike; empty for images.
+        How each column was read, so that new rows are read in the same way; empty for images.
     image_shape_ : tuple of int or None
-        Of one image; None for tables.
+        The shape of one image; None for tables.
     names_ : list of str or None
-        Of the images; rows of tables are known by their number, from 0.
+        The names of the images; None for tables, whose rows are known by their number from 0.
     """
 
     ignore: Sequence[str]
@@ -65,7 +65,7 @@ class UnlabelledData(BaseEstimator):
     names_: list[str] | None
 
     def describe(self) -> str:
-        """Return what the data of the fit were: rows and columns of which kinds, or images of which size."""
+        """Return a description of the data of the fit: rows and kinds of columns, or number and size of images."""
         check_is_fitted(self)
         if self.encoder_ is not None:
             kinds = Counter(self.encoder_.kinds_.values())
@@ -75,7 +75,7 @@ class UnlabelledData(BaseEstimator):
         return f"{self.n_rows_} {'color' if colors else 'grey'} images of {height} x {width} pixels"
 
     def names_of(self, rows: Iterable[int]) -> list[str] | list[int]:
-        """Return the names of images of the fit, or the numbers of rows as they are.
+        """Return the names of images of the fit, or the given numbers for rows of a table.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class UnlabelledData(BaseEstimator):
         return [int(i) if self.names_ is None else self.names_[i] for i in rows]  # type: ignore[return-value]
 
     def _fit_rows(self, data: Any) -> np.ndarray:
-        """Learn how data become rows; return them, of shape (n, d)."""
+        """Learn how the data are encoded, and return them as rows of shape (n, d)."""
         self.encoder_, self.image_shape_, self.names_, self.columns_ = None, None, None, []
         self.readings_: dict[str, dict[str, Any]] = {}
         if isinstance(data, ImageFolder):
@@ -105,27 +105,27 @@ class UnlabelledData(BaseEstimator):
             X = self.encoder_.fit_transform(frame)
             self.columns_, self.readings_ = names, saved_readings(table, names)
         if (X[0] == X).all():
-            raise ValueError(f"all {len(X)} {NOUNS[self.reads]} are equal: there is nothing to tell apart.")
+            raise ValueError(f"all {len(X)} {NOUNS[self.reads]} are equal, so there is nothing to learn.")
         self.n_rows_ = len(X)
         return X
 
     def _rows(self, data: Any) -> np.ndarray:
-        """Return data that are like those of the fit as rows."""
+        """Return new data as rows, encoded as those of the fit; raise if they are of another kind or shape."""
         if self.encoder_ is not None:
             if isinstance(data, ImageFolder):
-                raise DataFileError("the model was fitted to a table and these are images: a table is needed.")
+                raise DataFileError("the model was fitted to a table, but these are images: a table is needed.")
             return self.encoder_.transform(read_like_fit(_checked(data), self.readings_))
         if not isinstance(data, ImageFolder):
-            raise DataFileError("the model was fitted to images and this is a table: a folder of images is needed.")
+            raise DataFileError("the model was fitted to images, but this is a table: a folder of images is needed.")
         if tuple(data.shape) != self.image_shape_:
             raise DataFileError(
-                f"the images have shape {tuple(data.shape)}, and those of the fit had {self.image_shape_}: "
-                "read_images(folder, shape) brings them to it."
+                f"the images have shape {tuple(data.shape)}, but those of the fit had {self.image_shape_}: "
+                "read_images(folder, shape) resizes them."
             )
         return data.X.reshape(len(data.X), -1)
 
     def _answers(self, data: Any, columns: Mapping[str, Any]) -> "pd.DataFrame":
-        """Return a table of answers: first the names of images, or the numbers of rows."""
+        """Return a table of answers. Its first column has the names of images, or the numbers of rows."""
         pandas = optional("pandas", "a table of answers", "files")
         known = {"name": list(data.names)} if isinstance(data, ImageFolder) else {"row": np.arange(len(data))}
         return pandas.DataFrame({**known, **columns})
@@ -143,7 +143,7 @@ class UnlabelledData(BaseEstimator):
     def _check_several(self, n: int) -> None:
         if n < 2:
             what = {"table": "row", "images": "image"}[self.reads]
-            raise ValueError(f"the data have {n} {what}: there is nothing to compare it with, two at least are needed.")
+            raise ValueError(f"the data have only {n} {what}: at least two are needed.")
 
 
 def _checked(data: Any) -> Any:

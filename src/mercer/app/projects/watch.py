@@ -1,29 +1,29 @@
-"""What is being done, how long it may take in all, and how long it probably will."""
+"""The time of a fit: its limit, how much has passed, and how long the remaining phases will probably take."""
 
 import time
 from collections.abc import Callable, Mapping
 
-# Rows of a trial, and the values in a table below which a fit takes a few seconds and none is made.
+# The most rows of a trial. There is no trial for tables with fewer values, whose fit takes only a few seconds.
 TRIAL_ROWS, TRIAL_VALUES = 200, 20_000
-# Seconds of a fit grow with this power of the rows: 200 rows of ten columns take .7 s of one core, 1600 take 2.2 s,
-# and a million about 300 s.
+# The time of a fit grows with this power of the number of rows: 200 rows of ten columns take .7 s of one core, 1600
+# take 2.2 s, and a million about 300 s.
 POWER = 0.7
-# Seconds that a search gets at least: a first machine is always fitted.
+# A search gets at least this many seconds, since a first machine is always fitted.
 SHORTEST = 0.5
 
 Tell = Callable[[str, float | None], None]
-"""What hears of the phases: (the phase that begins, the seconds that are probably left or None)."""
+"""A function that is called when a phase begins, with its name and the seconds that are probably left, or None."""
 
 
 class Watch:
-    """The time of a whole project, from the first byte read to the last fit.
+    """The time of a whole workflow, from reading the data to the last fit.
 
     Parameters
     ----------
     limit : float or None, default=None
-        Seconds that all phases may take together; None sets no limit.
+        Seconds that all phases may take together. None sets no limit.
     tell : callable of (phase, seconds left or None), optional
-        Is told of every phase that begins.
+        Called when a phase begins.
     now : callable, optional
         The clock, by default `time.monotonic`.
     """
@@ -37,7 +37,7 @@ class Watch:
         self._expected: dict[str, float] = {}
 
     def passed(self) -> float:
-        """Return the seconds since the beginning."""
+        """Return the seconds since the watch was made."""
         return self._now() - self._start
 
     def left(self) -> float | None:
@@ -45,21 +45,21 @@ class Watch:
         return None if self.limit is None else max(self.limit - self.passed(), 0.0)
 
     def share(self, part: float) -> float | None:
-        """Return a part of the seconds that are left, as the time limit of a search; None without a limit."""
+        """Return a part of the seconds that are left, as a time limit for a search; None without a limit."""
         left = self.left()
         return None if left is None else max(part * left, SHORTEST)
 
     def allows(self, seconds: float) -> bool:
-        """Return whether so many seconds are left."""
+        """Return whether at least this many seconds are left."""
         left = self.left()
         return left is None or left >= seconds
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Say how long phases that have not begun will probably take."""
+        """Set the seconds that each phase that has not begun will probably take."""
         self._expected = dict(seconds)
 
     def begin(self, phase: str) -> None:
-        """Say that a phase begins, and with it what is probably left to do."""
+        """Call `tell` with the phase that begins, and with the seconds that are probably left."""
         left = None
         if self._expected:
             left = sum(self._expected.values())
@@ -71,10 +71,10 @@ class Watch:
 
 
 def seconds_of_fit(trial_seconds: float, trial_rows: int, n_rows: int) -> float:
-    """Return how long a fit on many rows will take, from one on few."""
+    """Return the expected seconds of a fit on n_rows, from the seconds of a trial on fewer rows."""
     return trial_seconds * (n_rows / trial_rows) ** POWER
 
 
 def rows_of_trial(n_rows: int, n_columns: int) -> int:
-    """Return how many rows a trial takes; 0 where the table is so small that none is needed."""
+    """Return the number of rows of a trial; 0 if the table is so small that none is needed."""
     return 0 if n_rows * n_columns < TRIAL_VALUES else min(TRIAL_ROWS, n_rows // 4)

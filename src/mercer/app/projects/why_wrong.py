@@ -1,4 +1,4 @@
-"""Why a model was wrong about a row: what in the row moved the answer, and which rows it has learned that from."""
+"""Why a model was wrong about a row: which columns moved the answer, and which training rows counted most."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from mercer.app.projects.column_needs import ranked_columns
 from mercer.explain import expansion
 from mercer.tables import TabularModel
 
-# Rows that are explained, columns that are tried and told of each, and rows of the fit that are named.
+# The most rows that are explained; and for each the most columns that are tried, columns that are reported, and
+# training rows that are named.
 MOST_WRONG, MOST_TRIED, MOST_TOLD, MOST_NAMED = 3, 20, 4, 3
 
 
@@ -32,19 +33,23 @@ def explain_wrong(
         All rows.
     y : ndarray of shape (n,)
     rows : ndarray of int of shape (n,)
-        Where the rows are in the table of the person.
+        The positions of the rows in the user's table.
     train, test : ndarray of int
     badness : ndarray of shape (n_test,)
-        How wrong each row left out is.
+        How wrong the prediction of each left-out row is; see `badness_of`.
 
     Returns
     -------
     list of dict
-        `row`, `columns`: of those that moved the answer most, the `column`, its `value` here, the `typical` value among
-        the rows learned from, and `moves_by`, the answer less the one with the typical value (a number, or the
-        probability of the class that was named). `like`: rows learned from that counted most, with their `target`, as
-        text, and what each `adds` to the answer, or to the logit of the class that was named over the right one.
-        `support`: of a Gaussian process, near 0 where it has seen nothing like the row; else None.
+        For each row:
+
+        - `row`: its position in the user's table.
+        - `columns`: those that moved the answer most. For each the `column`, its `value` in this row, its `typical`
+          value among the training rows, and `moves_by`, the answer minus the answer for the typical value (a number, or
+          the probability of the predicted class).
+        - `like`: the training rows that counted most, with their `target` as text, and what each `adds` to the answer,
+          or to the logit of the predicted class minus that of the right one.
+        - `support`: for a Gaussian process, near 0 if it has seen no row like this one; otherwise None.
     """
     worst = test[np.argsort(-badness, kind="stable")[:MOST_WRONG]]
     found = explain_answers(task, fitted, table.iloc[worst], typical_values(table.iloc[train]), y[worst])
@@ -61,7 +66,7 @@ def explain_answers(
 ) -> list[dict[str, Any]]:
     """Return reasons for the answers to some rows: `columns`, `like` and `support`; see `explain_wrong`.
 
-    Rows of `like` are positions among those that the model has learned from.
+    The rows of `like` are given by their positions among the training rows.
 
     Parameters
     ----------
@@ -70,9 +75,9 @@ def explain_answers(
     some : data frame
         The rows.
     typical : dict
-        The typical value of each column, of rows that were learned from; see `typical_values`.
+        The typical value of each column among the training rows; see `typical_values`.
     true : ndarray of shape (n,) or None
-        The right classes, where they are known: what speaks for the class that was named is then told over these.
+        The right classes, if they are known. `adds` then compares the predicted class with the right one.
     """
     named = fitted.predict(some)
     output = _outputs(task, fitted, some, named)
@@ -105,7 +110,9 @@ def explain_answers(
 
 
 def typical_values(table: Any) -> dict[str, Any]:
-    """Return the value in the middle of numbers and dates, else the most frequent one, as plain values; None without.
+    """Return the typical value of each column as a plain value: the median of numbers and dates, else the mode.
+
+    A column without values has None.
 
     Parameters
     ----------
@@ -115,7 +122,7 @@ def typical_values(table: Any) -> dict[str, Any]:
 
 
 def badness_of(y: np.ndarray, predicted: np.ndarray, probabilities: Any = None, classes: Any = None) -> np.ndarray:
-    """Return how wrong answers are: the absolute error, or 1 - the probability of the right class."""
+    """Return how wrong predictions are: the absolute error, or 1 - the probability of the right class."""
     if probabilities is None:
         return np.abs(y - predicted)
     right = np.zeros(len(y))
@@ -125,7 +132,7 @@ def badness_of(y: np.ndarray, predicted: np.ndarray, probabilities: Any = None, 
 
 
 def _outputs(task: str, fitted: TabularModel, table: Any, named: Any) -> np.ndarray:
-    """Return predictions, or the probabilities of the classes that are named for the rows."""
+    """Return predicted numbers, or the probability of the class `named` for each row."""
     if task == "regression":
         return np.asarray(fitted.predict(table))
     place = np.searchsorted(fitted.classes_, named)
@@ -133,13 +140,13 @@ def _outputs(task: str, fitted: TabularModel, table: Any, named: Any) -> np.ndar
 
 
 def _added(task: str, fitted: TabularModel, table: Any, true: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return what each row learned from adds to the answers, of shape (n, m), and which rows these are."""
+    """Return what each of m training rows adds to the answers, of shape (n, m), and which rows these are."""
     found = expansion(fitted, table)
     if task == "regression" or found.contributions.shape[2] == 1:
         return found.contributions[:, :, 0], found.rows
     classes, each = [str(label) for label in fitted.classes_], np.arange(len(table))
     named = [classes.index(str(label)) for label in fitted.predict(table)]
-    # A class that the fit has not seen has no logit: what speaks for the one that was named is told then.
+    # A class that the fit has not seen has no logit, so that only that of the predicted class is used.
     right = [classes.index(str(label)) if str(label) in classes else None for label in true]
     adds = found.contributions[each, :, named]
     for i, place in enumerate(right):
@@ -160,7 +167,7 @@ def _typical(column: Any) -> Any:
 
 
 def _with(table: Any, name: str, value: Any) -> Any:
-    """Return the rows with one value in a column, whose type stays."""
+    """Return the rows with the same value in all rows of a column, whose type is kept."""
     column = table[name]
     return table.assign(**{name: type(column)([value] * len(table), index=table.index).astype(column.dtype)})
 
@@ -172,6 +179,6 @@ def _as_text(value: Any) -> str:
         return "missing"
     if not isinstance(value, (float, np.floating)):
         return str(value)
-    # Four digits, and no powers of ten where a number can be read without them.
+    # Four significant digits, and no power of ten unless the number is very large or small.
     number = float(value)
     return f"{number:.0f}" if 1e4 <= abs(number) < 1e12 else f"{number:.4g}"

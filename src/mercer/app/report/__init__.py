@@ -1,4 +1,4 @@
-"""Reports: what a saved workflow has found, as one page that any browser shows without a network."""
+"""Reports: what a saved workflow has found, as one HTML page that needs no network."""
 
 from mercer.app.report.write import REPORTED, build_report, check_page, write_report
 

@@ -1,10 +1,11 @@
-"""About the data: what was read, what was left out, how rows were split, and what is odd."""
+"""The section about the data: what was read, what was left out, how the rows were split, and what is odd."""
 
 from collections import Counter
 from typing import Any
 
 from mercer.app.files.column import in_words
 from mercer.app.projects import TablePrediction
+from mercer.app.projects.new_rows import UNUSED_KINDS
 from mercer.app.report.markup import Html, facts, paragraph, table, tag
 from mercer.app.report.page import Section
 from mercer.app.report.words import count, listed, percent
@@ -13,7 +14,7 @@ SPLITS = {"random": "at random", "time": "the last ones in time", "group": "whol
 
 
 def about_data(workflow: TablePrediction, frame: Any, notes: list[str]) -> Section:
-    """Return the section on the table.
+    """Return the section that describes the table.
 
     Parameters
     ----------
@@ -21,7 +22,7 @@ def about_data(workflow: TablePrediction, frame: Any, notes: list[str]) -> Secti
     frame : data frame
         The table that the report is made with.
     notes : list of str
-        What reading it has found odd.
+        What was found odd when the table was read.
     """
     kinds = Counter(workflow.kinds_.values())
     named = [f"{number} {in_words(kind, number)}" for kind, number in kinds.most_common()]
@@ -50,8 +51,8 @@ def about_data(workflow: TablePrediction, frame: Any, notes: list[str]) -> Secti
             table(["input", "kind", "missing", "unit"], columns, label="Inputs and their kinds"),
         )
     )
-    if any(kind in ("constant", "missing") for kind in kinds):
-        parts.append(paragraph("Constant and missing columns are not used."))
+    if any(kind in UNUSED_KINDS for kind in kinds):
+        parts.append(paragraph("Columns that are constant, or missing in all rows, are not used."))
     return Section("data", "About your data", parts)
 
 

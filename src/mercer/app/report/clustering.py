@@ -1,4 +1,4 @@
-"""The report on clusters: how many, where they lie, what tells them apart, how sure, and what was fitted."""
+"""The report on a clustering: how many groups, where they lie, what tells them apart, and what was fitted."""
 
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from mercer.app.projects.embedding import neighbor_map, placed
 from mercer.app.report.embedding import encoded
 from mercer.app.report.maps import (
     NOUN,
+    ONE,
     Drawn,
     draw_samples,
     encode_levels,
@@ -24,13 +25,13 @@ from mercer.app.report.page import Page, Section
 from mercer.app.report.thumbnails import sheet, thumbnail
 from mercer.app.report.words import NONE, count, listed, percent, text_of, texts_of
 
-# Rows on the map; t-SNE is asked for fewer, as it takes seconds for a thousand, and the rest are placed among them.
+# Rows on the map, and how many of them t-SNE arranges (it takes seconds for 1000). The rest are placed among these.
 MOST_SAMPLES, MAP_ROWS = 2000, 1000
-# Examples of each kind that are shown of a cluster, and columns of each.
+# Examples of each kind that are shown of a cluster, and columns that are shown of each example.
 N_EXAMPLES, MOST_SHOWN = 5, 8
-# A confidence below the first is a doubt; one above the second is on no border.
+# Rows with a confidence below SURE are in doubt; rows with one above INSIDE are not on a border.
 SURE, INSIDE = 0.75, 0.995
-# A difference below this, in standard deviations, tells nothing apart.
+# Columns whose difference is below this, in standard deviations, are not shown.
 TELLING = 0.1
 
 
@@ -41,9 +42,9 @@ class Groups(NamedTuple):
     ----------
     drawn : Drawn
     labels, confidence : ndarrays of shape (n,)
-        Of the rows.
+        The group of each row that is shown, and its confidence.
     typical, border : lists of ndarray
-        Places of examples in the data.
+        For each group, the positions of examples in the data.
     of_fit : bool
         Whether the data are those of the fit.
     """
@@ -59,7 +60,7 @@ class Groups(NamedTuple):
 def report_clustering(workflow: DataClustering, data: Any, data_name: str, random_state: Any) -> Page:
     """Return the page on a fitted DataClustering.
 
-    The map is t-SNE's, of the rows as they were clustered: the fit makes none.
+    The fit makes no map, so that one is made here by t-SNE of the encoded rows.
 
     Parameters
     ----------
@@ -80,12 +81,12 @@ def report_clustering(workflow: DataClustering, data: Any, data_name: str, rando
         f"{workflow.describe()} fall into {count(workflow.n_clusters_, 'group')}. {_sizes(workflow)}",
         f"The map shows {drawn.words()} from {data_name}, the data of the fit; examples are from all of them."
         if groups.of_fit
-        else f"{data_name} holds other data than those of the fit, and they were assigned anew. The map and the "
-        f"examples are of {drawn.words()}.",
+        else f"{data_name} is not the data of the fit, so its {noun}s were assigned to the groups anew. The map and "
+        f"the examples show {drawn.words()}.",
     ]
     on_map = [
         paragraph("Neighbors on the map are neighbors in the data. Distances between far groups mean little."),
-        *map_parts(drawn, places, groups.labels, f"A chosen {noun} is shown with what it holds."),
+        *map_parts(drawn, places, groups.labels, f"Choose {ONE[workflow.reads]} to see its values."),
     ]
     sections = [
         Section("number", "How many groups are there?", _how_many(workflow, groups)),
@@ -99,7 +100,7 @@ def report_clustering(workflow: DataClustering, data: Any, data_name: str, rando
 
 
 def assigned(workflow: DataClustering, drawn: Drawn, data: Any) -> Groups:
-    """Return the groups of the rows; examples are those of the fit if the data are its own, else of these rows.
+    """Return the groups of the rows that are shown, with examples from the fit or, for other data, from these rows.
 
     Parameters
     ----------
@@ -157,9 +158,10 @@ def _how_many(workflow: DataClustering, groups: Groups) -> list[Html]:
         tried = [entry["n_clusters"] for entry in workflow.candidates_]
         parts.append(
             paragraph(
-                f"{tried[0]} to {tried[-1]} were tried, and the number with the largest product of stability and "
-                "silhouette was taken. Stability is how well clusterings of two halves of the data agree, 0 by chance "
-                "and 1 wholly. The silhouette says how much nearer a row is to its own group than to the next."
+                f"{tried[0]} to {tried[-1]} groups were tried, and the number with the largest product of stability "
+                "and silhouette was chosen. Stability is how well the clusterings of two halves of the data agree: 0 "
+                "is what chance gives, 1 is full agreement. The silhouette says how much nearer a row is to its own "
+                "group than to the next."
             )
         )
         taken = next(i for i, entry in enumerate(workflow.candidates_) if entry["chosen"])
@@ -186,8 +188,9 @@ def _how_many(workflow: DataClustering, groups: Groups) -> list[Html]:
     parts += [
         table(headings, rows, label="Sizes of the groups, and how sure their members are"),
         paragraph(
-            "Confidence is the share of a group in what expresses a member by its neighbors: 100% for one among its "
-            f"own. The modularity of the groups in their graph is {workflow.modularity_:.2f}."
+            "Each row is expressed as a combination of its neighbors. Its confidence is the share of its own group in "
+            "that combination: 100% if all of it comes from there. The modularity of the groups in their graph is "
+            f"{workflow.modularity_:.2f}."
         ),
     ]
     return parts
@@ -214,7 +217,8 @@ def _card(workflow: DataClustering, groups: Groups, data: Any, k: int) -> Html:
     for title, examples in (("Typical", groups.typical[k]), ("On the border", groups.border[k])):
         parts.append(tag("h4", title))
         if not len(examples):
-            parts.append(paragraph("None: all are among their own." if title == "On the border" else "None."))
+            none = "None: all are expressed by their own group." if title == "On the border" else "None."
+            parts.append(paragraph(none))
         elif workflow.image_shape_ is not None:
             own = some_images(data, examples[:N_EXAMPLES])
             pictures = [thumbnail(image, name) for image, name in zip(own.X, own.names, strict=True)]
@@ -230,7 +234,7 @@ def _told(entry: dict[str, Any]) -> list[str]:
 
 
 def _rows(workflow: DataClustering, data: Any, rows: np.ndarray, k: int, title: str) -> Html:
-    """Return rows of a table, with the columns that tell the group apart first."""
+    """Return rows of a table as examples; the columns that tell the group apart come first."""
     telling = [entry["column"] for entry in (workflow.profiles_ or [[]] * (k + 1))[k]]
     names = [*telling, *(name for name in workflow.columns_ if name not in telling)][:MOST_SHOWN]
     values = [texts_of(data[name].iloc[rows].tolist()) for name in names]

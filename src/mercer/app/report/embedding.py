@@ -24,7 +24,7 @@ from mercer.kernels import Kernel
 
 # Landmarks that are shown of each row.
 N_TOP = 3
-# Landmarks by which the table of the fit is known again.
+# Landmarks that are compared to find out whether a table is the one of the fit.
 COMPARED = 50
 
 
@@ -46,10 +46,10 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
     is_known = add_landmarks(payload, workflow, drawn, data)
     lead = [
         f"{workflow.n_components_} coordinates were learned without labels from {workflow.describe()}, such that "
-        f"small changes of {ONE[workflow.reads]} change them least. Like {noun}s are near each other.",
+        f"small changes of {ONE[workflow.reads]} change them least. Similar {noun}s are near each other.",
         f"The map shows {drawn.words()} from {data_name}.",
     ]
-    shown = f"A chosen {noun} is shown with the landmarks that it is most like."
+    shown = f"Choose {ONE[workflow.reads]} to see the landmarks that it is most like."
     about = [
         paragraph(
             f"Neighbors on the map are neighbors in the {workflow.n_components_} coordinates. Distances between far "
@@ -58,9 +58,9 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
         *map_parts(drawn, places, None, shown),
         paragraph(
             f"Every coordinate of {ONE[workflow.reads]} is a sum over landmarks, here "
-            f"{count(len(workflow.embedding_.landmarks_), noun)} of the fit. Likeness is the kernel of "
-            f"both, 1 for equal ones; the chosen {noun} itself is left out."
-            + ("" if is_known else f" {data_name} is not the table of the fit, so landmarks are known by number only.")
+            f"{count(len(workflow.embedding_.landmarks_), noun)} of the fit. Likeness is the value of the kernel for "
+            f"the {noun} and a landmark, 1 if they are equal; the chosen {noun} itself is left out."
+            + ("" if is_known else f" {data_name} is not the table of the fit, so landmarks are shown by number only.")
         ),
     ]
     fitted = [
@@ -72,7 +72,7 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
                 *workflow.settings_.items(),
                 (
                     "map",
-                    f"made of {count(len(workflow.map_rows_), noun)}; others are placed among their nearest of these",
+                    f"made of {count(len(workflow.map_rows_), noun)}; others are placed beside the nearest of these",
                 ),
             ]
         ),
@@ -82,16 +82,18 @@ def report_embedding(workflow: DataEmbedding, data: Any, data_name: str, random_
 
 
 def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn, data: Any) -> bool:
-    """Put the landmarks that each row is most like into the data of the map; return if they can be shown.
+    """Add the landmarks that each row is most like to the data of the map.
+
+    Returns whether the values of the landmarks, or their pictures, can be shown.
 
     Parameters
     ----------
     payload : dict
-        Of `map_data`; written to.
+        What `map_data` has returned; it is changed in place.
     workflow : DataEmbedding
     drawn : Drawn
     data : data frame or ImageFolder
-        All data, among which the landmarks are if they are those of the fit.
+        All data. They contain the landmarks if they are the data of the fit.
     """
     embedding = workflow.embedding_
     top, likeness = most_like(embedding.kernel_, encoded(workflow, drawn.data), embedding.landmarks_)
@@ -108,7 +110,7 @@ def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn
     }
     payload["landmarks"] = landmarks
     if workflow.image_shape_ is not None:
-        # Landmarks follow the rows on the sheet.
+        # On the sheet of pictures, the landmarks come after the rows.
         pictures = embedding.landmarks_[used].reshape(-1, *workflow.image_shape_)
         payload["sprite"] = sheet(np.concatenate([drawn.data.X, pictures]))
         return True
@@ -122,7 +124,7 @@ def add_landmarks(payload: dict[str, Any], workflow: DataEmbedding, drawn: Drawn
 def most_like(kernel: Kernel, X: np.ndarray, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the landmarks that each row is most like, and k(x, l) / sqrt(k(x, x) k(l, l)), both of shape (n, n_top).
 
-    The row itself, where it is a landmark, is not said to be like itself: it comes last, if there are no others.
+    A row that is itself a landmark is put last among its own landmarks, so that it is shown only if there are too few.
 
     Parameters
     ----------
@@ -143,7 +145,7 @@ def most_like(kernel: Kernel, X: np.ndarray, landmarks: np.ndarray) -> tuple[np.
 
 
 def is_table_of_fit(workflow: DataEmbedding, data: Any) -> bool:
-    """Return whether a table is the one of the fit: as many rows, and landmarks in their places."""
+    """Return whether a table is the one of the fit: it has as many rows, and the landmarks are where they were."""
     index = workflow.embedding_.landmark_indices_
     if index is None or len(data) != workflow.n_rows_:
         return False
@@ -153,7 +155,7 @@ def is_table_of_fit(workflow: DataEmbedding, data: Any) -> bool:
 
 
 def encoded(workflow: Any, data: Any) -> np.ndarray:
-    """Return data as rows of numbers, as the workflow takes them."""
+    """Return data as rows of numbers, encoded as the workflow encodes them."""
     if workflow.encoder_ is not None:
         return workflow.encoder_.transform(data)
     return data.X.reshape(len(data.X), -1)

@@ -1,4 +1,4 @@
-"""Predictions beside the truth: those that the fit has kept, or new ones for other rows."""
+"""Predictions beside the true targets: those that the fit has kept for its left-out rows, or new ones."""
 
 from typing import Any, NamedTuple
 
@@ -7,6 +7,7 @@ from sklearn.utils import check_random_state
 
 from mercer.app.files.tables import check_columns
 from mercer.app.projects import TablePrediction
+from mercer.app.projects.new_rows import needed_columns
 from mercer.app.projects.number_prediction import judge_numbers
 from mercer.app.projects.table_scores import Spread, classification_scores, regression_scores
 from mercer.app.projects.table_target import as_numbers
@@ -14,7 +15,7 @@ from mercer.app.report.words import count
 from mercer.exceptions import DataFileError
 from mercer.tables.frames import as_frame, column_names
 
-# Rows that are looked at, at most: as many as a workflow keeps.
+# At most this many rows are predicted, which is the number that a workflow keeps.
 MOST_ROWS = 5000
 
 
@@ -24,25 +25,26 @@ class Evidence(NamedTuple):
     Attributes
     ----------
     words : str
-        Which rows these are, as a sentence.
+        Which rows these are, as part of a sentence.
     noun : str
-        How to call them: "left-out rows" or "rows".
+        What to call them: "left-out rows" or "rows".
     predicted : ndarray of shape (n,)
-        Numbers, or places in `classes`.
+        Numbers, or positions in `classes`.
     true : ndarray of shape (n,) or None
-        A class that the fit has not seen has the place after the last.
+        Numbers, or positions in `classes`; a class that the fit has not seen has the position after the last.
     probabilities : ndarray of shape (n, n_classes) or None
     classes : list of str
-        None for numbers.
+        Empty for numbers.
     inputs : data frame or None
-        The rows of the table, where they are at hand; their places in it are `rows`.
+        The rows of the table, if it is known.
     rows : ndarray of shape (n,)
+        The positions of the rows in the table.
     std, lower, upper : ndarray of shape (n,) or None
-        Of numbers, where the model has them: the deviations, and the ends of the 90 % intervals.
+        For numbers, if the model has them: standard deviations, and the ends of the 90 % intervals.
     narrowest : ndarray of shape (n,) or None
-        The level of the narrowest interval that holds the truth; see `NumberJudgment`.
+        The level of the narrowest interval that holds the true target; see `NumberJudgment`.
     log_density : ndarray of shape (n,) or None
-        Of the truth, where it was predicted anew.
+        The logarithm of the predictive density at the true target, for rows that were predicted anew.
     """
 
     words: str
@@ -63,12 +65,12 @@ class Evidence(NamedTuple):
         """Return how wrong each row is: the absolute error, or 1 - the probability of the right class."""
         if self.probabilities is None:
             return np.abs(self.true - self.predicted)
-        # A class that the fit has not seen had no chance.
+        # A class that the fit has not seen has the probability 0.
         padded = np.hstack([self.probabilities, np.zeros((len(self.predicted), 1))])
         return 1.0 - padded[np.arange(len(padded)), self.true]
 
     def doubt(self) -> Any:
-        """Return how uncertain each row is: the spread, or 1 - the largest probability; None without either."""
+        """Return how uncertain each prediction is: its standard deviation, or 1 - the largest probability, or None."""
         return self.std if self.probabilities is None else 1.0 - self.probabilities.max(axis=1)
 
     def scores(self) -> dict[str, float | None]:
@@ -82,7 +84,7 @@ class Evidence(NamedTuple):
 
 
 def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
-    """Return what the fit has kept of its left-out rows, with their inputs if its table is given.
+    """Return the predictions that the fit has kept for its left-out rows, with their inputs if its table is given.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ def held_out(workflow: TablePrediction, frame: Any = None) -> Evidence:
 
 
 def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evidence:
-    """Return predictions for the rows of a table, beside their target if it has one.
+    """Predict the rows of a table, and return the predictions beside the target if the table has it.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def scored_anew(workflow: TablePrediction, frame: Any, random_state: Any) -> Evi
 
 
 def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
-    """Return whether a table is the one of the fit: as many rows, and left-out rows in their places.
+    """Return whether a table is the one of the fit: it has as many rows, and the left-out rows are where they were.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ def is_table_of_fit(workflow: TablePrediction, frame: Any) -> bool:
 
 
 def has_targets(workflow: TablePrediction, column: Any) -> bool:
-    """Return whether a column has the targets of the left-out rows, whatever type they are stored as."""
+    """Return whether a column holds the targets of the left-out rows, regardless of the type it is stored as."""
     true = workflow.held_out_["true"]
     if workflow.task_ == "classification":
         classes = sorted({str(label) for label in true})
@@ -173,38 +175,37 @@ def has_targets(workflow: TablePrediction, column: Any) -> bool:
 
 
 def has_inputs(workflow: TablePrediction, frame: Any) -> bool:
-    """Return whether the first left-out rows have, in a table, the inputs that they had in the fit."""
+    """Return whether the first left-out rows have the same inputs in a table as they had in the fit."""
     there = workflow.encoded_rows(frame, workflow.held_out_["rows"])
     return bool(np.allclose(there, workflow.held_out_["encoded"], rtol=1e-5, atol=1e-6))
 
 
 def checked_frame(workflow: TablePrediction, data: Any) -> Any:
-    """Return a data frame with names that are strings; an error if it lacks an input that the model uses."""
+    """Return a data frame whose column names are strings; raise if it lacks an input that the model uses."""
     frame = as_frame(data)
     if frame is None:
         raise TypeError(f"data is a {type(data).__name__}: a model of a table needs a data frame.")
     frame = frame.set_axis(column_names(frame), axis=1)
-    used = [name for name in workflow.columns_ if workflow.kinds_[name] not in ("constant", "missing")]
-    check_columns(frame.columns, used)
+    check_columns(frame.columns, needed_columns(workflow.columns_, workflow.kinds_))
     return frame
 
 
 def sample(rows: np.ndarray, at_most: int, random_state: Any) -> np.ndarray:
-    """Return the rows, or so many of them drawn at random, in their order."""
+    """Return the rows or, if there are more than `at_most`, that many of them drawn at random, in order."""
     if len(rows) <= at_most:
         return rows
     return np.sort(check_random_state(random_state).choice(rows, at_most, replace=False))
 
 
 def text_of_class(label: Any) -> str:
-    """Return a class as text; a whole number is the same whether or not its column has holes."""
+    """Return a class as text. Whole numbers have no decimals, also if missing values made their column floats."""
     is_whole = isinstance(label, (float, np.floating)) and float(label).is_integer()
     return str(int(label)) if is_whole else str(label)
 
 
 def places_of(labels: Any, classes: list[str]) -> np.ndarray:
-    """Return the places of labels among classes, and the place after the last for others."""
+    """Return the position of each label among the classes; others get the position after the last."""
     place = {name: i for i, name in enumerate(classes)}
-    # 1.0 among fractions is the class "1.0", and among whole numbers with holes the class "1".
+    # 1.0 is the class "1.0" if targets are fractions, and "1" if they are whole numbers with missing values.
     found = (place.get(str(label), place.get(text_of_class(label), len(classes))) for label in labels)
     return np.fromiter(found, dtype=np.int64, count=len(labels))

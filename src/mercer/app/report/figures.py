@@ -1,4 +1,4 @@
-"""The library's Displays as images in a page, one for light and one for dark screens."""
+"""Figures of a page: each is drawn once for light and once for dark screens."""
 
 import base64
 import warnings
@@ -12,24 +12,24 @@ import numpy as np
 from mercer.app.report.markup import Html, tag
 from mercer.plots.style import pyplot
 
-# Greys of a figure are turned into those of a dark page: black to its text, white to its ground.
+# On a dark page, the greys of a figure are inverted: black becomes the shade TEXT, white the shade GROUND.
 TEXT, GROUND = 0.92, 0.08
-# Points past which they are drawn as pixels, not as shapes.
+# More points than this are drawn as pixels, not as shapes.
 MOST_SHAPES = 500
 DPI = 150
-# Names of columns are no formulas, whatever signs they have; the same figure has the same bytes.
+# Names of columns are never read as formulas, and the same figure always has the same bytes.
 SETTINGS = {"text.parse_math": False, "text.usetex": False, "svg.fonttype": "path", "svg.hashsalt": "mercer"}
 
 
 def figure(draw: Callable[[], Any], caption: str, *, class_: str = "figure") -> Html:
-    """Return what a Display draws, with a caption; the browser takes the image for its light or dark screen.
+    """Return a figure with a caption, as two images of which the browser shows the one for a light or dark screen.
 
     Parameters
     ----------
     draw : callable without arguments
-        Returns a Display with `figure_`.
+        Draws the figure and returns an object with it as `figure_`, such as a Display.
     caption : str
-        Also what is read to those who do not see the figure.
+        Also the text for readers who do not see the figure.
     class_ : str, default="figure"
     """
     with _drawing():
@@ -42,7 +42,7 @@ def figure(draw: Callable[[], Any], caption: str, *, class_: str = "figure") -> 
             pyplot().close(drawn)
     picture = tag(
         "picture",
-        # Paper is light, whatever the screen is.
+        # Printed pages use the light image, also from a dark screen.
         tag("source", media="screen and (prefers-color-scheme: dark)", srcset=dark),
         tag("img", src=light, alt=caption),
     )
@@ -50,7 +50,7 @@ def figure(draw: Callable[[], Any], caption: str, *, class_: str = "figure") -> 
 
 
 def data_uri(content: bytes, kind: str) -> str:
-    """Return bytes as an address that needs no network."""
+    """Return bytes as a data URI, which needs no network."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
@@ -58,9 +58,9 @@ def data_uri(content: bytes, kind: str) -> str:
 def _drawing() -> Iterator[None]:
     plt = pyplot()
     with plt.rc_context(), warnings.catch_warnings():
-        plt.rcdefaults()  # a page does not look as the user's own figures are set to
+        plt.rcdefaults()  # the user's own Matplotlib settings must not change the page
         plt.rcParams.update(SETTINGS)
-        # Letters that the font lacks are boxes in the figure, and right in the tables.
+        # Letters that the font lacks are drawn as boxes; the tables of the page show them correctly.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
@@ -79,7 +79,7 @@ def _has_many_points(artist: Any) -> bool:
 
 
 def _turn_dark(drawn: Any) -> None:
-    """Turn the greys of lines, texts and areas around; colors, and what a color map has drawn, stay."""
+    """Invert the greys of lines, texts and areas. Colors, and what a color map has drawn, stay as they are."""
     for artist in drawn.findobj():
         if getattr(artist, "get_array", lambda: None)() is not None:
             continue
@@ -91,7 +91,7 @@ def _turn_dark(drawn: Any) -> None:
 
 
 def _turned(colors: Any) -> Any:
-    """Return colors with greys turned around; None if there is nothing to change."""
+    """Return colors with their greys inverted; None if there is nothing to change."""
     from matplotlib.colors import to_rgba_array
 
     rgba = to_rgba_array(colors)

@@ -1,4 +1,4 @@
-"""How much the score hangs on the split, and whether more rows would help, in words and as a curve."""
+"""How much the score varies between splits, and whether more rows would help, in words and as a curve."""
 
 import numpy as np
 
@@ -11,40 +11,40 @@ from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 
 
 def further_parts(workflow: TablePrediction) -> list[Html]:
-    """Return what further fits have told, where they were asked for."""
+    """Return the results of further fits, if these were asked for."""
     parts = [paragraph(text) for text in (repeats_in_words(workflow), curve_in_words(workflow)) if text]
     return [*parts, curve_figure(workflow)] if workflow.curve_ else parts
 
 
 def repeats_in_words(workflow: TablePrediction) -> str:
-    """Return the scores over all splits in a sentence; nothing where there was one split."""
+    """Return a sentence on the scores over all splits; "" if there was only one."""
     if not workflow.repeats_:
         return ""
     name = workflow.metric_
     values = np.array([workflow.scores_[0][name], *(entry[name] for entry in workflow.repeats_)], dtype=np.float64)
     return (
-        f"Over {len(values)} splits its {HEADINGS[name]} is {significant(values.mean())} on average, from "
+        f"Over {len(values)} splits its {HEADINGS[name]} is {significant(values.mean())} on average, and ranges from "
         f"{significant(values.min())} to {significant(values.max())}."
     )
 
 
 def curve_in_words(workflow: TablePrediction) -> str:
-    """Return whether more rows would help; nothing where it was not asked."""
+    """Return a sentence on whether more rows would help; "" if that was not asked for."""
     if not workflow.curve_:
         return ""
     *_, half, last = workflow.curve_
     name = HEADINGS[workflow.metric_]
     scores = f"{significant(half['score'])} to {significant(last['score'])}"
-    change = f"{half['rows']:,} to {last['rows']:,} rows it changes from {scores}"
+    change = f"from {half['rows']:,} to {last['rows']:,} rows, the {name} changes from {scores}"
     if half["low"] > 0:
-        return f"More rows would probably help: from {change} ({name}), more than chance explains."
+        return f"More rows would probably help: {change}, more than chance explains."
     if half["high"] < 0:
-        return f"More rows did not help: from {change} ({name}), for the worse."
-    return f"Whether more rows would help cannot be told: from {change} ({name}), which may be chance."
+        return f"More rows did not help: {change}, which is worse."
+    return f"Whether more rows would help cannot be told: {change}, which may be chance."
 
 
 def curve_figure(workflow: TablePrediction) -> Html:
-    """Return the score against the number of rows learned from."""
+    """Return a figure of the score against the number of rows learned from."""
     name = HEADINGS[workflow.metric_]
 
     def draw() -> Drawn:

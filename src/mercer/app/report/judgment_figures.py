@@ -1,4 +1,4 @@
-"""Where predictions are right and wrong: ROC and precision, reliability of classes, residuals, coverage by size."""
+"""Figures of errors: ROC curves, precision against recall, reliability, residuals, and coverage of intervals."""
 
 from typing import Any
 
@@ -12,24 +12,24 @@ from mercer.app.report.markup import Html, paragraph
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, axes_or_new, legend_below, percent_axes, series_style, tidy
 
-# Classes whose curves one figure holds; rows a bin at least, and bins at most.
+# The most classes whose curves are drawn in one figure, the fewest rows of a bin, and the most bins.
 MOST_CURVES, ROWS_A_BIN, MOST_BINS = 6, 10, 8
 LEVEL = 0.9
 SIDE = (4.8, 4.0)
 
 
 class Drawn:
-    """What `figure` wants of a display."""
+    """A figure as `report.figures.figure` takes it, in the field `figure_`."""
 
     def __init__(self, ax: Any) -> None:
         self.figure_ = ax.figure
 
 
 def curves_figures(judged: Evidence) -> list[Html]:
-    """Return the ROC curve and precision against recall: of two classes of the rarer one, of several of each."""
+    """Return the ROC curve and precision against recall: for the rarer of two classes, or for each of several."""
     shown = _classes_of_curves(judged)
     if not shown:
-        return [paragraph("Of these rows all are of one class: there is no ROC curve.")]
+        return [paragraph("All of these rows are of one class, so there is no ROC curve.")]
     names = [shorten(judged.classes[k], 24) for k in shown]
 
     def draw_roc() -> Drawn:
@@ -38,7 +38,7 @@ def curves_figures(judged: Evidence) -> list[Html]:
             wrong, right, _ = roc_curve(judged.true == k, judged.probabilities[:, k])
             ax.plot(wrong, right, label=name, linewidth=1.5, **(series_style(i) | {"marker": ""}))
         ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle="--", label="a guess")
-        return _finished(ax, "rows of other classes that are taken for it", "rows of the class that are found")
+        return _finished(ax, "rows of other classes that are taken for the class", "rows of the class that are found")
 
     def draw_precision() -> Drawn:
         ax = axes_or_new(None, figsize=SIDE)
@@ -47,23 +47,23 @@ def curves_figures(judged: Evidence) -> list[Html]:
             ax.plot(found, precise, label=name, linewidth=1.5, **(series_style(i) | {"marker": ""}))
         share = float(np.mean([np.mean(judged.true == k) for k in shown]))
         ax.axhline(share, color="0.4", linewidth=0.9, linestyle="--", label="a guess")
-        return _finished(ax, "rows of the class that are found (recall)", "of those named, right (precision)")
+        return _finished(ax, "rows of the class that are found (recall)", "rows named so that are right (precision)")
 
     which = f"the class {names[0]}" if len(shown) == 1 else "each class"
     return [
         figure(
             draw_roc,
-            f"ROC curve of {which}: the further above the dashed line, the better the class is told from others.",
+            f"ROC curve of {which}: the further it is above the dashed line, the better the class is told from others.",
         ),
         figure(
             draw_precision,
-            f"Precision against recall of {which}: how many of the rows named are right, the more of them are found.",
+            f"Precision against recall of {which}: what share of the rows named so is right, as more are found.",
         ),
     ]
 
 
 def class_reliability_figure(judged: Evidence) -> Html:
-    """Return how often answers are right against the probability that they were given, with 90 % bars."""
+    """Return a figure of how often answers are right against the probability that the model gave them."""
     sure = judged.probabilities.max(axis=1).clip(0.0, 1.0)
     right = (judged.true == judged.predicted).astype(float)
     bins = np.array_split(np.argsort(sure, kind="stable"), _n_bins(len(sure)))
@@ -81,30 +81,30 @@ def class_reliability_figure(judged: Evidence) -> Html:
 
     return figure(
         draw,
-        "How often its answer is right, against the probability that it gave it, in groups of as many rows with 90% "
-        "bars. Below the line it is too sure of itself, above it is too modest; bars that reach the line are a sign of "
-        "neither.",
+        "How often answers are right, against the probability that the model gave them. Each point is a group of "
+        "equally many rows, with a 90% interval. Below the line the model is too sure, above the line it is not sure "
+        "enough; an interval that reaches the line shows neither.",
     )
 
 
 def residuals_figure(judged: Evidence) -> Html:
-    """Return errors against predictions: a shape in them is something that the model has missed."""
+    """Return a figure of errors against predictions. A pattern in it is something that the model has missed."""
 
     def draw() -> Drawn:
         ax = axes_or_new(None, figsize=(5.4, 3.6))
         ax.axhline(0.0, color="0.4", linewidth=0.9, linestyle="--")
         ax.scatter(judged.predicted, judged.true - judged.predicted, s=9, alpha=0.6, color=CATEGORIES[0], linewidths=0)
-        return _finished(ax, "predicted", "true less predicted", legend=False, shares=False)
+        return _finished(ax, "predicted", "true minus predicted", legend=False, shares=False)
 
     return figure(
         draw,
-        "Errors against predictions. Points without a shape are as they should be; a bend is something that the model "
-        "has missed, a funnel means that large predictions are less certain.",
+        "Errors against predictions. They should show no pattern: a bend is something that the model has missed, and a "
+        "funnel means that large predictions are less certain.",
     )
 
 
 def coverage_figure(judged: Evidence) -> Html:
-    """Return how many truths the 90 % intervals hold, for small and for large predictions."""
+    """Return a figure of the share of targets that the 90 % intervals hold, for small and for large predictions."""
     inside = ((judged.lower <= judged.true) & (judged.true <= judged.upper)).astype(float)
     bins = np.array_split(np.argsort(judged.predicted, kind="stable"), min(_n_bins(len(inside)), 5))
 
@@ -116,12 +116,12 @@ def coverage_figure(judged: Evidence) -> Html:
         ax.errorbar(middle, share, yerr=[share - low, high - share], fmt="o", color=CATEGORIES[0], markersize=4.5)
         ax.set_ylim(min(0.5, float(low.min()) - 0.02), 1.02)
         percent_axes(ax.yaxis)
-        return _finished(ax, "size of the prediction", "truths inside the interval", legend=False, shares=False)
+        return _finished(ax, "predicted", "targets inside the interval", legend=False, shares=False)
 
     return figure(
         draw,
-        "How many truths the 90% intervals hold, from small to large predictions, with 90% bars. On the dashed line "
-        "they are right for predictions of that size.",
+        "The share of targets that the 90% intervals hold, from small to large predictions, each point with a 90% "
+        "interval of its own. On the dashed line the intervals are right for predictions of that size.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The data of a map that can be asked: where rows lie, what they hold, and what they look like."""
+"""Interactive maps: where the rows lie, their values, and their pictures if they are images."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from mercer.plots import EmbeddingDisplay
 from mercer.plots.style import CATEGORIES
 from mercer.tables.frames import as_frame, column_names
 
-# Rows on a map, at most: images bring their pixels along.
+# The most rows on a map. There are fewer images, since their pixels are part of the page.
 MOST_POINTS = {"table": 5000, "images": 2000}
-# Columns that come with the rows, and values of a column past which it is text and colors nothing.
+# The most columns that are shown of a row, and the most different values of a column by which a map can be colored.
 MOST_COLUMNS, MOST_LEVELS = 20, 30
 MOST_IN_LEGEND = 20
 NOUN = {"table": "row", "images": "image"}
@@ -33,9 +33,9 @@ class Drawn(NamedTuple):
     data : data frame or ImageFolder
         The rows, in order.
     rows : ndarray of shape (n,)
-        Their places in the data.
+        Their positions in the data.
     n_all : int
-        How many there are to draw from.
+        The number of rows that they were drawn from.
     """
 
     reads: str
@@ -45,11 +45,11 @@ class Drawn(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Return how rows are called."""
+        """Return a name for each row."""
         return list(self.data.names) if self.reads == "images" else [f"row {row}" for row in self.rows]
 
     def words(self) -> str:
-        """Return how many rows there are, and that they were drawn if they were."""
+        """Return in words how many rows these are, and whether they were drawn at random."""
         noun = NOUN[self.reads]
         if len(self.rows) == self.n_all:
             return f"all {count(self.n_all, noun)}" if self.n_all > 1 else f"the one {noun}"
@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
 
 
 def draw_samples(reads: str, data: Any, random_state: Any, at_most: int | None = None) -> Drawn:
-    """Return some rows of the data, or all where they are few.
+    """Return the rows of the data, or some of them drawn at random if there are many.
 
     Parameters
     ----------
@@ -92,16 +92,16 @@ def some_images(folder: ImageFolder, rows: Sequence[int] | np.ndarray) -> ImageF
 
 
 def map_data(drawn: Drawn, places: np.ndarray, first: Sequence[str] = (), extra: Sequence[dict[str, Any]] = ()) -> dict:
-    """Return what the page's script draws.
+    """Return the data of a map as the script of the page takes them.
 
     Parameters
     ----------
     drawn : Drawn
     places : ndarray of shape (n, 2)
     first : sequence of str, default=()
-        Columns of the table that come before the others.
+        Columns of the table that are shown before the others.
     extra : sequence of dict, default=()
-        Columns that are not of the data, such as clusters; they come first.
+        Columns that are not part of the data, such as clusters. They come before all others.
     """
     columns = list(extra)
     if drawn.reads == "table":
@@ -110,7 +110,7 @@ def map_data(drawn: Drawn, places: np.ndarray, first: Sequence[str] = (), extra:
         columns += [encode_column(name, drawn.data[name]) for name in names[:MOST_COLUMNS]]
     elif folders := folders_of(drawn.names):
         columns.append(folders)
-    # The same scale along both sides: distances mean something.
+    # Both axes have the same scale, so that distances on the map can be compared.
     low, spread = places.min(axis=0), float(np.ptp(places, axis=0).max()) or 1.0
     scaled = (places - low) / spread
     colored = [i for i, column in enumerate(columns) if column["kind"] != "text"]
@@ -128,7 +128,7 @@ def map_data(drawn: Drawn, places: np.ndarray, first: Sequence[str] = (), extra:
 
 
 def encode_column(name: str, values: Any) -> dict[str, Any]:
-    """Return a column for the script: numbers, or texts with the number of each.
+    """Return a column as the script takes it: numbers, categories as codes with their levels, or texts.
 
     Parameters
     ----------
@@ -147,43 +147,43 @@ def encode_column(name: str, values: Any) -> dict[str, Any]:
 
 
 def _rounded(value: float) -> float | None:
-    """Return a number in five digits; whole ones are years or identifiers as often as amounts, and stay."""
+    """Return a number rounded to five digits. Whole numbers, which may be years or identifiers, are not rounded."""
     if not np.isfinite(value):
         return None
     return int(value) if value.is_integer() and abs(value) < 2**53 else float(f"{value:.5g}")
 
 
 def folders_of(names: Sequence[str]) -> dict[str, Any] | None:
-    """Return the folders of images as a column, as they often are what is known of them; None if they are one."""
+    """Return the folders of images as a column, since folders often name classes; None if there is only one."""
     folders = [name.rpartition("/")[0] for name in names]
     levels = sorted(set(folders))
     return encode_levels("folder", folders, levels) if 1 < len(levels) <= MOST_LEVELS else None
 
 
 def encode_levels(name: str, texts: Sequence[str | None], levels: Sequence[str]) -> dict[str, Any]:
-    """Return a column of few texts: its levels, and for each row the place of its own, or None."""
+    """Return a column of categories: its levels and, for each row, the position of its level or None."""
     place = {level: i for i, level in enumerate(levels)}
     codes = [None if text is None else place[text] for text in texts]
     return {"name": name, "kind": "category", "levels": list(levels), "codes": codes}
 
 
 def map_parts(drawn: Drawn, places: np.ndarray, labels: np.ndarray | None, help_: str) -> list[Html]:
-    """Return the map: a figure for readers without scripts, and the frame in which a script draws.
+    """Return the map: a figure for browsers without scripts, and the elements in which the script draws.
 
     Parameters
     ----------
     drawn : Drawn
     places : ndarray of shape (n, 2)
     labels : ndarray of shape (n,) or None
-        Groups, which color the figure.
+        Groups by which the figure is colored.
     help_ : str
-        What choosing a row shows.
+        A sentence on what is shown when a row is chosen.
     """
     noun = NOUN[drawn.reads]
     still = figure(lambda: _still(places, labels), f"A map of {drawn.words()}.", class_="figure still")
     keys = (
-        f"Point at {ONE[drawn.reads]}, or tap it. With the keyboard: arrows go to a neighbor, Page Up and Page Down "
-        f"through the {noun}s in order, Enter chooses, Escape lets go. {help_}"
+        f"Point at {ONE[drawn.reads]}, or tap it. With the keyboard: arrows move to a neighbor, Page Up and Page Down "
+        f"move through the {noun}s in order, Enter chooses, and Escape ends the choice. {help_}"
     )
     controls = tag("p", tag("label", "Color by ", tag("select", id="map-color")), class_="controls")
     canvas = tag(
@@ -211,7 +211,7 @@ def map_parts(drawn: Drawn, places: np.ndarray, labels: np.ndarray | None, help_
 
 
 def _still(places: np.ndarray, labels: np.ndarray | None) -> Any:
-    # A legend of more groups is higher than the figure.
+    # A legend of more groups would be higher than the figure.
     shown = labels if labels is not None and len(np.unique(labels)) <= MOST_IN_LEGEND else None
     display = EmbeddingDisplay(places, shown, ("map 1", "map 2")).plot()
     if shown is not None:

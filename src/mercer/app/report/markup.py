@@ -1,4 +1,4 @@
-"""HTML made of functions: what is not markup by its type is escaped, so that no name or value of a table can act."""
+"""Functions that build HTML. Everything but `Html` is escaped, so that names and values of a table are never markup."""
 
 import html
 import json
@@ -8,22 +8,22 @@ from typing import Any
 
 from mercer.app.report.words import text_of
 
-# Tags that have no content, of those in use.
+# The elements in use that have no content.
 VOID = ("img", "source")
 IS_NUMBER = re.compile(r"[-+−]?[\d,.]+(e[-+]?\d+)?%?|–")
 
 
 class Html(str):
-    """Text that is markup already. Made by the functions of this module, and of the package's own files."""
+    """Text that is markup. Only the functions of this module, and the package's own files, may make it."""
 
 
 def escape(value: Any) -> Html:
-    """Return a value as markup: `Html` as it is, anything else as text with its special characters escaped."""
+    """Return a value as markup: `Html` is unchanged, and special characters of anything else are escaped."""
     return value if isinstance(value, Html) else Html(html.escape(str(value), quote=True))
 
 
 def join(parts: Iterable[Any]) -> Html:
-    """Return parts after one another, each escaped unless it is markup."""
+    """Return the parts joined to one, each escaped unless it is markup."""
     return Html("".join(escape(part) for part in parts))
 
 
@@ -35,8 +35,8 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     name : str
     *children : Html, or anything to be escaped
     **attributes : values
-        Or True for a name without one; None leaves it out. An underscore at the end is dropped (`class_`), others are
-        hyphens (`aria_label`).
+        True writes the name alone, and None leaves it out. An underscore at the end of a name is dropped (`class_`),
+        and others become hyphens (`aria_label`).
     """
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(value)}"')
@@ -52,20 +52,20 @@ def paragraph(*children: Any, class_: str | None = None) -> Html:
 
 
 def table(headings: Sequence[Any], rows: Iterable[Sequence[Any]], *, label: str, strong: int | None = None) -> Html:
-    """Return a table that scrolls by itself where it is wider than the page.
+    """Return a table that scrolls if it is wider than the page.
 
     Parameters
     ----------
     headings : sequence
     rows : iterable of sequences
-        The first cell of each names its row. Cells that are not text are written by `text_of`.
+        The first cell of each is the heading of its row. Cells that are not strings are written by `text_of`.
     label : str
-        What the table is, for those who do not see it.
+        What the table shows, for readers who do not see it.
     strong : int or None, default=None
-        The row to be stressed.
+        The row to be emphasized.
     """
     cells = [[_cell(cell) for cell in row] for row in rows]
-    # Numbers stand under one another, and their heading with them.
+    # Columns of numbers, and their headings, are aligned to the right.
     sides = ["number" if all(map(IS_NUMBER.fullmatch, column)) else None for column in zip(*cells, strict=True)]
     sides = sides or [None] * len(headings)
     head = tag("tr", *(tag("th", text, scope="col", class_=side) for text, side in zip(headings, sides, strict=True)))
@@ -79,17 +79,17 @@ def table(headings: Sequence[Any], rows: Iterable[Sequence[Any]], *, label: str,
         for i, (first, *rest) in enumerate(cells)
     ]
     written = tag("table", tag("thead", head), tag("tbody", *body))
-    # Focusable, so that the keyboard can scroll it.
+    # The table can have the focus, so that the keyboard can scroll it.
     return tag("div", written, class_="scroll", role="region", aria_label=label, tabindex="0")
 
 
 def facts(pairs: Iterable[tuple[Any, Any]]) -> Html:
-    """Return names with what they are."""
+    """Return a list of names, each with its value."""
     return tag("dl", *(tag("div", tag("dt", name), tag("dd", _cell(value))) for name, value in pairs))
 
 
 def json_block(id_: str, value: Any) -> Html:
-    """Return data for the page's script; no text in it can end the element."""
+    """Return data for the script of the page. They are escaped so that no text in them can end the element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")

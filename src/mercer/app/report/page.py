@@ -1,4 +1,4 @@
-"""The page around the sections: title, contents, style, script, and what the browser may load (nothing)."""
+"""The page as one HTML document: title, contents, sections, style and script. The browser may load nothing else."""
 
 import base64
 import hashlib
@@ -16,9 +16,9 @@ class Section(NamedTuple):
     Attributes
     ----------
     id : str
-        A word, for links.
+        A word for links to the section.
     title : str
-        The reader's question.
+        The question that the section answers.
     parts : sequence of Html
     """
 
@@ -28,20 +28,20 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All that a page says.
+    """The content of a page.
 
     Attributes
     ----------
     title : str
     lead : sequence of str or Html
-        Paragraphs under the title: the answer in short.
-    verdict : sequence of str
-        Sentences that stand out before the lead.
-    origin : sequence of (name, value)
-        Where it comes from, in the footer.
+        Paragraphs under the title, which summarize the page.
     sections : sequence of Section
     map_data : dict or None
-        For the map, if there is one; see `maps`.
+        The data of the map, if there is one; see `maps.map_data`.
+    verdict : sequence of str
+        Sentences that are emphasized before the lead.
+    origin : sequence of (name, value)
+        Where the model comes from, shown in the footer.
     """
 
     title: str
@@ -76,12 +76,12 @@ def _section(section: Section) -> Html:
 
 
 def _policy(script: str) -> str:
-    """Return what the browser may do: show images of the page itself, run the page's own script, and nothing else."""
+    """Return the content security policy: only images of the page itself and the page's own script are allowed."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"'sha256-{digest}'" if script else "'none'"
     return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def _own(name: str) -> Html:
-    """Return a file of this package; it is ours, and markup as it is."""
+    """Return a file of this package as markup."""
     return Html(files("mercer.app.report").joinpath(name).read_text(encoding="utf-8"))

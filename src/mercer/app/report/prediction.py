@@ -1,4 +1,4 @@
-"""The report on a prediction: how good, how sure, where wrong, by what, and what was fitted."""
+"""The report on a prediction: how good the model is, what matters, where it is wrong, and how sure it is."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ from mercer.app.report.words import HEADINGS, count, score_texts, text_of
 def report_prediction(workflow: TablePrediction, data: Any, data_name: str, random_state: Any) -> Page:
     """Return the page on a fitted TablePrediction.
 
-    Left-out rows come with their inputs if the data are the table of the fit. Other data are predicted anew, and
-    scored if they have the target.
+    If the data are the table of the fit, its left-out rows are shown with their inputs. Other data are predicted anew,
+    and scored if they have the target.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
         kept = held_out(workflow, frame)
     else:
         new = scored_anew(workflow, frame, random_state)
-    # What is known of errors: on the new rows if they have the target, else on those of the fit.
+    # Errors are shown for the new rows if these have the target, and otherwise for the left-out rows of the fit.
     judged = new if new is not None and new.true is not None else kept
     sections = [about_data(workflow, frame, notes), _how_good(workflow, new, data_name)]
     sections.append(what_matters(workflow, frame, random_state))
@@ -64,7 +64,7 @@ def report_prediction(workflow: TablePrediction, data: Any, data_name: str, rand
 
 
 def _origin(workflow: TablePrediction) -> list[tuple[str, str]]:
-    """Return where the model comes from, for the footer."""
+    """Return for the footer where the model comes from: versions, seed, command, and hashes of the data."""
     kept = workflow.origin_
     found = [("made with", ", ".join(f"{name} {text}" for name, text in kept["versions"].items()))]
     found.append(("seed", str(workflow.random_state)))
@@ -82,11 +82,11 @@ def _lead(workflow: TablePrediction, new: Evidence | None, data_name: str) -> li
         done = f"{data_name} is the table of the fit: its left-out rows are shown with their inputs."
     elif new.true is not None:
         done = (
-            f"{data_name} is not the table of the fit, or the fit has kept no rows of it. It has the target: its rows "
-            "were predicted and scored anew. A row that the model has learned from flatters it."
+            f"{data_name} is not the table of the fit, or the fit has kept no rows of it. Since it has the target, its "
+            "rows were predicted and scored anew. On rows that it has learned from, the model looks better than it is."
         )
     else:
-        done = f"{data_name} has no target: its rows were predicted, and cannot be scored."
+        done = f"{data_name} has no target, so its rows were predicted but cannot be scored."
     return [*parts, done]
 
 
@@ -96,8 +96,8 @@ def _how_good(workflow: TablePrediction, new: Evidence | None, data_name: str) -
     if entries:
         parts.append(
             paragraph(
-                f"Scores on {count(workflow.n_test_, 'left-out row')}, of models that have learned from the other "
-                f"{workflow.n_train_:,}. The model was then fitted again on all rows."
+                f"These are scores on {count(workflow.n_test_, 'left-out row')}, of models that have learned from the "
+                f"other {workflow.n_train_:,}. The model was then fitted again on all rows."
             )
         )
         parts.append(_scores(entries, "Scores on left-out rows"))
@@ -105,7 +105,7 @@ def _how_good(workflow: TablePrediction, new: Evidence | None, data_name: str) -
     else:
         parts.append(paragraph("No rows were left out in the fit, so there are no scores from it."))
     if new is not None and new.true is not None:
-        parts.append(paragraph(f"The model on {new.words} in {data_name}:"))
+        parts.append(paragraph(f"These are scores of the model on {new.words} in {data_name}."))
         parts.append(_scores([{"name": f"on {data_name}", **new.scores()}], "Scores on the data"))
     return Section("good", "How good is it?", parts)
 
@@ -118,11 +118,11 @@ def _scores(entries: list[dict[str, Any]], label: str) -> Html:
 
 
 def _where_wrong(workflow: TablePrediction, judged: Evidence, data_name: str) -> Section:
-    parts = [paragraph(f"Of {judged.words}."), answers_figure(judged)]
+    parts = [paragraph(f"This section is about {judged.words}."), answers_figure(judged)]
     parts += [residuals_figure(judged)] if judged.probabilities is None else curves_figures(judged)
     if judged.inputs is None:
         parts.append(
-            paragraph(f"The inputs of these rows are not in {data_name}: give the table of the fit to see them.")
+            paragraph(f"The inputs of these rows are not in {data_name}. Give the table of the fit to see them.")
         )
     else:
         parts += [tag("h3", "The worst rows"), worst_rows(workflow, judged)]
@@ -150,7 +150,8 @@ def _how_sure(workflow: TablePrediction, judged: Evidence, frame: Any) -> Sectio
 
 
 def _what_now(workflow: TablePrediction, new: Evidence, data_name: str) -> Section:
-    parts = [paragraph(f"Of {new.words} in {data_name}."), tag("h3", "The first rows"), predicted_rows(workflow, new)]
+    lead = paragraph(f"These are predictions for {new.words} in {data_name}.")
+    parts = [lead, tag("h3", "The first rows"), predicted_rows(workflow, new)]
     if new.doubt() is not None:
         parts += [tag("h3", "The rows that it is least sure of"), doubtful_rows(workflow, new)]
     return Section("predicted", "What does it predict here?", parts)
@@ -162,8 +163,8 @@ def _what_was_fitted(workflow: TablePrediction) -> Section:
     estimator = f"{workflow.settings_['estimator']}, {asked}"
     parts = [
         paragraph(
-            "Settings were compared by their errors on rows that are left out in turn. The model that was scored has "
-            "seen none of the left-out rows; what follows is of the model fitted again on all."
+            "Settings were compared by their errors on rows that were left out in turn. The model that was scored has "
+            "seen none of the left-out rows; what follows describes the model that was fitted again on all rows."
         ),
         facts([("estimator", estimator), ("rows", f"{workflow.n_learned_:,}"), *chosen]),
     ]

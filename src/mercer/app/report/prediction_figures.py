@@ -1,4 +1,4 @@
-"""The figures of a prediction, by the library's Displays and, where it has none, by scikit-learn's."""
+"""The figures of a prediction, drawn by the library's Displays or by scikit-learn's."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,12 @@ from mercer.plots.reliability import LEVELS
 from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 from mercer.tables import TabularModel
 
-# More classes than this make a matrix that nobody reads; more columns of the metric make names too small.
+# A confusion matrix of more classes, or a metric of more columns, cannot be read.
 MOST_CLASSES, MOST_COLUMNS = 20, 30
 
 
 def answers_figure(judged: Evidence) -> Html:
-    """Return predictions against the truth: numbers with intervals where there are any, or classes in a matrix."""
+    """Return predictions against the true targets: numbers, with intervals if there are any, or a confusion matrix."""
     if judged.probabilities is not None:
         return _matrix(judged)
     if judged.std is None:
@@ -36,20 +36,20 @@ def answers_figure(judged: Evidence) -> Html:
 
 
 def calibration_figure(judged: Evidence) -> Html:
-    """Return how often intervals hold the truth, or how often answers are right, against what the model says."""
+    """Return how often intervals hold the target, or answers are right, against what the model says."""
     if judged.probabilities is not None:
         return class_reliability_figure(judged)
     if judged.std is None:
         return Html("")
     return figure(
         lambda: _reliability_of_intervals(judged),
-        "How many targets the intervals hold, against how many they should. Below the line they are too narrow, above "
-        "it too wide.",
+        "How many targets the intervals hold, against how many they should hold. Below the line the intervals are too "
+        "narrow, above it too wide.",
     )
 
 
 def importances_figure(shares: Mapping[str, float]) -> Html:
-    """Return the shares of the columns as bars."""
+    """Return the importance of each column as bars."""
     return figure(
         lambda: ImportancesDisplay(list(shares.values()), list(shares)).plot(),
         "How much each column counts, as its share in the mean squared distance of two rows.",
@@ -57,15 +57,15 @@ def importances_figure(shares: Mapping[str, float]) -> Html:
 
 
 def metric_figure(model: TabularModel) -> list[Html]:
-    """Return the learned metric as a heat map, or a sentence if it has nothing beside its diagonal."""
+    """Return the learned metric as a heat map, or a sentence if it is diagonal."""
     metric = model.metric_
     names = [str(name) for name in model.encoder_.get_feature_names_out()]
     if metric.kind != "full" or len(names) < 2:
-        return [paragraph("The metric is diagonal: each column counts by itself, and the shares above say it all.")]
+        return [paragraph("The metric is diagonal: each column counts by itself, as the shares above show.")]
     M = metric.matrix(len(names))
     top = np.sort(np.argsort(-np.diag(M), kind="stable")[:MOST_COLUMNS])
     shown = [shorten(names[j], 24) for j in top]
-    less = f" The {len(top)} largest of {len(names)} encoded columns." if len(top) < len(names) else ""
+    less = f" The {len(top)} largest of {len(names)} encoded columns are shown." if len(top) < len(names) else ""
     return [
         figure(
             lambda: MetricDisplay(M[np.ix_(top, top)], shown).plot(title=""),
@@ -92,7 +92,7 @@ def _errors(judged: Evidence) -> Any:
 
 
 def _matrix(judged: Evidence) -> Html:
-    # Classes that the fit has not seen have a row of their own.
+    # All classes that the fit has not seen share a row of the matrix.
     names = [*judged.classes, "not seen"]
     places = np.union1d(judged.true, judged.predicted)
     if len(places) > MOST_CLASSES:
@@ -116,11 +116,11 @@ def _matrix(judged: Evidence) -> Html:
         ax.set_ylabel("true class")
         return display
 
-    return figure(draw, f"How many {judged.noun} of each class were given which; on the diagonal they are right.")
+    return figure(draw, f"How many {judged.noun} of each class were predicted as which; the diagonal is right.")
 
 
 def _reliability_of_intervals(judged: Evidence) -> ReliabilityDisplay:
-    """Draw how many targets the model's own intervals hold, level by level."""
+    """Draw the share of targets that the model's intervals hold at each level."""
     observed = np.array([np.mean(judged.narrowest <= level + ROUNDING) for level in LEVELS])
     inside = np.mean((judged.lower <= judged.true) & (judged.true <= judged.upper))
     return ReliabilityDisplay(LEVELS, observed, len(judged.true), float(inside)).plot()

@@ -1,43 +1,44 @@
-"""Rows of a table as examples: what they hold, what was predicted, and what is true."""
+"""Tables of example rows: their inputs, what was predicted, and the true target."""
 
 import numpy as np
 
 from mercer.app.projects import TablePrediction
+from mercer.app.projects.new_rows import needed_columns
 from mercer.app.report.evidence import Evidence
 from mercer.app.report.markup import Html, paragraph, table
 from mercer.app.report.words import percent, text_of, texts_of
 
-# Rows of a table of examples, and inputs that are shown of each.
+# The number of rows in a table of examples, and the most inputs that are shown of each.
 N_ROWS, MOST_INPUTS = 10, 6
 
 
 def worst_rows(workflow: TablePrediction, judged: Evidence) -> Html:
-    """Return the rows with the largest errors, the largest first; of classes those that are wrong."""
+    """Return the rows with the largest errors, the largest first; for classes only rows that were predicted wrong."""
     order = np.argsort(-judged.badness(), kind="stable")
     if judged.probabilities is not None:
         order = order[judged.predicted[order] != np.asarray(judged.true)[order]]
     if not len(order):
-        return paragraph(f"All {judged.noun} are predicted right.")
+        return paragraph(f"All {judged.noun} were predicted right.")
     order = order[:N_ROWS]
     return _examples(workflow, judged, order, "The worst rows")
 
 
 def doubtful_rows(workflow: TablePrediction, judged: Evidence) -> Html:
-    """Return the rows with the largest spread, or the least probable answers."""
+    """Return the rows with the largest standard deviation, or with the least probable answers."""
     doubt = judged.doubt()
     order = np.argsort(-doubt, kind="stable")[:N_ROWS]
     return _examples(workflow, judged, order, "The rows that the model is least sure of")
 
 
 def predicted_rows(workflow: TablePrediction, judged: Evidence) -> Html:
-    """Return the first rows."""
+    """Return the first rows with their predictions."""
     return _examples(workflow, judged, np.arange(min(N_ROWS, len(judged.rows))), "The first rows")
 
 
 def shown_inputs(workflow: TablePrediction) -> list[str]:
-    """Return the inputs that examples show: those that count most, in the order of the table."""
+    """Return the inputs that examples show: the most important ones, in the order of the table."""
     ranked = list(workflow.importances_) or workflow.columns_
-    top = set([name for name in ranked if workflow.kinds_[name] not in ("constant", "missing")][:MOST_INPUTS])
+    top = set(needed_columns(ranked, workflow.kinds_)[:MOST_INPUTS])
     return [name for name in workflow.columns_ if name in top]
 
 
@@ -74,5 +75,5 @@ def _class_answers(judged: Evidence, order: np.ndarray) -> dict[str, list[str]]:
     return {
         "true": [names[place] for place in judged.true[order]],
         **answers,
-        "probability of the true": [percent(share) for share in right],
+        "probability of the true class": [percent(share) for share in right],
     }

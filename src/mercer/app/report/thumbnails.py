@@ -1,4 +1,4 @@
-"""Images as small pictures in a page: one by one, or many on one sheet."""
+"""Small pictures of images for a page: a single one, or many on one sheet."""
 
 import math
 from io import BytesIO
@@ -10,18 +10,18 @@ from mercer.app.report.figures import data_uri
 from mercer.app.report.markup import Html, tag
 from mercer.tables.frames import optional
 
-# Pixels a side, at most. Larger images are made smaller.
+# Images with a longer side than this many pixels are made smaller.
 SIDE = 32
 QUALITY = 80
 
 
 def thumbnail(image: np.ndarray, name: str) -> Html:
-    """Return an image with its name below.
+    """Return a picture of an image with its name below it.
 
     Parameters
     ----------
     image : ndarray of shape (height, width) or (height, width, 3)
-        From 0, black, to 1.
+        Values from 0, black, to 1.
     name : str
     """
     picture = tag("img", src=_encoded(_small(image), "PNG"), alt=name, class_="thumbnail")
@@ -29,9 +29,9 @@ def thumbnail(image: np.ndarray, name: str) -> Html:
 
 
 def sheet(images: np.ndarray) -> dict[str, Any]:
-    """Return all images side by side in one picture, and how to find one: by rows of `columns`, each width x height.
+    """Return one picture of all images, in lines of `columns` images of `width` x `height` pixels each.
 
-    Grey ones are kept as they are; those with colors as JPEG, a fifth of the size.
+    Grey images are kept exactly, as PNG; images in color are written as JPEG, which is a fifth of the size.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a fit comes to, in three sentences: how good the model is, against what, and whether it may be trusted."""
+"""The verdict on a fit in three sentences: how good the model is, against what, and whether it may be trusted."""
 
 from typing import Any, NamedTuple
 
@@ -6,25 +6,26 @@ from mercer.app.projects import TablePrediction
 from mercer.app.projects.metrics_of_draws import HIGHER_IS_BETTER
 from mercer.app.report.words import HEADINGS, count, listed, percent, significant
 
-# Fewer rows left out say little; fewer than the first are called so.
+# With fewer rows left out than this, the verdict says that they are few.
 FEW_ROWS = 30
-# Measured data leave errors: less than this is rarely true.
+# Measured data have errors. A score that is better than these is suspected to come from a leak.
 GOOD_R2, GOOD_ACCURACY, GOOD_LOG_LOSS = 0.999, 0.999, 0.01
-# Intervals of 90 % that hold so many rows, beyond what chance explains, are called right.
+# 90 % intervals are called too narrow or too wide if their coverage is off by more than COVERAGE_OFF plus this many
+# standard deviations of chance.
 COVERAGE_OFF, DEVIATIONS = 0.03, 2.0
-# By less than this share of its error a guess is not worth being beaten; by more than this one a model that may be no
-# better than chance is not called useless: the rows left out are too few to tell.
+# A guess counts as beaten only if its error is lowered by at least the share LEAST_GAIN. A model whose gain is at least
+# NOT_USELESS, but may be due to chance, is not called useless: too few rows were left out to tell.
 LEAST_GAIN, NOT_USELESS = 0.01, 0.1
 
 
 class Verdict(NamedTuple):
-    """What a fit comes to.
+    """The verdict on a fit.
 
     Attributes
     ----------
     kind : {"good", "no better than a simple model", "useless", "too good to be true", "not known"}
     good, against, trust : str
-        A sentence each: how good, against what, whether to trust it.
+        One text each: how good the model is, against what, and whether to trust it.
     """
 
     kind: str
@@ -57,13 +58,13 @@ def _kind(workflow: TablePrediction) -> str:
 
 
 def _guess_is_beaten(workflow: TablePrediction) -> bool:
-    """Return whether a guess is beaten by more than chance explains, and by more than a hundredth of its error."""
+    """Return whether the model beats a guess by more than chance explains, and by at least a hundredth of its error."""
     guess = workflow.compared_with_guess_
     return bool(guess) and guess["low"] > 0 and _gain_over_guess(workflow) >= LEAST_GAIN
 
 
 def _gain_over_guess(workflow: TablePrediction) -> float:
-    """Return by which share of its error, or of what it lacks to a score of 1, a guess is beaten."""
+    """Return how much the model is better than a guess, as a share of the guess's error (or of 1 minus its score)."""
     guess = workflow.compared_with_guess_
     theirs = next(entry[guess["score"]] for entry in workflow.scores_ if entry["name"] == guess["baseline"])
     error = 1.0 - theirs if guess["score"] in HIGHER_IS_BETTER else abs(theirs)
@@ -75,7 +76,7 @@ def _leaks(workflow: TablePrediction) -> list[str]:
 
 
 def _has_no_error(workflow: TablePrediction, entry: dict[str, Any]) -> bool:
-    """Return whether a model, be it a simple one, is as good as nothing is that predicts measured data."""
+    """Return whether the score of a model, simple ones included, is better than measured data ordinarily allow."""
     if workflow.n_test_ < FEW_ROWS:
         return False
     if workflow.task_ == "regression":
@@ -101,7 +102,7 @@ def _good(workflow: TablePrediction) -> str:
 
 
 def _between(workflow: TablePrediction, name: str, text: Any, before: str = " (") -> str:
-    """Return the ends of the interval of a score in words, or nothing."""
+    """Return the interval of a score in words; "" if there is none."""
     if name not in workflow.intervals_:
         return ""
     low, high = (text(end) for end in workflow.intervals_[name])
@@ -111,7 +112,7 @@ def _between(workflow: TablePrediction, name: str, text: Any, before: str = " ("
 def _against(workflow: TablePrediction) -> str:
     guess, best = workflow.compared_with_guess_, workflow.compared_with_
     if not guess or not best:
-        return "The rows left out are too few to compare it with simple models."
+        return "Too few rows were left out to compare it with simple models."
     name = guess["score"]
     entries = {entry["name"]: entry for entry in workflow.scores_}
     own, theirs = workflow.scores_[0][name], entries[guess["baseline"]][name]
@@ -131,7 +132,9 @@ def _against(workflow: TablePrediction) -> str:
 
 def _trust(workflow: TablePrediction, kind: str) -> str:
     if kind == "useless":
-        few = f" At {count(workflow.n_test_, 'row')} this may change with more." if workflow.n_test_ < FEW_ROWS else ""
+        few = ""
+        if workflow.n_test_ < FEW_ROWS:
+            few = f" Only {count(workflow.n_test_, 'row')} were left out, so this may change with more."
         return f"Do not use it: nothing was learned that holds for rows it has not seen.{few}"
     if kind == "not known":
         if workflow.compared_with_guess_:
@@ -172,13 +175,13 @@ def _how_judged(workflow: TablePrediction) -> str:
 
 
 def _coverage(workflow: TablePrediction) -> str:
-    """Return what is to be said of the intervals, where there are any."""
+    """Return what the verdict says about the intervals; "" if there are none."""
     share, n = workflow.scores_[0].get("coverage"), workflow.n_test_
     if share is None:
         return ""
     chance = DEVIATIONS * (0.9 * 0.1 / n) ** 0.5
     if share < 0.9 - COVERAGE_OFF - chance:
-        return f"; but its 90% intervals hold {percent(share)} only, so take them wider"
+        return f"; but its 90% intervals hold only {percent(share)} of them, so they are too narrow"
     if share > 0.9 + COVERAGE_OFF + chance:
-        return f"; its 90% intervals hold {percent(share)}, and are wider than needed"
+        return f"; its 90% intervals hold {percent(share)} of them, so they are wider than needed"
     return f"; its 90% intervals hold {percent(share)} of them"

@@ -1,4 +1,4 @@
-"""What a model looks at: how much worse it is without each column, and how predictions move with the first of them."""
+"""What matters to a model: how much worse it is without each column, and how predictions move with a column."""
 
 import warnings
 from typing import Any
@@ -16,11 +16,11 @@ from mercer.explain import EffectCurve, effect_curve
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, axes_or_new, percent_axes, tidy
 
-# Columns of which the effect is drawn, and rows that it is worked out on.
+# The most columns whose effect is drawn, and the most rows from which it is computed.
 MOST_EFFECTS, MOST_ROWS = 4, 1000
-# Where it is not known what is lost without a column, those with this share in the movements of predictions are drawn.
+# If no rows were left out to tell which columns are needed, columns with a larger importance than this are drawn.
 SMALLEST_SHARE = 0.05
-# Ticks of a category that can be read.
+# The most labels of categories on an axis that can be read.
 MOST_TICKS = 24
 
 
@@ -31,7 +31,7 @@ def what_matters(workflow: TablePrediction, frame: Any, random_state: Any) -> Se
     ----------
     workflow : TablePrediction
     frame : data frame
-        Rows to move along, with the inputs.
+        Rows with the inputs, from which the effects are computed.
     random_state : int, RandomState instance or None
     """
     parts = _needs(workflow)
@@ -49,7 +49,7 @@ def what_matters(workflow: TablePrediction, frame: Any, random_state: Any) -> Se
 
 
 def effects_of(workflow: TablePrediction, frame: Any, random_state: Any) -> list[EffectCurve]:
-    """Return the effect curves of the columns that matter most; those without two values have none."""
+    """Return the effect curves of the columns that matter most. A column of one value has no curve."""
     known = frame.reindex(columns=workflow.columns_)
     curves: list[EffectCurve] = []
     for name in ranked(workflow):
@@ -65,13 +65,13 @@ def effects_of(workflow: TablePrediction, frame: Any, random_state: Any) -> list
 
 
 def ranked(workflow: TablePrediction) -> list[str]:
-    """Return the columns that matter most, by what is lost without them or else by their importance."""
+    """Return the columns that matter most: by how much is lost without them, or else by their importance."""
     lost = [entry["column"] for entry in workflow.needs_ if entry["column"] in workflow.kinds_ and entry["low"] > 0]
     return lost or [name for name, share in workflow.importances_.items() if share > SMALLEST_SHARE]
 
 
 def figure_of_effect(workflow: TablePrediction, curve: EffectCurve) -> Html:
-    """Return one curve, in the units of the column and of the target."""
+    """Return a figure of one effect curve, in the units of the column and of the target."""
     units = {name: reading.get("unit") or "" for name, reading in workflow.readings_.items()}
     is_class = workflow.task_ == "classification"
     output = curve.output if is_class else workflow.target_
@@ -104,18 +104,18 @@ def figure_of_effect(workflow: TablePrediction, curve: EffectCurve) -> Html:
 
 
 def in_words(curve: EffectCurve, *, is_class: bool, output: str) -> str:
-    """Return where a curve is highest and lowest, for those who do not see it."""
+    """Return where a curve is highest and lowest, for readers who do not see it."""
     text = (lambda value: percent(value)) if is_class else significant
     low, high = int(np.argmin(curve.effect)), int(np.argmax(curve.effect))
     labels = labels_of(curve)
     return (
-        f"at {labels[high]} it adds most to the {output} ({text(curve.effect[high])}), at {labels[low]} least "
+        f"at {labels[high]} it adds most to the {output} ({text(curve.effect[high])}), and at {labels[low]} least "
         f"({text(curve.effect[low])})."
     )
 
 
 def labels_of(curve: EffectCurve) -> list[str]:
-    """Return the values of a curve in words."""
+    """Return the values along a curve as text."""
     missing = [value is None or value != value for value in curve.values]
     return ["missing" if gone else label for gone, label in zip(missing, curve.labels, strict=True)]
 
@@ -132,7 +132,7 @@ def _needs(workflow: TablePrediction) -> list[Html]:
     idle = [entry["column"] for entry in workflow.needs_ if entry["low"] <= 0]
     said = (
         f"The figure shows by how much the {score} on rows left out grows when the values of a column are shuffled "
-        "among the rows, so that the column says nothing."
+        "among the rows, so that the column carries no information."
     )
     if needed:
         said += f" The model needs {listed([repr(entry['column']) for entry in needed[:5]])} most."
@@ -145,7 +145,10 @@ def _needs(workflow: TablePrediction) -> list[Html]:
     ]
     return [
         paragraph(said),
-        figure(lambda: _draw_needs(workflow, score), f"Growth of the {score} without each column, with 90% intervals."),
+        figure(
+            lambda: _draw_needs(workflow, score),
+            f"Growth of the {score} when each column is shuffled, with 90% intervals.",
+        ),
         tag(
             "details",
             tag("summary", "The same as a table"),
@@ -170,7 +173,7 @@ def _draw_needs(workflow: TablePrediction, score: str) -> Drawn:
 
 
 def _shares(workflow: TablePrediction) -> list[Html]:
-    """Return what the model itself says: shares of the columns, the metric, the combinations."""
+    """Return what the model itself shows: importances of the columns, its metric, and combinations of columns."""
     shares = workflow.importances_
     if not shares or sum(shares.values()) <= 0:
         return [paragraph("A discriminant weighs all inputs alike: no metric was learned that would tell them apart.")]

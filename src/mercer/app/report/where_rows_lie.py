@@ -1,4 +1,4 @@
-"""A still map of rows as the model sees them: colored by what it predicts, and by how much it doubts."""
+"""A still map of rows as the model represents them, colored by what it predicts and by how unsure it is."""
 
 from typing import Any
 
@@ -18,13 +18,13 @@ from mercer.app.report.words import count
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, SEQUENTIAL, pyplot, tidy
 
-# Rows on the map, at most, and the fewest that make one.
+# The most rows on the map, and the fewest for which there is one.
 MOST_ROWS, FEWEST_ROWS = 1000, 5
 MARKERS = "osD^vP"
 
 
 def where_rows_lie(workflow: TablePrediction, frame: Any, random_state: Any) -> Section | None:
-    """Return the section with the map that `mercer explore` draws, thinned and still; None for too few rows.
+    """Return the section with a still map of at most 1000 rows, as `mercer explore` draws it; None for too few rows.
 
     Parameters
     ----------
@@ -69,13 +69,14 @@ def where_rows_lie(workflow: TablePrediction, frame: Any, random_state: Any) -> 
             tidy(ax)
         return Drawn(axes[0])
 
+    colored = "by what the model predicts" + ("" if doubt is None else " and by how unsure it is")
     parts = [
         paragraph(
-            f"Each point is one of {words}. On this map {found.words}. Only nearness means something: the directions "
-            "of the map, and distances between far groups, do not."
+            f"Each point is one of {words}. On this map {found.words}. Only nearness has a meaning: the directions of "
+            "the map, and distances between far groups, have none."
         ),
-        figure(draw, f"A map of {words}, colored by what the model predicts and by how unsure it is."),
-        paragraph("To point at rows and ask why, open the same map with mercer explore."),
+        figure(draw, f"A map of {words}, colored {colored}."),
+        paragraph("Open the same map with mercer explore to point at rows and see the reasons for their answers."),
     ]
     return Section("map", "Where do the rows lie?", parts)
 
@@ -86,7 +87,7 @@ def _by_number(ax: Any, places: np.ndarray, values: np.ndarray, label: str) -> N
 
 
 def _by_class(ax: Any, places: np.ndarray, labels: np.ndarray) -> None:
-    """Draw classes in colors and markers, the most frequent ones where there are too many for a legend."""
+    """Draw classes in colors and markers. If they are too many for a legend, all but the most frequent are grey."""
     names, counts = np.unique(labels, return_counts=True)
     names = names[np.argsort(-counts, kind="stable")]
     for i, name in enumerate(names):

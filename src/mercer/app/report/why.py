@@ -1,4 +1,4 @@
-"""Why the model was wrong: the rows left out that it predicted worst, and what it went by."""
+"""Why the model was wrong: the left-out rows that it predicted worst, and what its answers were based on."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from mercer.app.report.page import Section
 from mercer.app.report.words import listed, percent, significant
 from mercer.plots.labels import shorten
 
-# A support below this is an extrapolation.
+# A prediction with a support below this is an extrapolation.
 LEAST_SUPPORT = 0.01
-# Characters of a value that are shown: the table is to fit beside its neighbor.
+# Longer values are cut to this many characters, so that two tables fit side by side.
 LONGEST = 24
 
 
 def why_wrong(workflow: TablePrediction) -> Section | None:
-    """Return the section on the three worst rows; None where none was kept."""
+    """Return the section on the three worst rows; None if none of them was kept."""
     parts: list[Html] = []
     for found in workflow.wrong_:
         place = np.flatnonzero(np.asarray(workflow.held_out_["rows"]) == found["row"])
-        if len(place):  # of many rows left out some are kept
+        if len(place):  # if many rows were left out, only some of them are kept
             parts += _of_row(workflow, found, int(place[0]))
     if not parts:
         return None
@@ -38,11 +38,11 @@ def _of_row(workflow: TablePrediction, found: dict[str, Any], place: int) -> lis
     true, predicted = kept["true"][place], kept["predicted"][place]
     if is_class:
         sure = percent(float(kept["probabilities"][place].max()))
-        said = f"It is {true}, and {predicted} was predicted, with a probability of {sure}."
+        said = f"Its class is {true}, and {predicted} was predicted with a probability of {sure}."
     else:
-        said = f"It is {significant(float(true))}, and {significant(float(predicted))} was predicted."
+        said = f"The true value is {significant(float(true))}, and {significant(float(predicted))} was predicted."
     leaned = listed([f"row {entry['row']} ({_target(entry['target'], is_class)})" for entry in found["like"]])
-    said += f" The training rows that counted most for it: {leaned}."
+    said += f" The training rows that counted most for the prediction: {leaned}."
     if found["support"] is not None and found["support"] < LEAST_SUPPORT:
         said += " No training row is like this one: the prediction is an extrapolation."
     rows = []

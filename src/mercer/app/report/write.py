@@ -1,4 +1,4 @@
-"""From a fitted workflow and data to a page in a file."""
+"""Write the report on a fitted workflow as a page in a file."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -24,21 +24,21 @@ ENDINGS = (".html", ".htm")
 
 
 def build_report(workflow: Any, data: Any, *, data_name: str = "the data", random_state: Any = 0) -> str:
-    """Return a page on what a workflow has found, with examples from data: one HTML document that needs no other file.
+    """Return a report on a workflow, with examples from data, as one HTML document that needs no other file.
 
     Parameters
     ----------
     workflow : fitted TablePrediction, DataEmbedding or DataClustering
     data : data frame, Table or ImageFolder
-        Those of the fit, or new ones of the same kind.
+        The data of the fit, or new data of the same kind.
     data_name : str, default="the data"
-        What the page calls them.
+        The name of the data on the page.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows that are shown where they are too many.
+        Draws the rows that are shown if there are too many.
 
     Notes
     -----
-    At most 5000 rows are looked at, however many there are, beside what the fit has kept.
+    At most 5000 rows are used, beside those that the fit has kept.
     """
     if isinstance(data, Table) and not isinstance(workflow, TablePrediction):
         data = data.frame
@@ -46,7 +46,7 @@ def build_report(workflow: Any, data: Any, *, data_name: str = "the data", rando
         if isinstance(workflow, kind):
             return render(report(workflow, data, data_name, random_state))
     raise invalid_parameter(
-        "workflow", type(workflow).__name__, [kind.__name__ for kind in REPORTED], "A report is made of these."
+        "workflow", type(workflow).__name__, [kind.__name__ for kind in REPORTED], "Reports are made for these."
     )
 
 
@@ -58,7 +58,7 @@ def write_report(
     data_name: str = "the data",
     random_state: Any = 0,
 ) -> None:
-    """Write the page of `build_report` to a file, whole or not at all.
+    """Write the page of `build_report` to a file. The file is written whole or not at all.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def write_report(
     """
     check_page(path)
     page = build_report(workflow, data, data_name=data_name, random_state=random_state)
-    # Names of files may hold bytes that are no text.
+    # Names of files may contain bytes that are not valid text.
     write_atomically(check_target(path, "out"), [page.encode("utf-8", "replace")])
 
 
 def check_page(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> None:
-    """Raise if no page can be written there, or if it would take the place of a file that is read.
+    """Raise if no page can be written to a path, or if it would replace a file that is read.
 
     Parameters
     ----------
@@ -84,5 +84,5 @@ def check_page(path: str | os.PathLike[str], *, read: Iterable[Path] = ()) -> No
     read : iterable of paths, default=()
     """
     if check_path(path, "out").suffix.lower() not in ENDINGS:
-        raise DataFileError(f"out={str(path)!r} does not end as a page does: give a name that ends in '.html'.")
+        raise DataFileError(f"out={str(path)!r} does not end in '.html', as the name of a page must.")
     check_output(path, read=read)

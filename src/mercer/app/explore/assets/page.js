@@ -239,7 +239,7 @@ async function choose(row, output = undefined) {
     const again = guarded((wanted) => choose(row, wanted));
     byId("why").replaceChildren(...whyPanel(why, found.image, guarded(choose), again));
   } else {
-    byId("why").replaceChildren(element("p", "This model is no sum over rows: it has no reasons by rows.", { class: "soft" }));
+    byId("why").replaceChildren(element("p", "The answers of this model are not sums over rows, so there are no reasons by rows.", { class: "soft" }));
   }
   offerColors();
   if (byId("color").value === "influence") await colorBy("influence");

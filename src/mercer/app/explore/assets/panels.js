@@ -97,7 +97,7 @@ export function whyPanel(found, images, choose, ask) {
       const a_unit = slope === null ? "" : `${signed(slope)} a unit`;
       line(columns, name, bar(effect, most), element("td", a_unit, { class: "number" }));
     }
-    parts.push(element("h3", "What it hangs on, by a standard deviation of each column"), columns);
+    parts.push(element("h3", "Change with one standard deviation of each column"), columns);
   }
   return parts;
 }
@@ -148,8 +148,8 @@ export function profilePanel(found) {
   });
   const told =
     `A linear machine tells ${found.n_examples} examples from ${found.n_others} others in the representation: ` +
-    `${number(100 * found.accuracy)} % of those left out are right; drawn anew, its direction stays (cosine ` +
-    `${number(found.stability)}).` + (found.drawn ? " Both sides were drawn from more." : "");
+    `its balanced accuracy on rows left out is ${number(100 * found.accuracy)} %. Directions from resampled examples have ` +
+    `a mean cosine of ${number(found.stability)} with it.` + (found.drawn ? " Both sides were drawn from more rows." : "");
   const means =
     `Influence of the concept by ${found.by}, beside the mean of all rows; p against ${found.n_random} random concepts ` +
     "of the same size, for all groups and concepts at once. * is below .05.";
