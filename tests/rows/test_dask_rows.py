@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from mercer import KernelDiscriminant, KernelEmbedding, Nystrom, RFMRegressor, SubspaceClustering
 from mercer.exceptions import ClusterError, DataFileError, InvalidParameterError
-from mercer.rows import DaskRows, open_rows
+from mercer.rows import DaskRows, open_rows, sum_over_rows
 from mercer.rows.cluster import Cluster
 from tests.examples_of import numbers
 
@@ -57,6 +57,21 @@ def test_frames_in_memory_and_memory_maps_are_the_same_rows(tmp_path):
     wanted = clone(MODEL).fit(X).transform(X)
     for rows in (FRAME[["a", "b", "c"]], pl.from_pandas(FRAME[["a", "b", "c"]]), open_rows(tmp_path / "x.npy")):
         assert_allclose(clone(MODEL).fit(rows).transform(rows), wanted, rtol=1e-12)
+
+
+def column_sums():
+    """Return a function of blocks."""
+    return lambda x: (x.sum(dim=0),)
+
+
+def test_many_blocks_make_fewer_tasks_and_the_same_bits(client):
+    cluster = Cluster(client)
+    assert [cluster._blocks_a_task(n) for n in (1, 1535, 1536, 12_287, 12_288, 10**9)] == [8, 8, 64, 64, 512, 512]
+    many = np.random.default_rng(0).normal(size=(1600, 2)) * 10.0 ** np.linspace(-8, 8, 1600)[:, None]
+    there = sum_over_rows(
+        column_sums, (), DaskRows(da.from_array(many, chunks=(333, 2)), client=client), rows_a_block=1
+    )
+    assert_array_equal(there[0], sum_over_rows(column_sums, (), many, rows_a_block=1)[0])
 
 
 def test_single_precision_stays_with_workers(client):

@@ -97,13 +97,14 @@ def test_the_tree_is_that_of_groups_of_groups(n):
     assert_array_equal(total.total()[0], naive_tree(list(terms)))
 
 
-def test_the_tasks_of_workers_add_up_to_the_same_bits():
+@pytest.mark.parametrize("blocks", [FAN, FAN**2, FAN**3])
+def test_the_tasks_of_workers_add_up_to_the_same_bits(blocks):
     rows = numbers(997, 4, seed=3)
     calls = []
     whole = sum_over_rows(moments, (calls,), rows, rows[:, :2], rows_a_block=5)
     tasks = [
-        block_sum(moments, (calls,), [rows[i : i + 5 * FAN], rows[i : i + 5 * FAN, :2]], 5)
-        for i in range(0, 997, 5 * FAN)
+        block_sum(moments, (calls,), [rows[i : i + 5 * blocks], rows[i : i + 5 * blocks, :2]], 5)
+        for i in range(0, 997, 5 * blocks)
     ]
     while len(tasks) > 1:
         tasks = [added(tasks[i : i + FAN]) for i in range(0, len(tasks), FAN)]

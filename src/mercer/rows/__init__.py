@@ -5,6 +5,7 @@ from mercer.rows.answers import wherever_rows_are
 from mercer.rows.at_hand import RowsOnDisk, rows_at_hand, some_rows_of
 from mercer.rows.cluster import Cluster, cluster_of
 from mercer.rows.dask_collections import DaskRows
+from mercer.rows.drawn import drawn_rows
 from mercer.rows.files import FileRows, open_rows
 from mercer.rows.labels import class_numbers, drawn_with_classes, numbered_classes, some_of_rare_classes
 from mercer.rows.loop import gather_over_rows, map_over_rows, of_each_part, sum_over_rows
@@ -24,6 +25,7 @@ __all__ = [
     "category_columns",
     "class_numbers",
     "cluster_of",
+    "drawn_rows",
     "drawn_with_classes",
     "frame_of",
     "gather_over_rows",

@@ -19,6 +19,9 @@ from mercer.rows.tree import FAN, Make, added, block_map, block_sum
 
 # How many tasks are submitted at once if sums are checkpointed. A power of FAN, so that the tree keeps its shape.
 WAVE = FAN * FAN
+# How many tasks each thread of the workers should have at least, so that none is idle for long at the end; and the most
+# blocks of a task, which is some seconds of work.
+TASKS_A_THREAD, MOST_BLOCKS = 12, FAN**3
 # How many bytes of arrays are sent to workers together; Dask warns about larger graphs.
 MOST_SENT = 8 * 2**20
 
@@ -42,7 +45,8 @@ class Cluster:
         from dask import delayed
 
         kept = kept_sum(make, values, sources, rows_a_block, f"tasks {placement.get('dtype')}")
-        tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, placement))
+        blocks = FAN if kept.file is not None else self._blocks_a_task(-(-common_length(sources) // rows_a_block))
+        tasks = list(self._tasks(block_sum, make, values, sources, rows_a_block, placement, blocks))
         # Without a checkpoint all tasks are one wave. With one, a wave takes some minutes; its sum is then fetched and
         # added to the file. If the client is lost, only the current wave is lost with it.
         wave = len(tasks) if kept.file is None else WAVE
@@ -83,13 +87,30 @@ class Cluster:
             size += own
         yield from self.compute(waiting) if waiting else ()
 
+    def _blocks_a_task(self, n_blocks: int) -> int:
+        """Return how many blocks a task sums: a power of FAN, so that the shape of the tree does not depend on it.
+
+        The result of a task is as large as the landmarks squared. The fewer tasks there are, the less travels.
+        """
+        blocks, threads = FAN, 1 if self.client is None else sum(self.client.nthreads().values())
+        while blocks < MOST_BLOCKS and n_blocks >= FAN * blocks * TASKS_A_THREAD * threads:
+            blocks *= FAN
+        return blocks
+
     def _tasks(
-        self, function: Any, make: Make, values: tuple[Any, ...], sources: Sequence[Any], rows: int, placement: Any
+        self,
+        function: Any,
+        make: Make,
+        values: tuple[Any, ...],
+        sources: Sequence[Any],
+        rows: int,
+        placement: Any,
+        blocks: int = FAN,
     ) -> Iterator[Any]:
-        """Yield one task for each branch of the tree, which calls `function` with its rows."""
+        """Yield one task for each branch of the tree, which calls `function` with the rows of so many blocks."""
         from dask import delayed
 
-        bounds = list(row_slices(common_length(sources), FAN * rows))
+        bounds = list(row_slices(common_length(sources), blocks * rows))
         shared = delayed(values, pure=False, traverse=False)
         for parts in zip(*(parts_of(source, bounds) for source in sources), strict=True):
             yield delayed(function, pure=False)(make, shared, list(parts), rows, **placement)
