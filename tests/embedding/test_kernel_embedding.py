@@ -12,7 +12,7 @@ from sklearn.utils import shuffle
 import mercer
 from mercer import KernelEmbedding
 from mercer.embedding import Exact
-from mercer.embedding.beginning import BANDWIDTHS
+from mercer.embedding.beginning import BANDWIDTHS, usual_landmarks
 from mercer.embedding.moments import shuffled
 from mercer.exceptions import DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian, Sum
@@ -477,3 +477,18 @@ def test_ridges_are_compared_in_the_directions_of_largest_variance(monkeypatch):
     assert losses[0] != losses[1]
     assert min(losses[1]) == pytest.approx(min(losses[0]), rel=0.1)
     assert few.ridge_ == pytest.approx(whole.ridge_)
+
+
+@pytest.mark.parametrize(("n_rows", "of_images"), [(10, 5), (1500, 750), (20_000, 1000), (40_000, 1600), (10**9, 2000)])
+def test_landmarks_that_nobody_asked_for_of_images_grow_with_the_rows(n_rows, of_images):
+    assert usual_landmarks(n_rows, is_of_columns=True) == 1000
+    assert usual_landmarks(n_rows, is_of_columns=False) == of_images
+
+
+def test_many_landmarks_bear_more_components():
+    X = np.random.default_rng(0).normal(size=(1300, 40))
+    for m, width in ((100, 100), (600, 150), (1200, 180)):
+        model = KernelEmbedding("kernel_pca", "gaussian", n_landmarks=m, ridge=0.0, bandwidth=1.0, random_state=0).fit(
+            X
+        )
+        assert model.coefficients_.shape == (m, width)

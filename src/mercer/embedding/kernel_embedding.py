@@ -50,10 +50,12 @@ class KernelEmbedding(CallbackSupportMixin, LandmarkMap):
         bandwidth and 32 times the weight. It is nearly linear over the data, and so keeps the information that a linear
         model of the columns uses.
     n_components : int or None, default=None
-        h, the number of components. None takes 150, or the largest possible number if that is smaller.
+        h, the number of components. None takes 150, or 15 % of the landmarks if that is more, or the largest possible
+        number if that is smaller.
     n_landmarks : int or None, default=None
         m, the number of landmarks and of rows of A. None takes 1000, or all rows if there are fewer. Of images it takes
-        at most half of the rows, since a row that is a landmark is compared with itself.
+        one for 25 rows if there are more than 25 000, up to 2000; and at most half of the rows, since a row that is a
+        landmark is compared with itself.
     landmarks : {"uniform", "kmeans++", "leverage", "leverage_hutchinson"} or array, default="uniform"
         How landmarks are drawn from the rows; or the landmarks themselves, of shape (m, d); or the indices of rows,
         of shape (m,).

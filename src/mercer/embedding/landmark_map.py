@@ -1,4 +1,4 @@
-"""What embeddings on landmarks share: how landmarks are chosen, and the checks of the parameters that say so."""
+"""The base class of embeddings on landmarks: it chooses the landmarks and checks the parameters for them."""
 
 from typing import Any
 
@@ -11,29 +11,28 @@ from mercer.kernels import Kernel
 from mercer.landmarks import METHODS, choose_landmarks
 from mercer.landmarks.kernel_map import KernelMap
 
-# What n_landmarks=None means where the data have more rows.
+# The number of landmarks if n_landmarks=None and there are more rows.
 DEFAULT_LANDMARKS = 1000
 
 
 class LandmarkMap(KernelMap):
-    """A map on landmarks, with parameters `n_landmarks` and `landmarks`."""
+    """Base class of maps on landmarks, with the parameters `n_landmarks` and `landmarks`."""
 
     n_landmarks: int | None
     landmarks: Any
 
     def _landmarks(
-        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState, most: int | None = None
+        self, X: np.ndarray, kernel: Kernel | None, random: np.random.RandomState, usual: int = DEFAULT_LANDMARKS
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the landmarks and the rows of X that they are, None for landmarks that were given as such.
+        """Return the landmarks and their row indices in X, or None for the indices if the landmarks were given.
 
-        Where nobody asked for a number there are at most `most`.
+        If `n_landmarks` is None, there are at most `usual` landmarks.
         """
         if not isinstance(self.landmarks, str):
             return self._given_landmarks(X, kernel)
-        most = len(X) if most is None else most
-        wanted = min(most, DEFAULT_LANDMARKS) if self.n_landmarks is None else self.n_landmarks
+        wanted = min(len(X), usual) if self.n_landmarks is None else self.n_landmarks
         if self.n_landmarks is None:
-            # Nobody asked for a number, so nothing is missing where duplicates leave fewer.
+            # The number is a default, so no warning is needed if duplicate rows leave fewer landmarks.
             with ignored(DataWarning):
                 indices = self._choose(X, kernel, wanted, random)
         else:
@@ -41,6 +40,7 @@ class LandmarkMap(KernelMap):
         return X[indices], indices
 
     def _choose(self, X: np.ndarray, kernel: Kernel | None, wanted: int, random: np.random.RandomState) -> np.ndarray:
+        """Draw `wanted` landmarks by the method that `landmarks` names, and return their row indices."""
         metric = None if kernel is None else kernel.common_metric()
         return choose_landmarks(
             X,
@@ -53,6 +53,7 @@ class LandmarkMap(KernelMap):
         )
 
     def _given_landmarks(self, X: np.ndarray, kernel: Kernel | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the landmarks of the parameter `landmarks`: rows of X by their indices, or an array of landmarks."""
         given = np.asarray(self.landmarks)
         if given.ndim == 1 and np.issubdtype(given.dtype, np.integer):
             if len(given) == 0 or given.min() < 0 or given.max() >= len(X):
@@ -72,4 +73,4 @@ class LandmarkMap(KernelMap):
         if self.n_landmarks is not None:
             check_count("n_landmarks", self.n_landmarks)
         if isinstance(self.landmarks, str) and self.landmarks not in METHODS:
-            raise invalid_parameter("landmarks", self.landmarks, METHODS, "An array of landmarks will do too.")
+            raise invalid_parameter("landmarks", self.landmarks, METHODS, "An array of landmarks is accepted too.")
