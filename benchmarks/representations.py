@@ -3,8 +3,8 @@
 Run as `python -m benchmarks representations [--quick] [--data digits ...] [--seeds 5] [--rows 3000]
 [--methods start simclr ...] [--out DIR]`. For every set and seed, linear probes on four draws of few labels score the
 principal-component start and each of the eight losses with its defaults: digits and Adult as rows of a table, MNIST as
-images. For digits and MNIST, the share of the variance of left-out rows that the kernel autoencoder explains is compared
-with that of PCA of the same width. For photographs, the default embedding is compared with scikit-learn's Nystroem of
+images. For digits and MNIST, the share of the variance of left-out rows that the kernel autoencoder explains stands
+beside that of PCA of the same width. For photographs, the default embedding is compared with scikit-learn's Nystroem of
 the same width, and the time of a fit with that of its own products.
 """
 

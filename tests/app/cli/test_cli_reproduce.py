@@ -123,7 +123,7 @@ def test_runs_are_kept_and_options_reach_the_runner(tree, tmp_path):
     assert "[1/3]" in done(*options, "--seeds", 3, "--fresh").stderr
     assert {path.name for path in results.iterdir()} == {f"first_paper-full.{end}" for end in ("jsonl", "md", "json")}
     result = done(*options, "--time-limit", 0, "--fresh")
-    assert "note: first_paper: time limit: 2 runs remain; the same command goes on" in result.stderr
+    assert "note: first_paper: time limit: 2 runs remain; the same command continues" in result.stderr
     assert mercer(*options, "--only", "zzz").stderr.count("only='zzz' matches no case") == 1
 
 
@@ -246,7 +246,7 @@ def test_stopping_says_that_it_goes_on(tree):
     write_paper(tree, "second", work="raise KeyboardInterrupt")
     result = mercer("second")
     assert result.exit_code == 130
-    assert "stopped; the same command goes on from here" in result.stderr
+    assert "stopped; the same command continues from here" in result.stderr
 
 
 def test_the_checkout_is_that_of_the_folder_or_of_the_package(tree, tmp_path, monkeypatch):

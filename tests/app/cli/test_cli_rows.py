@@ -31,7 +31,8 @@ def folder(tmp_path, monkeypatch):
     return frame
 
 
-FIT = ("fit", "data", "--out", "model.mercer", "--landmarks", 40, "--time-limit", 5)
+UNTIMED = ("fit", "data", "--out", "model.mercer", "--landmarks", 40)
+FIT = (*UNTIMED, "--time-limit", 5)
 
 
 def test_numbers_there_and_back(folder, monkeypatch):
@@ -59,7 +60,7 @@ def test_as_many_workers_as_are_asked_for(asked):
 
 
 def test_classes_have_probabilities(folder):
-    assert "accuracy" in mercer(*FIT, "--target", "kind", "--ignore", "y", "--model", "discriminant").output
+    assert "accuracy" in mercer(*UNTIMED, "--target", "kind", "--ignore", "y", "--model", "discriminant").output
     mercer("predict", "model.mercer", "data", "--out", "answers")
     written = pd.read_parquet("answers")
     assert list(written.columns) == ["prediction", "p(down)", "p(up)"]
@@ -76,6 +77,64 @@ def test_wrong_calls_say_so(folder):
     assert "price" in result.output
     result = mercer(*FIT, "--target", "y", "--ignore", "kind", "--workers", 2, "--cluster", "tcp://127.0.0.1:1")
     assert "workers=2 is not allowed" in result.output
+
+
+def refused(*arguments):
+    """Return the error of a call that ends with one, and that reads or writes nothing."""
+    result = mercer(*arguments)
+    assert result.exit_code == 1, result.output
+    assert "Traceback" not in result.output
+    return result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("--split", "random"), "split='random' is not allowed: split must be left out where --landmarks,"),
+        (("--split", "auto"), "split='auto' is not allowed"),  # the default, but the user asked for it
+        (("--metric", "mae"), "metric='mae'"),
+        (("--repeats", 3), "repeats=3"),
+        (("--learning-curve",), "learning_curve=True"),
+        (("--kinds", "a=category"), "kinds="),
+        (("--no-header",), "header=False"),
+        (("--sheet", "1"), "sheet='1'"),
+        (("--encoding", "utf-8"), "encoding='utf-8'"),
+        (("--decimal", ","), "decimal=','"),
+        (("--max-mb", 10), "max_mb=10.0"),
+        (("--model", "discriminant"), "time_limit=5.0 is not allowed: time_limit must be left out where"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_fit_refuses_options_that_a_fit_on_landmarks_does_not_read(folder, tmp_path, given, message):
+    error = refused(*FIT, "--target", "y", "--ignore", "kind", *given)
+    assert message in error
+    assert "--target, --out, --force, --model, --task, --ignore, --test-size" in error
+    assert not (tmp_path / "model.mercer").exists()
+
+
+@pytest.mark.parametrize("path", [("--workers", 1), ("--cluster", "tcp://127.0.0.1:1")])
+def test_workers_and_clusters_refuse_them_too(folder, path):
+    assert "repeats=2" in refused("fit", "data", "--out", "model.mercer", "--target", "y", *path, "--repeats", 2)
+
+
+def test_a_discriminant_on_landmarks_refuses_a_regression(folder):
+    call = (*UNTIMED, "--target", "y", "--ignore", "kind", "--model", "discriminant")
+    assert "model='discriminant' is not allowed" in refused(*call, "--task", "regression")
+
+
+def test_predict_refuses_options_that_models_on_landmarks_do_not_read(folder, tmp_path):
+    call = (*UNTIMED, "--model", "discriminant", "--target", "kind", "--ignore", "y")
+    assert mercer(*call).exit_code == 0
+    predict = ("predict", "model.mercer", "data", "--out", "answers")
+    error = refused(*predict, "--level", 0.9)
+    assert "level=0.9 is not allowed: level must be left out for a model of `mercer fit --landmarks`" in error
+    assert "--out, --json" in error
+    assert "why=0" in refused(*predict, "--why", 0)
+    assert "safe_csv=True" in refused(*predict, "--safe-csv")
+    assert "kinds=" in refused(*predict, "--kinds", "a=number")
+    assert not (tmp_path / "answers").exists()
+    assert "--out answers" in refused("predict", "model.mercer", "data", "--why", 0)
+    assert mercer(*predict, "--json", "--debug").exit_code == 0
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import copy
 from decimal import Decimal
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -33,6 +34,7 @@ from mercer.app.report.prediction_figures import (
 )
 from mercer.app.report.thumbnails import SIDE, sheet, thumbnail
 from mercer.app.report.verdict import verdict_of
+from mercer.app.report.what_matters import what_matters
 from mercer.app.report.words import count, listed, percent, score_texts, significant, text_of, texts_of
 from mercer.exceptions import DataFileError, DataWarning, InvalidParameterError
 from mercer.kernels import Gaussian
@@ -331,6 +333,20 @@ def test_rows_lie_on_a_still_map(flat_models, name, monkeypatch):
     if right:
         np.testing.assert_allclose(right[0].collections[0].get_array(), doubt)
     assert where_rows_lie_module.where_rows_lie(models[name], frame[:4], 0) is None
+
+
+def test_the_page_names_the_columns_that_are_needed_or_says_that_none_is(flat_models):
+    frame, models = flat_models
+    workflow = copy(models["gp"])
+    entry = {"column": "size", "grows_by": 0.5, "low": 0.1, "high": 0.9}
+    workflow.needs_ = [entry, entry | {"column": "city", "low": -0.1}]
+    said = escape("The model needs 'size' most. Whether it needs 'city' cannot be told from these rows.")
+    assert said in "".join(what_matters(workflow, frame, 0).parts)
+    workflow.needs_ = [entry | {"low": 0.0}, entry | {"column": "city", "low": -0.1}]
+    said = (
+        "For no column is this growth clearly above 0, so these rows do not show that the model needs any one of them."
+    )
+    assert said in "".join(what_matters(workflow, frame, 0).parts)
 
 
 def test_the_worst_and_the_least_sure_rows_come_with_their_inputs(flat_models):

@@ -59,6 +59,7 @@ def mercer(
 @app.command()
 @reads_tables()
 def fit(
+    context: typer.Context,
     data: Table,
     target: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[
@@ -107,6 +108,7 @@ def fit(
             from mercer.app.cli import fit_rows
 
             limit, ignored = time_limit or None, tuple(ignore or ())
+            fit_rows.check_options(context)
             who, m = fit_rows.Workers(workers, cluster), landmarks or fit_rows.LANDMARKS
             fit_rows.run(data, target, out, model.value, task.value, ignored, test_size, limit, seed, as_json, m, who)
             return
@@ -148,6 +150,7 @@ def inspect(
 @app.command()
 @reads_tables(writes_csv=True)
 def predict(
+    context: typer.Context,
     model: Model,
     data: Data,
     out: Annotated[
@@ -166,15 +169,7 @@ def predict(
     with for_people(debug=debug, as_json=as_json):
         from mercer.app.cli.predict import run
 
-        run(
-            model,
-            data,
-            out,
-            level,
-            as_json,
-            tables,
-            why,
-        )
+        run(model, data, out, level, as_json, tables, why, context)
 
 
 @app.command()
@@ -255,7 +250,7 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option(help="Seeds per case, instead of each case's own.", min=1)] = None,
     only: Annotated[str, typer.Option(metavar="TEXT", help="Only the cases whose name contains TEXT.")] = "",
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget earlier results (with --only, of those cases).")
+        bool, typer.Option("--fresh", help="Discard earlier results (with --only, of those cases).")
     ] = False,
     time_limit: Annotated[
         float | None, typer.Option(metavar="MINUTES", help="Start nothing new after this time.", min=0.0)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
 
 from mercer.app.cli.options import for_programs, named
 from mercer.app.cli.output import notes, number, out_console, print_json, waiting
+from mercer.app.cli.unread_options import refuse_unread
 from mercer.app.files.tables import check_columns, check_model_output
 from mercer.exceptions import invalid_parameter
 from mercer.io import save
@@ -19,6 +21,9 @@ LANDMARKS = 1000
 MOST_SCORED = 20_000
 # A target of whole numbers with at most this many different values has classes, unless `--task` says otherwise.
 MOST_CLASSES = 20
+# The parameters of `mercer fit` that are read here.
+READ = {"target", "out", "force", "model", "task", "ignore", "test_size", "time_limit", "seed"}
+READ |= {"landmarks", "workers", "cluster", "as_json", "debug"}
 
 
 class Workers(NamedTuple):
@@ -52,6 +57,15 @@ class Workers(NamedTuple):
         options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
         with LocalCluster(n_workers=self.n_workers, host="127.0.0.1", **options) as cluster, Client(cluster) as client:
             yield client
+
+
+def check_options(context: typer.Context) -> None:
+    """Raise an error if the user gave an option of `mercer fit` that is not read here."""
+    where = "where --landmarks, --workers or --cluster is given"
+    refuse_unread(context, READ, where)
+    # The search of a discriminant is short, and its time is not limited.
+    if context.params["model"] == "discriminant":
+        refuse_unread(context, READ - {"time_limit"}, f"{where} with --model discriminant")
 
 
 def run(
@@ -101,6 +115,8 @@ def estimator_for(y: FileRows, model: str, task: str, n_landmarks: int, time_lim
 
     options: dict[str, Any] = {"n_landmarks": n_landmarks, "random_state": seed}
     if model == "discriminant":
+        if task == "regression":
+            raise invalid_parameter("model", model, "'auto', 'rfm' or 'gp' for a regression")
         return KernelDiscriminant(**options)
     if has_classes(y, task):
         if model == "gp":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import new_table, notes, number, out_console, print_json, waiting
@@ -28,6 +29,7 @@ def run(
     as_json: bool,
     tables: TableOptions = PLAIN,
     why: int | None = None,
+    context: typer.Context | None = None,
 ) -> None:
     """Load the model, read the data as the model needs them, predict and write; or explain the answer for one row."""
     if out is not None and not out.suffix:
@@ -35,6 +37,8 @@ def run(
         if hasattr(loaded, "feature_names_in_") and not hasattr(loaded, "predict_frame"):
             from mercer.app.cli import predict_rows
 
+            if context is not None:
+                predict_rows.check_options(context)
             predict_rows.run(loaded, data, out, as_json)
             return
     if out is not None:
@@ -43,7 +47,8 @@ def run(
     if not hasattr(workflow, "predict_frame"):
         raise ModelFileError(
             f"{str(model)!r} holds a {type(workflow).__name__}: load it in Python. This command takes models that "
-            "`mercer fit`, `embed` or `cluster` saved."
+            "`mercer fit`, `embed` or `cluster` saved, and those of `mercer fit --landmarks` only with a new "
+            "folder for the answers, such as `--out answers`."
         )
     with notes():
         given = read(workflow, data, tables)

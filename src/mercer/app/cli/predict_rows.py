@@ -4,14 +4,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from mercer.app.cli.options import for_programs, named
 from mercer.app.cli.output import notes, out_console, print_json, progress
+from mercer.app.cli.unread_options import refuse_unread
 from mercer.exceptions import DataFileError
 from mercer.rows import open_rows
 from mercer.storage.atomic import write_atomically
 
 ROWS_A_FILE = 262_144
+# The parameters of `mercer predict` that are read here.
+READ = {"out", "as_json", "debug"}
+
+
+def check_options(context: typer.Context) -> None:
+    """Raise an error if the user gave an option of `mercer predict` that is not read here."""
+    refuse_unread(context, READ, "for a model of `mercer fit --landmarks`")
 
 
 def run(model: Any, data: list[Path], out: Path, as_json: bool) -> None:

@@ -50,7 +50,7 @@ def run(
             for name, report in reproduction.reproduce_each(names, results, options, experiments):
                 made[name] = report
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        print("\nstopped; the same command continues from here", file=sys.stderr)
         raise
     if as_json:
         print_json(reproduction.as_documents(made, results, quick))

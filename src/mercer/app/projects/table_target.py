@@ -54,18 +54,12 @@ def as_numbers(column: Any) -> np.ndarray:
 
 
 def as_classes(column: Any) -> np.ndarray:
-    """Return the values of a column as classes: booleans, whole numbers, or otherwise strings.
+    """Return the values of a column as classes, as `class_values` does; raise if they cannot be classes.
 
-    Missing values change the type of a column of booleans or whole numbers in pandas, but not the type of its classes.
-    It is an error if there are more than half as many classes as rows: these are names or measurements.
+    It is an error if there is one class only, or if there are more than half as many classes as rows: these are names
+    or measurements.
     """
-    kind = _kind(column)
-    if kind == "boolean":
-        classes = column.to_numpy(dtype=bool)
-    elif kind == "number" and _are_whole(values := as_numbers(column)):
-        classes = values.astype(np.int64)
-    else:
-        classes = np.array([str(value) for value in column], dtype=object)
+    classes = class_values(column)
     distinct = len(np.unique(classes))
     if distinct < 2:
         raise DataFileError(f"the target {column.name!r} has one value only, {classes[0]}: there is nothing to learn.")
@@ -75,6 +69,23 @@ def as_classes(column: Any) -> np.ndarray:
             "which are too many for classes. Is it an identifier, a text, or a number written with a unit?"
         )
     return classes
+
+
+def class_values(column: Any) -> np.ndarray:
+    """Return the values of a column as booleans, whole numbers, or otherwise strings.
+
+    Missing values change the type of a column of booleans or whole numbers in pandas, but not the type of its classes.
+
+    Parameters
+    ----------
+    column : Series without missing values
+    """
+    kind = _kind(column)
+    if kind == "boolean":
+        return column.to_numpy(dtype=bool)
+    if kind == "number" and _are_whole(values := as_numbers(column)):
+        return values.astype(np.int64)
+    return np.array([str(value) for value in column], dtype=object)
 
 
 def input_names(names: Sequence[str], target_name: str, ignore: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from mercer.app.projects.metrics_of_draws import score as score_of
 from mercer.app.projects.new_rows import needed_columns, read_like_fit
 from mercer.app.projects.score_intervals import FEWEST, compare
 from mercer.app.projects.table_prediction import TablePrediction
-from mercer.app.projects.table_target import as_classes, as_numbers
+from mercer.app.projects.table_target import as_classes, as_numbers, class_values
 from mercer.exceptions import DataFileError
 
 
@@ -97,17 +97,23 @@ def _left_out_by_both(
     a, b = (_kept_of(model.held_out_, rows) for model in (first, second))
     if not np.array_equal(a["true"], b["true"]):
         return None
-    column = frame[first.target_].iloc[a["rows"]]
-    if column.isna().any():
-        return None
-    truth = as_numbers(column) if first.task_ == "regression" else np.asarray(as_classes(frame[first.target_].dropna()))
-    if first.task_ == "regression" and not np.array_equal(truth, a["true"]):
-        return None
-    if first.task_ == "classification" and [str(x) for x in column] != [str(x) for x in a["true"]]:
+    if not _has_targets(frame[first.target_], a["rows"], a["true"], first.task_):
         return None
     return a["true"], [
         Answers("", kept["predicted"], None, kept.get("probabilities"), kept.get("classes")) for kept in (a, b)
     ]
+
+
+def _has_targets(column: Any, rows: np.ndarray, true: np.ndarray, task: str) -> bool:
+    """Return whether a column has these targets in these rows."""
+    known = column.notna().to_numpy()
+    if not known[rows].all():
+        return False
+    if task == "regression":
+        return np.array_equal(as_numbers(column.iloc[rows]), true)
+    # All rows together tell whether 1.0 is a fraction, or a whole number beside missing values.
+    there = class_values(column[known])[np.cumsum(known)[rows] - 1]
+    return [str(label) for label in there] == [str(label) for label in true]
 
 
 def _kept_of(held_out: dict[str, Any], rows: np.ndarray) -> dict[str, Any]:

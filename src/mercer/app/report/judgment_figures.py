@@ -73,7 +73,7 @@ def class_reliability_figure(judged: Evidence) -> Html:
         said, share = (np.array([values[rows].mean() for rows in bins]) for values in (sure, right))
         low, high = _ends(np.array([right[rows].sum() for rows in bins]), np.array([len(rows) for rows in bins]))
         lowest = min(1.0 / max(len(judged.classes), 2), float(said.min()))
-        ax.plot([lowest, 1], [lowest, 1], color="0.4", linewidth=0.9, linestyle="--", label="as it should be")
+        ax.plot([lowest, 1], [lowest, 1], color="0.4", linewidth=0.9, linestyle="--", label="ideal")
         ax.errorbar(said, share, yerr=[share - low, high - share], fmt="o", color=CATEGORIES[0], markersize=4.5)
         ax.set_xlim(lowest - 0.02, 1.02)
         ax.set_ylim(min(float(low.min()), lowest) - 0.02, 1.02)

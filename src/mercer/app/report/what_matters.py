@@ -136,6 +136,11 @@ def _needs(workflow: TablePrediction) -> list[Html]:
     )
     if needed:
         said += f" The model needs {listed([repr(entry['column']) for entry in needed[:5]])} most."
+    else:
+        said += (
+            " For no column is this growth clearly above 0, so these rows do not show that the model needs any one of "
+            "them."
+        )
     if idle and needed:
         more = "" if len(idle) <= 5 else f" and {len(idle) - 5} more"
         said += f" Whether it needs {', '.join(repr(name) for name in idle[:5])}{more} cannot be told from these rows."

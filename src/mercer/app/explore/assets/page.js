@@ -25,7 +25,7 @@ async function ask(name, query = {}, body = undefined) {
 
 const say = (text) => { byId("said").textContent = text; };
 
-function guarded(work) {  // what fails is said, and the page goes on
+function guarded(work) {  // an error is shown, and the page continues
   return async (...given) => {
     byId("failed").hidden = true;
     try {
