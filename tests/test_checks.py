@@ -9,7 +9,7 @@ import pytest
 
 import mercer
 from mercer import exceptions
-from mercer.checks import check_choice, check_count, check_flag, check_number
+from mercer.checks import check_choice, check_count, check_flag, check_number, check_sample_shape
 from mercer.exceptions import InvalidParameterError, invalid_parameter
 
 GOOD = [
@@ -23,7 +23,11 @@ GOOD = [
     (check_count, 0, {"at_least": 0}, 0),
     (check_choice, "full", {"choices": ("full", "diagonal")}, "full"),
     (check_flag, np.True_, {}, True),
+    (check_sample_shape, [np.int64(7)], {}, (7,)),
+    (check_sample_shape, (2, 3), {"only_images": True}, (2, 3)),
+    (check_sample_shape, (2, 3, 1), {"only_images": True, "or_none": True}, (2, 3, 1)),
 ]
+IMAGES = "(height, width) or (height, width, channels)."
 
 BAD = [
     (check_flag, 1, {}, "True or False."),
@@ -47,6 +51,10 @@ BAD = [
     (check_choice, "ful", {"choices": ("full", "diagonal")}, "one of 'full', 'diagonal'."),
     (check_choice, None, {"choices": ("full", "diagonal")}, "one of 'full', 'diagonal'."),
     (check_choice, ["full"], {"choices": {"full": 1}}, "one of 'full'."),
+    (check_sample_shape, (), {}, "that of one sample: (d,), " + IMAGES),
+    (check_sample_shape, 7, {}, "that of one sample: (d,), " + IMAGES),
+    (check_sample_shape, (7,), {"only_images": True}, IMAGES),
+    (check_sample_shape, (1, 2, 3, 4), {"only_images": True, "or_none": True}, "None, " + IMAGES),
 ]
 
 
@@ -62,6 +70,11 @@ def test_what_is_not_allowed_is_named_with_its_value_and_what_is(check, value, b
     message = f"size={value!r} is not allowed: size must be {allowed}"
     with pytest.raises(InvalidParameterError, match=f"^{re.escape(message)}$"):
         check("size", value, **bounds)
+
+
+def test_the_side_of_a_shape_that_is_not_allowed_is_named():
+    with pytest.raises(InvalidParameterError, match=r"^image_shape\[1\]=0 is not allowed: image_shape\[1\] must be "):
+        check_sample_shape("image_shape", (2, 0))
 
 
 def test_invalid_parameter_takes_a_sentence_or_choices_and_a_hint():

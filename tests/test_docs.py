@@ -221,7 +221,7 @@ def test_pages_of_results_say_what_was_left_out_and_where_runs_come_from():
     cases = [case | {"commit": "abc", "machine": "Linux, 2 cores"}, case]
     text = results.page(a_report(experiment="rfm_and_ard", cases=cases))
     assert "## Design" in text
-    assert "What is smaller than in the paper" in " ".join(text.split())
+    assert "The experiment is smaller than the paper's" in " ".join(text.split())
     assert "Of commit abc (early lines say none); machine Linux, 2 cores (early lines say none)." in text
     assert results.design("no such experiment") == ""
 

@@ -23,6 +23,9 @@ PRECISIONS = [np.float64, np.float32]
 # overflow. For float64 it is the fourth root of the largest number. For float32 that root would allow too few numbers,
 # so it is nearly the square root.
 LARGEST_NUMBERS = {np.dtype(np.float64): 1e75, np.dtype(np.float32): 1e17}
+# A symmetric matrix may differ from its transpose by about this share of its largest entry. Rounding errors of inner
+# products in float32 are smaller.
+ASYMMETRY = 1e-5
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -86,7 +89,7 @@ def refuse_sparse(estimator: Any, X: Any) -> None:
         raise TypeError(
             f"Sparse data was passed for X, of shape {X.shape}, and {name} needs dense rows. Put a step that makes few "
             f"dense columns of it before {name} in a pipeline: sklearn.decomposition.TruncatedSVD(100), or the "
-            "landmarks of sklearn.kernel_approximation.Nystroem. X.toarray() will do where the columns are few."
+            "landmarks of sklearn.kernel_approximation.Nystroem. If X has few columns, pass X.toarray()."
         )
 
 
@@ -203,6 +206,18 @@ def check_flag(name: str, value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise invalid_parameter(name, value, "True or False")
     return bool(value)
+
+
+def check_sample_shape(name: str, value: Any, *, only_images: bool = False, or_none: bool = False) -> tuple[int, ...]:
+    """Return the shape of one sample, (d,), (height, width) or (height, width, channels), as ints; else raise.
+
+    `only_images` refuses (d,). `or_none` changes the error alone: it says that the parameter may also be None.
+    """
+    if not isinstance(value, (list, tuple)) or len(value) not in ((2, 3) if only_images else (1, 2, 3)):
+        images = "(height, width) or (height, width, channels)"
+        allowed = images if only_images else f"that of one sample: (d,), {images}"
+        raise invalid_parameter(name, value, f"None, {allowed}" if or_none else allowed)
+    return tuple(check_count(f"{name}[{i}]", size) for i, size in enumerate(value))
 
 
 def check_bandwidth(value: Any) -> None:

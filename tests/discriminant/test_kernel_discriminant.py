@@ -355,6 +355,7 @@ def test_many_rows_get_landmarks(monkeypatch):
 def test_rows_of_the_search_do_not_calibrate(monkeypatch):
     """The temperature is that of the rows that the search has not seen, where they are the larger part."""
     from mercer.discriminant import choice, kernel_discriminant
+    from mercer.rows import drawn_rows
 
     judges = []
     describe = kernel_discriminant.gaussian_classes
@@ -364,7 +365,7 @@ def test_rows_of_the_search_do_not_calibrate(monkeypatch):
     )
     searched = []
     monkeypatch.setattr(
-        kernel_discriminant, "drawn_rows", lambda *args: searched.append(choice.drawn_rows(*args)) or searched[-1]
+        kernel_discriminant, "drawn_rows", lambda *args: searched.append(drawn_rows(*args)) or searched[-1]
     )
     X, y = labeled(200)
     KernelDiscriminant(random_state=0).fit(X, y)

@@ -50,6 +50,24 @@ def test_a_thousand_clustered_spectra():
         check(A, int(random.integers(1, n)))
 
 
+def test_a_few_pairs_have_the_gradient_of_the_whole_decomposition():
+    A = clustered(40, 40, 0.1, 0)
+    weights = torch.from_numpy(np.random.default_rng(1).normal(size=(40, 3)))
+
+    def gradient(pairs_of):
+        given = A.clone().requires_grad_()
+        values, vectors = pairs_of(given)
+        (values[:3].square().sum() + (weights * vectors[:, :3].square()).sum()).backward()
+        return given.grad
+
+    expected = gradient(lambda M: [part.flip(-1) for part in torch.linalg.eigh(M)])
+    assert expected.abs().max() > 0.1
+    torch.testing.assert_close(gradient(lambda M: top_eigenpairs(M, 3)), expected, rtol=1e-9, atol=1e-9)
+    with torch.no_grad():
+        found = top_eigenpairs(A.clone().requires_grad_(), 3)
+    assert not found.values.requires_grad
+
+
 def test_features_of_a_kernel_matrix_near_the_identity():
     X = np.random.default_rng(0).normal(size=(1500, 600))
     nystrom = mercer.Nystrom("gaussian", n_landmarks=900, n_components=20, bandwidth=3.0, random_state=0)

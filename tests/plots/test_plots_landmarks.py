@@ -160,6 +160,9 @@ def test_ranks_by_hand():
     assert numerical_rank(np.eye(5, 4)) == 4
     assert effective_rank(np.eye(5, 4)) == pytest.approx(4.0)
     assert effective_rank(np.ones((5, 4))) == pytest.approx(1.0)
+    # Some squares are so small that their share of the sum underflows.
+    for B in (np.ones((60, 50)), np.diag([60.0, 1e-160])):
+        assert effective_rank(B) == pytest.approx(1.0)
     assert numerical_rank(np.diag([1.0, 1e-9])) == 2
     assert numerical_rank(np.diag([1.0, 1e-9]).astype(np.float32)) == 1
 
@@ -167,6 +170,8 @@ def test_ranks_by_hand():
 def test_effective_rank_laws():
     A = numbers(20, 6)
     rotation = np.linalg.qr(numbers(6, 6, seed=1))[0]
+    for scale in (1e-200, 1e200):
+        assert effective_rank(scale * A) == pytest.approx(effective_rank(A), rel=1e-9)
     assert effective_rank(7 * A @ rotation) == pytest.approx(effective_rank(A), rel=1e-9)
     assert 1 <= effective_rank(A) <= numerical_rank(A) == 6
     with pytest.raises(InvalidParameterError, match="matrix=0.0 .*different from zero"):

@@ -497,8 +497,8 @@ def test_reliability_is_coverage_against_level(random):
     observed = [np.mean(np.abs(y) <= stats.norm.ppf((1 + p) / 2) * 0.7) for p in (0.2, 0.5, 0.9)]
     np.testing.assert_allclose(display.line_.get_ydata(), observed)
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert legend == [f"{observed[-1]:.1%}  narrow", "as it should be", "95% range for 80 rows"]
-    diagonal = next(line for line in display.ax_.lines if line.get_label() == "as it should be")
+    assert legend == [f"{observed[-1]:.1%}  narrow", "ideal", "95% range for 80 rows"]
+    diagonal = next(line for line in display.ax_.lines if line.get_label() == "ideal")
     np.testing.assert_allclose(diagonal.get_xydata(), [[0, 0], [1, 1]])
     assert len(ReliabilityDisplay.from_predictions(y, mean, std).levels) == 19
 
@@ -526,7 +526,7 @@ def test_models_share_axes_band_and_diagonal(random):
     ReliabilityDisplay.from_predictions(y[:30], zeros[:30], np.ones(30), name="c", ax=first.ax_)
     labels = [text.get_text() for text in first.ax_.get_legend().get_texts()]
     assert [label.split()[-1] for label in labels[:3]] == ["a", "b", "c"]
-    assert labels[3:] == ["as it should be", "95% range for 60 rows", "95% range for 30 rows"]
+    assert labels[3:] == ["ideal", "95% range for 60 rows", "95% range for 30 rows"]
 
 
 class Line:

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import softmax
 
 import mercer
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.gp_classifier import with_latents
 from mercer.tabular_models.laplace import softmax_posterior, step_by_conjugate_gradients
@@ -20,7 +21,6 @@ from mercer.tabular_models.latent_machine import (
     latent_machine,
     left_out_of,
 )
-from mercer.tabular_models.table import Deadline
 
 PLAIN = {"kernel": "gaussian", "metric": "identity", "warp": "none", "random_state": 0}
 

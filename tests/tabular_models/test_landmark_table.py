@@ -12,7 +12,7 @@ from mercer.tabular_models import landmark_table
 from mercer.tabular_models.evidence import matrix_evidence
 from mercer.tabular_models.finish import exact_iterate
 from mercer.tabular_models.fitters import ProcessFitter, RidgeFitter
-from mercer.tabular_models.landmark_table import RIDGES, Landmarks, drawn_rows, landmark_machine
+from mercer.tabular_models.landmark_table import RIDGES, Landmarks, landmark_machine
 from mercer.tabular_models.plans import Plan
 from mercer.tabular_models.settings import Setting
 from mercer.tabular_models.tuning import Iterate
@@ -143,17 +143,6 @@ def test_of_many_rows_some_are_drawn_for_landmarks_and_for_errors(monkeypatch):
     X, Z = torch.from_numpy(table.X), torch.from_numpy(table.X[found.row_index])
     # All rows still count in the fit.
     assert_allclose(found.machine.alpha, naive_fit(KERNEL, X, Z, table.y, table.mass, RIDGE), rtol=1e-6, atol=1e-9)
-
-
-def test_drawn_rows_are_in_order_and_none_comes_twice():
-    random = np.random.RandomState(0)
-    assert_array_equal(drawn_rows(5, 5, random), np.arange(5))
-    some = drawn_rows(50, 10, random)
-    assert len(some) == 10
-    assert (np.diff(some) > 0).all()
-    among = np.array([3, 5, 8, 9])
-    assert_array_equal(drawn_rows(50, 4, random, among), among)
-    assert set(drawn_rows(50, 2, random, among)) < set(among)
 
 
 def test_the_variance_on_many_landmarks_is_that_of_all_rows(monkeypatch):

@@ -10,7 +10,7 @@ from mercer.kernels import Gaussian
 from mercer.tabular_models import noise_level
 from mercer.tabular_models.fitters import is_clearly_better
 from mercer.tabular_models.machine import Machine
-from mercer.tabular_models.noise_level import LEVELS, RIDGES, NoiseLevel, candidates, find_noise_level
+from mercer.tabular_models.noise_level import LEVELS, RIDGES, NoiseLevel, find_noise_level, kernels_tried
 from mercer.tabular_models.predictive import Predictive
 from mercer.tabular_models.spread import fit_spread
 from tests.examples_of import numbers
@@ -47,7 +47,7 @@ def naive_choice(machine, X, raw, y, spread):
     common = spread.corrected(raw)
     sizes = np.abs(y - common.mean())[:, 0] / np.sqrt(common.variance()[:, 0])
     relative, n, found = sizes / sizes.mean() - 1.0, len(X), []
-    for kernel, columns, inputs in candidates(machine, X, raw.mean()[:, 0]):
+    for kernel, columns, inputs in kernels_tried(machine, X, raw.mean()[:, 0]):
         for ridge in RIDGES:
             K, left_out = kernel.matrix(inputs), np.empty(n)
             for i in range(n):

@@ -10,13 +10,13 @@ from scipy.stats import norm
 from mercer import Mahalanobis
 from mercer.kernels import Gaussian, Laplace, Linear, Matern32, ProductLaplace
 from mercer.tabular_models import race as race_module
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, LeftOut, ProcessFitter, RidgeFitter
 from mercer.tabular_models.metric_learning import advanced, with_length_scales
 from mercer.tabular_models.plans import Plan, Search, finalists, history_entry, is_alike
 from mercer.tabular_models.race import FOLDS, Trial, race, simplest_of_the_best, splits
 from mercer.tabular_models.screen import screen
 from mercer.tabular_models.settings import Setting
-from mercer.tabular_models.table import Deadline
 from mercer.tabular_models.tuning import Freedom, Iterate, tuned
 from tests import naive
 from tests.examples_of import numbers

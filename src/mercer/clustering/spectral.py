@@ -7,13 +7,11 @@ import scipy.linalg
 import torch
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 
 from mercer.checks import check_choice
 from mercer.clustering.affinity import Matrix
-from mercer.exceptions import ignored
-from mercer.linalg import lanczos_eigenpairs, one_thread, top_eigenpairs
+from mercer.clustering.k_means import k_means
+from mercer.linalg import lanczos_eigenpairs, top_eigenpairs
 
 # Components of at most this many points are decomposed densely; larger ones with a sparse affinity by Lanczos steps.
 FEW_POINTS = 500
@@ -189,10 +187,7 @@ def assign(
     E = np.divide(E, norms[:, None], out=np.zeros_like(E), where=norms[:, None] > 0)
     if method == "cluster_qr" and E.shape[1] == n_clusters:
         return cluster_qr(E)
-    # scikit-learn limits the threads of the BLAS and restores their earlier number afterwards, which goes wrong when
-    # fits in several threads overlap. Here the earlier number is always one.
-    with ignored(DistinctPointsWarning), one_thread():
-        return KMeans(n_clusters, n_init=n_init, random_state=random).fit(E).labels_
+    return k_means(E, n_clusters, n_init=n_init, random_state=random)
 
 
 def cluster_qr(E: np.ndarray) -> np.ndarray:

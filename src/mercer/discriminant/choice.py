@@ -22,7 +22,7 @@ from mercer.discriminant.landmark_rows import LandmarkRows
 from mercer.discriminant.left_out import left_out_or_own
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import cholesky, ridge_leave_one_out
-from mercer.rows import some_of_rare_classes
+from mercer.rows import drawn_rows, some_of_rare_classes
 from mercer.selection import climb
 
 # The search for the bandwidth starts at this multiple of the median distance and stays between these two multiples. A
@@ -119,7 +119,7 @@ def ridge_of_cutoff(cutoff: float, diagonal: float, regularizer: str) -> float:
     return (cutoff * (diagonal or 1.0)) ** (1 if regularizer == "rkhs" else 2)
 
 
-def candidate_ridges(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[float]:
+def ridges_tried(kernel: Kernel, X: np.ndarray, regularizer: str) -> list[float]:
     """Return the ridges that are compared on landmarks; one pass over the rows is enough for all of them."""
     diagonal = float(np.mean(kernel.diagonal(X)))
     low, high = 2 * math.log10(SMALLEST_CUTOFF[regularizer]), 2 * math.log10(LARGEST_CUTOFF)
@@ -336,7 +336,7 @@ def choose_with_landmarks(
     def cost(place: tuple[int, int]) -> float:
         seen = LandmarkRows(searched, few, rescaled(place), center, working_memory, groups.counts.device)
         basis = seen.basis(part, regularizer)
-        ridges = ridges_that_keep(basis, candidate_ridges(kernel, few, regularizer), wanted)
+        ridges = ridges_that_keep(basis, ridges_tried(kernel, few, regularizer), wanted)
         tried = seen.discriminants(basis, part, ridges, wanted)
         return relative(min(left_out_log_loss(found, part) for found in tried))
 
@@ -355,8 +355,3 @@ def judged_rows(groups: Groups, most: int, random: np.random.RandomState) -> Jud
         return JudgedRows(drawn, None)
     rows = np.union1d(drawn, some_of_rare_classes(groups.of_row.cpu().numpy(), len(groups.counts), drawn))
     return JudgedRows(rows, np.searchsorted(rows, drawn) if len(rows) > len(drawn) else None)
-
-
-def drawn_rows(n: int, most: int, random: np.random.RandomState) -> np.ndarray:
-    """Return the indices of all n rows, or of `most` rows drawn at random, in ascending order."""
-    return np.arange(n) if n <= most else np.sort(random.choice(n, most, replace=False))

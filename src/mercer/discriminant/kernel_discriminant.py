@@ -9,23 +9,16 @@ from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
 from mercer.blocks import WORKING_MEMORY, as_tensor
-from mercer.checks import (
-    PRECISIONS,
-    all_or_nothing,
-    check_count,
-    refuse_sparse,
-    validated,
-)
+from mercer.checks import PRECISIONS, all_or_nothing, check_count, refuse_sparse, validated
 from mercer.discriminant import choice
 from mercer.discriminant.choice import (
     Freedom,
-    candidate_ridges,
     choose_with_landmarks,
-    drawn_rows,
     is_free,
     judged_rows,
     left_out_log_loss,
     ridges_that_keep,
+    ridges_tried,
 )
 from mercer.discriminant.class_predictions import ClassPredictions
 from mercer.discriminant.directions import exact_discriminants, unregularized_discriminants
@@ -39,12 +32,7 @@ from mercer.exceptions import DataWarning, invalid_parameter, warn_user
 from mercer.kernels import Kernel, check_kernel
 from mercer.landmarks import choose_landmarks
 from mercer.mahalanobis import check_metric
-from mercer.rows import (
-    is_elsewhere,
-    numbered_classes,
-    validated_column,
-    validated_rows,
-)
+from mercer.rows import drawn_rows, is_elsewhere, numbered_classes, validated_column, validated_rows
 
 # n_landmarks="auto" uses all rows if there are at most EXACT_ROWS, and AUTO_LANDMARKS landmarks otherwise.
 EXACT_ROWS = 10_000
@@ -286,7 +274,7 @@ class KernelDiscriminant(ClassPredictions):
             kernel = choose_with_landmarks(kernel, seen, Z, judged, wanted, *options)
         rows = LandmarkRows(X, Z, kernel, self.center, memory, self.device)
         basis = rows.basis(groups, self.regularizer, labels)
-        ridges = [freedom.ridge] if freedom.ridge is not None else candidate_ridges(kernel, Z, self.regularizer)
+        ridges = [freedom.ridge] if freedom.ridge is not None else ridges_tried(kernel, Z, self.regularizer)
         ridges = ridges_that_keep(basis, ridges, wanted)
         tried = rows.of(seen).discriminants(basis, judged, ridges, wanted)
         losses = [left_out_log_loss(found, judged) for found in tried] if len(tried) > 1 else [0.0]

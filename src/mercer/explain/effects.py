@@ -11,8 +11,8 @@ from mercer.checks import check_choice, check_count
 from mercer.exceptions import DataWarning, warn_user
 from mercer.explain.columns import Column, column_of, column_position, with_values
 from mercer.explain.function_variance import weighted_covariance
+from mercer.explain.inputs import check_coverage, check_rows, taken
 from mercer.explain.outputs import answers, output_of
-from mercer.explain.permutation import check_coverage, check_rows, taken
 
 # Bands need the covariances between rows, so they are computed on at most this many rows.
 BAND_ROWS = 400

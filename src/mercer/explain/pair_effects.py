@@ -9,8 +9,8 @@ from sklearn.utils import check_random_state
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
 from mercer.explain.columns import Column, column_of, column_position, with_values
+from mercer.explain.inputs import check_rows, taken
 from mercer.explain.outputs import answers, output_of
-from mercer.explain.permutation import check_rows, taken
 from mercer.tables import TabularModel
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from scipy.stats import t
 from sklearn.utils import check_random_state
 
-from mercer.checks import check_count, check_number
+from mercer.checks import check_count
 from mercer.exceptions import DataWarning, invalid_parameter, warn_user
+from mercer.explain.inputs import check_coverage, check_rows, taken
 from mercer.explain.row_losses import Loss, loss_of, row_losses
 from mercer.metrics import as_numbers
 from mercer.tables import TabularModel
-from mercer.tables.frames import as_frame, column_names, nearest, positions
+from mercer.tables.frames import nearest
 from mercer.tables.target import check_target
 
 
@@ -206,26 +207,6 @@ def mean_and_error(growth: np.ndarray, pairs: np.ndarray) -> tuple[float, float]
 # ---- rows and columns --------------------------------------------------------------------------------------------
 
 
-def check_rows(model: Any, X: Any, feature_names: Sequence[str] | None) -> tuple[Any, list[str]]:
-    """Return X as a data frame or an array, with the columns that the model was fitted on, and their names."""
-    frame = as_frame(X)
-    if frame is None:
-        rows = np.asarray(X)
-        if rows.ndim != 2 or not rows.shape[1]:
-            raise invalid_parameter("X", rows.shape, "a data frame or an array of shape (n, d)")
-        names = [f"x{k}" for k in range(rows.shape[1])]
-    else:
-        names = column_names(frame)
-        # A model of a table ignores columns that it was not fitted on.
-        wanted = [str(name) for name in getattr(model, "feature_names_in_", names)]
-        rows, names = frame.iloc[:, positions(names, wanted)], wanted
-    if feature_names is None:
-        return rows, names
-    if len(feature_names) != len(names):
-        raise invalid_parameter("feature_names", feature_names, f"a sequence of {len(names)} names")
-    return rows, [str(name) for name in feature_names]
-
-
 def permuted_together(groups: Mapping[str, Sequence[Any]] | None, names: list[str]) -> dict[str, list[int]]:
     """Return the positions of the columns of each group, followed by each column outside all groups."""
     if groups is not None and not isinstance(groups, Mapping):
@@ -251,11 +232,6 @@ def permuted_together(groups: Mapping[str, Sequence[Any]] | None, names: list[st
     return together | alone
 
 
-def taken(X: Any, order: np.ndarray) -> Any:
-    """Return the rows of a data frame or an array in the given order."""
-    return X[order] if isinstance(X, np.ndarray) else X.iloc[order]
-
-
 def exchanged(X: Any, columns: Sequence[int], lenders: np.ndarray) -> Any:
     """Return X with values of other rows, the lenders, in some columns; each column keeps its dtype."""
     changed = X.copy()
@@ -265,14 +241,6 @@ def exchanged(X: Any, columns: Sequence[int], lenders: np.ndarray) -> Any:
         else:
             changed.isetitem(column, X.iloc[lenders, column].array)
     return changed
-
-
-def check_coverage(coverage: Any) -> float:
-    """Return the coverage of an interval after checking that it lies strictly between 0 and 1."""
-    number = check_number("coverage", coverage, above=0.0)
-    if number >= 1:
-        raise invalid_parameter("coverage", coverage, "a finite number above 0 and below 1")
-    return number
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -33,11 +33,13 @@ def top_eigenpairs(A: Tensor, n_components: int | None = None) -> EigenPairs:
     """Return the largest eigenvalues of a symmetric matrix and their eigenvectors.
 
     On the CPU, a few eigenvectors are computed without the others (LAPACK's syevr), which takes less than half the
-    time. Elsewhere all are computed, in O(n^3), and the largest are returned.
+    time. Elsewhere all are computed, in O(n^3), and the largest are returned. So are they where gradients are recorded,
+    since syevr has none.
     """
     n = len(A)
     n_components = n if n_components is None else min(n_components, n)
-    if A.device.type == "cpu" and 0 < n_components < PARTIAL_SHARE * n:
+    has_gradient = A.requires_grad and torch.is_grad_enabled()
+    if A.device.type == "cpu" and not has_gradient and 0 < n_components < PARTIAL_SHARE * n:
         found = _few_eigenpairs(A, n_components)
         if found is not None:
             return found

@@ -10,13 +10,12 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from mercer.checks import ASYMMETRY
 from mercer.exceptions import invalid_parameter
 from mercer.metrics.arrays import check_labels, check_square
 
 # The graph of a class with up to so many rows is decomposed as a whole, a larger one by Lanczos steps.
 FEW_POINTS = 500
-# Entries (i, j) and (j, i) may differ by this share of the largest entry.
-ASYMMETRY = 1e-5
 
 
 def clustering_accuracy(labels_true: Any, labels_pred: Any) -> float:

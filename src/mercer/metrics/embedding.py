@@ -59,10 +59,13 @@ def effective_rank(matrix: Any) -> float:
     >>> round(effective_rank([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), 6)
     2.0
     """
-    squares = np.linalg.svd(check_matrix("matrix", matrix), compute_uv=False) ** 2
-    if not squares.any():
+    singular = np.linalg.svd(check_matrix("matrix", matrix), compute_uv=False)
+    if not singular[0]:
         raise invalid_parameter("matrix", 0.0, "different from zero somewhere")
-    shares = squares[squares > 0] / squares.sum()
+    # Divided by the largest, so that no square overflows. Those that underflow add nothing to the sum: p log p is 0.
+    squares = (singular / singular[0]) ** 2
+    shares = squares / squares.sum()
+    shares = shares[shares > 0]
     return float(np.exp(-np.sum(shares * np.log(shares))))
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from mercer.checks import check_count
+from mercer.checks import check_count, check_sample_shape
 from mercer.exceptions import InvalidParameterError, invalid_parameter
 from mercer.networks.resnets import ResNet
 from mercer.training.randomness import global_chance_from
@@ -107,7 +107,7 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
     >>> width
     512
     """
-    shape = _check_sample_shape(sample_shape)
+    shape = check_sample_shape("sample_shape", sample_shape)
     if backbone is None:
         return nn.Flatten(), prod(shape)
     is_image = len(shape) > 1
@@ -129,14 +129,6 @@ def check_backbone(backbone: Any, sample_shape: Sequence[int], *, seed: int = 0)
 def weights_of(backbone: Any) -> list[Tensor]:
     """Return the weights of a user's module, flat, for a digest; a backbone by name is identified by its seed."""
     return [weight.reshape(-1) for weight in backbone.state_dict().values()] if isinstance(backbone, nn.Module) else []
-
-
-def _check_sample_shape(sample_shape: Any) -> tuple[int, ...]:
-    if not isinstance(sample_shape, (list, tuple)) or len(sample_shape) not in (1, 2, 3):
-        raise invalid_parameter(
-            "sample_shape", sample_shape, "that of one sample: (d,), (height, width) or (height, width, channels)"
-        )
-    return tuple(check_count(f"sample_shape[{i}]", size) for i, size in enumerate(sample_shape))
 
 
 def _width(network: nn.Sequential, d: int, seed: int) -> int:

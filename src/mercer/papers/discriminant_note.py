@@ -26,7 +26,7 @@ def kernel_discriminant(
     (12): total over within-class variance, components uncorrelated   `lambda_=0`
     (13): λ, a nonnegative tuning parameter, not scaled               `lambda_`, which is `ridge`
     (13): R = I_n, or R = K                                           `regularizer="identity"`, or "rkhs"
-    (13) for i = 2, ..., k: a constrained quotient each               `n_components`; all from one eigenproblem
+    (13), for i = 2, ..., k: a constrained quotient each              `n_components`; all from one eigenproblem
     "Data Centering": K C_n in the place of K, and (14)               `center=True`; False is (11) itself
     ================================================================  ==================================================
 

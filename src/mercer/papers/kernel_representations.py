@@ -141,9 +141,9 @@ def krepes_search(
     line of the paper                                                 our parameter
     ================================================================  ==================================================
     B.3: random search, 3 or 4 draws                                  `n_draws=4`
-    B.3: a labeled validation set, 2 % of images, 10 % of tables     `images`
+    B.3: a labeled validation set, 2 % of images, 10 % of tables      `images`
     B.3: learn on the other rows, with early stopping                 `krepes`: patience 10
-    B.3: a linear classifier with only the small labeled subset      `probe_scorer(labeled=0.5)`
+    B.3: a linear classifier with only the small labeled subset       `probe_scorer(labeled=0.5)`
     B.3: best by its accuracy, balanced for imbalanced sets           `balanced="auto"`
     B.3: learning rate from [1e-4, 1e-1], log-uniform; decay          `DrawnSteps`
     B.3: λ from [1e-5, 100]; τ of SimCLR from [1e-3, 100]             `mercer.embedding.linear_probe.SPACES`

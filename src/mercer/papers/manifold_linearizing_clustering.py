@@ -53,19 +53,26 @@ SHARED: dict[str, Any] = {
 def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
     """Return `ManifoldClustering` with the settings of the paper.
 
-    | line of the paper | our parameter |
-    |---|---|
-    | ResNet-18 (3.2, D.2) | `backbone="resnet18"` |
-    | d = 128 (3.1) | `n_components=128` |
-    | A = 2 augmentations (3.1), those of Augmentation 1 | `n_views=2`, `augment=AUGMENTATION` |
-    | line 1, (5): ε² = 0.2, LARS at 0.3, 1000 epochs of batches of 1024 (D.2) | `epsilon_start`, `start_recipe` |
-    | line 2: the cluster head is a copy of the feature head | always |
-    | (4): ε² = 0.1, γ = 0.05, γ/2 times the squared norm of Π (D.2) | `epsilon`, `gamma`, `regularizer="squared"` |
-    | Π = P_η(CᵀC), η = 0.175, by Sinkhorn's scaling (2.3, D.2) | `affinity="inner"`, `projection="entropy"`, `eta` |
-    | the backbone is fixed (D.2) | `freeze=True` |
-    | a batch updates each head once, by SGD at 0.01 with momentum 0.9 and decay 5e-4 (D.2) | `recipe` |
-    | line 10: spectral clustering of Π at the same η, no sample moved afterwards | `assign_labels="spectral"`, `eta` |
-    | the output is that of the last step | `result="final"`, `keep="last"` of the recipes |
+    ================================================================  ==================================================
+    line of the paper                                                 our parameter
+    ================================================================  ==================================================
+    ResNet-18 (3.2, D.2)                                              `backbone="resnet18"`
+    d = 128 (3.1)                                                     `n_components=128`
+    A = 2 augmentations (3.1), those of Augmentation 1                `n_views=2`, `augment=AUGMENTATION`
+    line 1, (5): ε² = 0.2 (D.2)                                       `epsilon_start`
+    line 1: LARS at 0.3, 1000 epochs of batches of 1024 (D.2)         `start_recipe`
+    line 2: the cluster head is a copy of the feature head            always
+    (4): ε² = 0.1, γ = 0.05 (D.2)                                     `epsilon`, `gamma`
+    (4): γ/2 times the squared norm of Π (D.2)                        `regularizer="squared"`
+    Π = P_η(CᵀC) (2.3)                                                `affinity="inner"`
+    P_η by Sinkhorn's scaling, η = 0.175 (2.3, D.2)                   `projection="entropy"`, `eta`
+    the backbone is fixed (D.2)                                       `freeze=True`
+    a batch updates each head once (D.2)                              `recipe`
+    SGD at 0.01 with momentum 0.9 and decay 5e-4 (D.2)                `recipe`
+    line 10: spectral clustering of Π at the same η                   `assign_labels="spectral"`, `eta`
+    line 10: no sample is moved afterwards                            `assign_labels="spectral"`
+    the output is that of the last step                               `result="final"`, `keep="last"` of the recipes
+    ================================================================  ==================================================
 
     The paper leaves some settings open:
 
@@ -111,12 +118,15 @@ def mlc(n_clusters: int, **changed: Any) -> ManifoldClustering:
 def nmce(n_clusters: int, **changed: Any) -> NMCE:
     """Return `NMCE` with the settings of Table 6 in the paper on MLC.
 
-    | line of the paper | our parameter |
-    |---|---|
-    | the start of MLC (E: "this very same initialization of features") | as in `mlc` |
-    | memberships of points to clusters, initialized at random (2.2, E) | `n_init=1` |
-    | ε² = 0.2 (E) | `epsilon` |
-    | 100 epochs, LARS for the features at 0.3, falling to 0 by a cosine (E) | `recipe=TABLE_6` |
+    ================================================================  ==================================================
+    line of the paper                                                 our parameter
+    ================================================================  ==================================================
+    start of MLC (E: "this very same initialization of features")     as in `mlc`
+    memberships of points to clusters, random at first (2.2, E)       `n_init=1`
+    ε² = 0.2 (E)                                                      `epsilon`
+    100 epochs of LARS for the features (E)                           `recipe=TABLE_6`
+    its learning rate: 0.3, falling to 0 by a cosine (E)              `recipe=TABLE_6`
+    ================================================================  ==================================================
 
     The paper leaves some settings open. The membership is a softmax of a linear map of the features here. It is trained
     alone for 200 steps, and then together with the features by the same optimizer. λ is that of `mlc`. The NMCE of

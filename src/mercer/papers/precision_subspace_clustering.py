@@ -17,16 +17,20 @@ def precision_clustering(
 ) -> SubspaceClustering:
     """Return Algorithm 1 with the settings of section 5.2, as an estimator that is ready to be fitted.
 
-        the paper                                              here
-        line 1: L = 10 iterations (5.2), of which the last     n_iter=10, iterate="last"
-        line 2: Gaussian kernel, exp(-|x - y|^2 / (2 s^2))     kernel=Gaussian("median")
-        line 3: c_i by equation (3), with a ridge lambda       RidgeExpression(lambda_, relative=False)
-        line 4: the mean local covariance                      Precision(space="latent"), in closed form
-        lines 5 to 9: root of D / (D + lambda)^2, largest 1    Precision(lambda_, inversion="algorithm", relative=False)
-        lines 10, 11: project, and normalize the data          always: rows of length 1
-        line 13: coefficients by equation (3), all of them     truncate=None
-        line 14: W = |C|^T + |C|                               affinity="plain"
-        line 15: spectral clustering, k-means                  assign_labels="plain_kmeans"
+    ================================================================  ==================================================
+    line of the paper                                                 our parameter
+    ================================================================  ==================================================
+    line 1: L = 10 iterations (5.2), of which the last                `n_iter=10`, `iterate="last"`
+    line 2: Gaussian kernel, exp(-|x - y|^2 / (2 s^2))                `kernel=Gaussian("median")`
+    line 3: c_i by equation (3), with a ridge lambda                  `RidgeExpression(lambda_, relative=False)`
+    line 4: the mean local covariance                                 `Precision(space="latent")`, in closed form
+    lines 5 to 9: root of D / (D + lambda)^2, largest 1               `Precision(lambda_, inversion="algorithm")`
+    line 6: lambda as an absolute number                              `Precision(relative=False)`
+    lines 10, 11: project, and normalize the data                     always: rows of length 1
+    line 13: coefficients by equation (3), all of them                `truncate=None`
+    line 14: W = |C|^T + |C|                                          `affinity="plain"`
+    line 15: spectral clustering, k-means                             `assign_labels="plain_kmeans"`
+    ================================================================  ==================================================
 
     The paper leaves some settings open. Lines 3 and 6 use the same letter lambda, so here it is the same number. The
     bandwidth is the median distance between the original rows (between 1000 of them if there are more), in all
@@ -69,9 +73,12 @@ def precision_clustering(
 def ktrr(n_clusters: int, lambda_: float = LAMBDA, *, random_state: Any = None) -> SubspaceClustering:
     """Return KTRR, the method with which the paper compares its own, with the settings of that comparison.
 
-        the paper                                              here
-        the Gaussian kernel of the images themselves (5.2)     feature_learning="none"
-        the same affinity and the same spectral clustering     as precision_clustering, lines 13 to 15
+    ================================================================  ==================================================
+    line of the paper                                                 our parameter
+    ================================================================  ==================================================
+    the Gaussian kernel of the images themselves (5.2)                `feature_learning="none"`
+    the same affinity and the same spectral clustering                as `precision_clustering`, lines 13 to 15
+    ================================================================  ==================================================
 
     KTRR (Zhen et al. 2020) is named after the truncation of coefficients. The comparison in the paper omits this step,
     and so does this function. `.set_params(truncate=6)` restores it, and more than doubles the NMI on faces.

@@ -8,7 +8,7 @@ import numpy as np
 from mercer.checks import check_count
 from mercer.exceptions import invalid_parameter
 from mercer.explain import neighbors
-from mercer.explain.permutation import check_rows
+from mercer.explain.inputs import check_rows
 from mercer.plots.labels import shorten
 from mercer.plots.style import CATEGORIES, axes_or_new, tidy
 

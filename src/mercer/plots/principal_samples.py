@@ -14,6 +14,7 @@ from mercer.metrics import as_numbers, check_matrix
 from mercer.plots.clusters import features_and_labels
 from mercer.plots.importances import check_names
 from mercer.plots.labels import shorten
+from mercer.plots.spread import divisors
 from mercer.plots.style import CATEGORIES, DIVERGING, pyplot
 from mercer.plots.top_landmarks import check_image_shape
 
@@ -156,8 +157,7 @@ class PrincipalSamplesDisplay:
 
     def _plot_tables(self, shown: list[Any], max_features: int) -> None:
         center, spread = self.samples.mean(axis=0), self.samples.std(axis=0)
-        # The rounding errors of a constant are not a spread.
-        z = (self.samples - center) / np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
+        z = (self.samples - center) / divisors(center, spread)
         drawn = np.concatenate([self.found[name].rows.ravel() for name in shown])
         far = np.abs(z[drawn]).mean(axis=0) if len(drawn) else spread
         inputs = np.sort(np.argsort(-far, kind="stable")[:max_features])

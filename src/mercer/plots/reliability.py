@@ -15,7 +15,7 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 # The probability, at each level, that the coverage of a model with correct intervals is inside the band.
 BAND = 0.95
 # The legend entries of the diagonal and of the band; the number of rows follows the latter.
-RIGHT, BAND_LABEL = "as it should be", f"{percent(BAND)} range for "
+IDEAL, BAND_LABEL = "ideal", f"{percent(BAND)} range for "
 
 
 def predict_mean_and_std(model: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +92,8 @@ class ReliabilityDisplay:
         self.ax_ = ax = axes_or_new(ax, figsize=(6.6, 4.2))
         self.figure_ = ax.figure
         drawn = ax.get_legend_handles_labels()[1]
-        if RIGHT not in drawn:
-            ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle="--", label=RIGHT, zorder=1)
+        if IDEAL not in drawn:
+            ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle="--", label=IDEAL, zorder=1)
         # Models on the same number of rows share one band.
         band = f"{BAND_LABEL}{self.n_rows} rows"
         if band not in drawn:
@@ -121,7 +121,7 @@ class ReliabilityDisplay:
         # The legend is beside the axes, since curves may fill both corners. The models come first in it.
         entries = sorted(
             zip(*ax.get_legend_handles_labels(), strict=True),
-            key=lambda entry: entry[1].startswith((RIGHT, BAND_LABEL)),
+            key=lambda entry: entry[1].startswith((IDEAL, BAND_LABEL)),
         )
         handles, labels = zip(*entries, strict=True)
         ax.legend(

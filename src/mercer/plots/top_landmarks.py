@@ -13,6 +13,7 @@ from mercer.landmarks.features import landmark_influence
 from mercer.metrics import check_matrix
 from mercer.plots.importances import check_names
 from mercer.plots.labels import shorten
+from mercer.plots.spread import divisors
 from mercer.plots.style import CATEGORIES, pyplot, tidy
 
 SAMPLE, LANDMARK, OTHER_CLASS = CATEGORIES[0], CATEGORIES[4], CATEGORIES[5]
@@ -169,9 +170,8 @@ class TopLandmarksDisplay:
             sharex=True,
             sharey="row",
         )
-        center, spread = self.landmarks.mean(axis=0), self.landmarks.std(axis=0)
-        # The rounding errors of a constant are not a spread.
-        spread = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
+        center = self.landmarks.mean(axis=0)
+        spread = divisors(center, self.landmarks.std(axis=0))
         largest = 0.0
         for i, panels in enumerate(self.axes_):
             z = (self.samples[i] - center) / spread

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from mercer.checks import ASYMMETRY
 from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 from mercer.linalg import Solution, conjugate_gradients
 
@@ -29,8 +30,6 @@ HALVINGS = 40
 SUFFICIENT_DECREASE = 1e-4
 # The largest relative residual of the system of a gradient that goes without a warning.
 GRADIENT_TOLERANCE = 1e-3
-# The largest difference between a matrix and its transpose; that of inner products in float32 is smaller.
-ASYMMETRY = 1e-5
 
 
 class Linked(NamedTuple):
@@ -139,7 +138,7 @@ class Solved(torch.autograd.Function):
         return S - W * w.x[:, None], None, None
 
 
-def check_square(name: str, A: Tensor, *, symmetric: bool, missing: bool) -> Tensor:
+def check_affinity(name: str, A: Tensor, *, symmetric: bool, missing: bool) -> Tensor:
     """Return A if it is a square matrix of finite numbers; else raise.
 
     With `missing`, entries may be -inf, but not all of a row or column. With `symmetric`, A must be symmetric up to

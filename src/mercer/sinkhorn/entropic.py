@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mercer.blocks import as_tensor, like_input
 from mercer.checks import check_count, check_number
-from mercer.sinkhorn.dual import Linked, Solved, check_square, newton, warn_not_converged
+from mercer.sinkhorn.dual import Linked, Solved, check_affinity, newton, warn_not_converged
 
 # The most damped steps. Each one halves the spread of the logarithms of the row sums while that is large, so that these
 # are enough for any sensible input.
@@ -67,7 +67,7 @@ def doubly_stochastic(
             [0.3333, 0.6667]])
     """
     tolerance, max_iter = check_number("tolerance", tolerance, above=0), check_count("max_iter", max_iter)
-    A = check_square("log_affinity", as_tensor(log_affinity), symmetric=symmetric, missing=True)
+    A = check_affinity("log_affinity", as_tensor(log_affinity), symmetric=symmetric, missing=True)
     n = len(A)
     if not symmetric:
         none = torch.full_like(A, -math.inf)

@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mercer.checks import check_count, check_number
+from mercer.checks import ASYMMETRY, check_count, check_number
 from mercer.exceptions import ConvergenceWarning, invalid_parameter, warn_user
 
 # Entries below this share of the largest entry count as zero, so that no scale overflows.
 SMALLEST = 1e-300
-# Entries (i, j) and (j, i) may differ by this share of the largest entry.
-ASYMMETRY = 1e-5
 
 
 def balanced(affinity: Any, *, tolerance: float = 1e-6, max_iter: int = 1000) -> Any:

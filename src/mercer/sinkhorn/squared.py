@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mercer.blocks import as_tensor, like_input
 from mercer.checks import check_count, check_number
-from mercer.sinkhorn.dual import Link, Linked, Solved, check_square, newton, warn_not_converged
+from mercer.sinkhorn.dual import Link, Linked, Solved, check_affinity, newton, warn_not_converged
 
 # A sequence of problems is solved, in which the strength falls by this factor. For 300 rows of normal affinities, a
 # strength of 1e-3 is then solved in 42 steps; without larger strengths before it, 100 steps do not suffice.
@@ -61,7 +61,7 @@ def sparse_doubly_stochastic(affinity: Any, *, strength: float, tolerance: float
     """
     strength, tolerance = check_number("strength", strength, above=0), check_number("tolerance", tolerance, above=0)
     max_iter = check_count("max_iter", max_iter)
-    A = check_square("affinity", as_tensor(affinity), symmetric=True, missing=False)
+    A = check_affinity("affinity", as_tensor(affinity), symmetric=True, missing=False)
     with torch.no_grad():
         levels = [strength]
         while levels[-1] < float(A.max() - A.min()):

@@ -16,13 +16,14 @@ from mercer.checks import (
 )
 from mercer.exceptions import DataWarning, MercerWarning, ignored, invalid_parameter, warn_user
 from mercer.tabular_models.cv_plus import FoldScores, balanced_folds
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.distribution import learn_distribution
 from mercer.tabular_models.fitters import SMALLEST_RIDGE, ProcessFitter
 from mercer.tabular_models.learned import Fit, Learned
 from mercer.tabular_models.process_predictions import ProcessPredictions
 from mercer.tabular_models.rfm import FITTED
 from mercer.tabular_models.support import seen_variances
-from mercer.tabular_models.table import Deadline, Table
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.target_outliers import without_outliers
 from mercer.tabular_models.target_warp import forward_of, inverse_of, log_slopes_of
 from mercer.tabular_models.target_warp_choice import chosen_warps

@@ -9,6 +9,12 @@ import torch
 from mercer.blocks import WORKING_MEMORY
 from mercer.checks import all_or_nothing, answers_without_nan, check_number, finite_answers
 from mercer.rows import wherever_rows_are
+from mercer.tabular_models.deadline import (
+    NEWTON_STEPS_UNTIL,
+    OUTPUT_SCALES_UNTIL,
+    SEARCH_OF_A_CLASSIFIER_UNTIL,
+    Deadline,
+)
 from mercer.tabular_models.fitters import ClassFitter
 from mercer.tabular_models.latent_machine import (
     FIRST_SCALE,
@@ -22,15 +28,11 @@ from mercer.tabular_models.latent_machine import (
 )
 from mercer.tabular_models.learned import Fit
 from mercer.tabular_models.rfm import FITTED, LeftOutAverage
-from mercer.tabular_models.table import Deadline, Table
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier
 
 # Probabilities are raised to this number before their logarithm is taken.
 SMALLEST_PROBABILITY = 1e-12
-
-
-# The share of the time limit that the search may take. The rest is for the latent functions.
-SEARCH_TIME = 0.4
 
 
 def with_latents(fits: list[Fit], table: Table, output_scale: float | None, deadline: Deadline) -> list[Fit]:
@@ -42,10 +44,10 @@ def with_latents(fits: list[Fit], table: Table, output_scale: float | None, dead
     for fit in fits:
         near = machines[-1].output_scales[0] if machines else FIRST_SCALE
         if output_scale is None:
-            scale = best_scale(fit.machine, table, near, partial(deadline.is_over, 0.6))
+            scale = best_scale(fit.machine, table, near, partial(deadline.is_over, OUTPUT_SCALES_UNTIL))
         else:
             scale = Scale(output_scale, None)
-        out_of_time = partial(deadline.is_over, 0.8)
+        out_of_time = partial(deadline.is_over, NEWTON_STEPS_UNTIL)
         machines.append(latent_machine(fit.machine, table, scale.value, scale.coefficients, out_of_time))
     latents = [left_out_of(machine, fit.judgments, table) for machine, fit in zip(machines, fits, strict=True)]
     offsets = torch.from_numpy(np.log(table.center))
@@ -187,7 +189,7 @@ class GPClassifier(TableClassifier):
         """
         deadline = Deadline(self.time_limit)
         classes, table, rows = self._labelled_table(X, y, sample_weight)
-        learned = self._learn(table, ClassFitter(table.center), None, deadline.part(SEARCH_TIME))
+        learned = self._learn(table, ClassFitter(table.center), None, deadline.part(SEARCH_OF_A_CLASSIFIER_UNTIL))
         scale = None if self.output_scale == "auto" else float(self.output_scale)
         fits = with_latents(learned.fits, table, scale, deadline)
         if learned.is_complete and deadline.was_asked_in_vain:

@@ -9,6 +9,7 @@ from torch import Tensor
 from mercer.exceptions import ConvergenceWarning, warn_user
 from mercer.kernels import Kernel
 from mercer.landmarks import choose_landmarks
+from mercer.rows import drawn_rows
 from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.evidence import EvidenceTerms
 from mercer.tabular_models.fitters import Fitter, LeftOut
@@ -143,12 +144,6 @@ def landmark_machine(
         posterior_root=None if root is None else packed_triangle(root.to(torch.float32).cpu().numpy()),
     )
     return LandmarkFit(machine, index, left_out[best], evidence, judged, sums.degrees_of_freedom(chosen))
-
-
-def drawn_rows(n: int, most: int, random: np.random.RandomState, among: np.ndarray | None = None) -> np.ndarray:
-    """Return the indices of all n rows, or of the rows `among`, or of `most` of these drawn at random, in order."""
-    rows = np.arange(n) if among is None else among
-    return rows if len(rows) <= most else np.sort(random.choice(rows, most, replace=False))
 
 
 def drawn_landmarks(

@@ -30,7 +30,7 @@ from mercer.tabular_models.tuning import Iterate
 FIRST_NOISE, STEPS = 0.1, 50
 
 
-class Told(NamedTuple):
+class LearnedKernel(NamedTuple):
     """The kernel, the ridge and the output scales with which a machine is to be solved.
 
     Attributes
@@ -91,7 +91,7 @@ class AverageGradients:
         if self.bandwidth is not None:
             check_number("bandwidth", self.bandwidth, above=0.0)
 
-    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
+    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> LearnedKernel:
         """Return the kernel with the metric of the last step, learned from the warped rows Z of a table."""
         kernel = kernel if self.bandwidth is None else kernel.with_params(bandwidth=self.bandwidth)
         kernel, deviations = kernel.resolved(Z, 0), variances(table.y).sqrt()
@@ -102,7 +102,7 @@ class AverageGradients:
             if not bool(M.any()):  # a constant target has no gradients
                 break
             kernel = kernel.with_metric(Mahalanobis.from_weights(M) if is_diagonal else Mahalanobis.from_matrix(M))
-        return Told(kernel, self.ridge)
+        return LearnedKernel(kernel, self.ridge)
 
     def setting(self) -> tuple[str, int]:
         """Return the kind of metric, and its steps."""
@@ -140,7 +140,7 @@ class MaximumLikelihood:
         if self.rows is not None:
             check_count("rows", self.rows)
 
-    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> Told:
+    def learned(self, kernel: Kernel, table: Table, Z: Tensor) -> LearnedKernel:
         """Return the kernel and the noise that maximize the likelihood, learned from the warped rows Z of a table."""
         scales, fixed = variances(table.y), Mahalanobis()
         if isinstance(self.metric, AverageGradients):
@@ -168,7 +168,7 @@ class MaximumLikelihood:
             learned = plain.with_metric(Mahalanobis(1.0 / lengths))
         else:
             learned = plain.with_metric(fixed).rescaled(float(lengths[0]))
-        return Told(learned, math.exp(found.log_noise), scales.cpu().numpy())
+        return LearnedKernel(learned, math.exp(found.log_noise), scales.cpu().numpy())
 
     def setting(self) -> tuple[str, int]:
         """Return the kind of metric, and its steps."""
@@ -196,11 +196,11 @@ def learned_on_all_rows(
     The predictions of left-out rows are leave-one-out predictions under the metric that was learned from all rows.
     """
     warp = warp if isinstance(warp, str) else tuple(warp)
-    told = metric.learned(kernel, table, table.warped(warp))
-    plan = Plan(Setting(kernel, warp, *metric.setting()), [Iterate(told.kernel, told.ridge)])
+    learned = metric.learned(kernel, table, table.warped(warp))
+    plan = Plan(Setting(kernel, warp, *metric.setting()), [Iterate(learned.kernel, learned.ridge)])
     machine, spread, evidence = solved(plan.iterates[-1], plan, table, None, variances=True)
-    if told.output_scales is not None:
-        machine = machine.changed(output_scales=told.output_scales)
+    if learned.output_scales is not None:
+        machine = machine.changed(output_scales=learned.output_scales)
     y, trend = table.y.cpu().numpy(), table.trend.cpu().numpy()
     mean = y - machine.alpha * spread[:, None]  # type: ignore[index]
     left_out = LeftOut(y, mean, spread, table.mass.cpu().numpy(), trend)  # type: ignore[arg-type]

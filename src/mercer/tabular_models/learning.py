@@ -6,6 +6,7 @@ import numpy as np
 
 from mercer.linalg import in_parallel
 from mercer.tabular_models.column_warp import WARPS
+from mercer.tabular_models.deadline import TRENDS_UNTIL
 from mercer.tabular_models.finish import exact_iterate, solved
 from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, landmark_machine
 from mercer.tabular_models.learned import MANY_ROWS, Fit, Learned, Rows, Space, averaged
@@ -82,7 +83,7 @@ def after_trends(
         The plans that were tried on these rows.
     """
     trend: list[Fit] = []
-    while len(trend) < MOST_TRENDS and not search.deadline.is_over(0.2):
+    while len(trend) < MOST_TRENDS and not search.deadline.is_over(TRENDS_UNTIL):
         best = race(search, rows.judged, finalists(plans))[0].plan
         starts = starts_of(search, best, plans if space.metric == "auto" else [], rows.some)
         found = trend_of(search, best, starts, rows.table, rows.fresh(), random)

@@ -113,7 +113,7 @@ class Machine:
         """Return the variance of f at the rows of X for an output scale of 1, without the noise, of shape (n,)."""
         x, variance = self._warped(X), np.empty(len(X))
         for rows, own in self._by_leaf(X):
-            Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
+            Z, factors = self.basis[own].to(device=device), self._factors(own, device)
             prepared, parts = self.kernel.prepare(Z), []
             bytes_per_row = (block_numbers(*Z.shape) + 2 * len(Z)) * Z.element_size()
             for _, (block,) in walk(
@@ -121,9 +121,9 @@ class Machine:
             ):
                 prepared_block = self.kernel.prepare(block, beside=prepared)
                 K = self.kernel.values(prepared_block, prepared).T
-                half = torch.linalg.solve_triangular(lower, K, upper=False)
-                part = self.kernel.prepared_diagonal(prepared_block) - half.square().sum(dim=0)
-                parts.append(part if root is None else part + (root @ half).square().sum(dim=0))
+                H, RH = solved_by_factors(factors, K)
+                part = self.kernel.prepared_diagonal(prepared_block) - H.square().sum(dim=0)
+                parts.append(part if RH is None else part + RH.square().sum(dim=0))
             variance[rows] = torch.cat(parts).clamp_(min=0.0).cpu().numpy()
         return variance
 
@@ -132,13 +132,12 @@ class Machine:
         """Return the covariance of f between the rows of X for an output scale of 1; it is 0 between leaves."""
         x, covariance = self._warped(X), np.zeros((len(X), len(X)))
         for rows, own in self._by_leaf(X):
-            Z, (lower, root) = self.basis[own].to(device=device), self._factors(own, device)
+            Z, factors = self.basis[own].to(device=device), self._factors(own, device)
             part = as_tensor(x[rows], dtype=Z.dtype, device=device)
-            half = torch.linalg.solve_triangular(lower, self.kernel.matrix(Z, part), upper=False)
-            block = self.kernel.matrix(part) - half.T @ half
-            if root is not None:
-                half = root @ half
-                block += half.T @ half
+            H, RH = solved_by_factors(factors, self.kernel.matrix(Z, part))
+            block = self.kernel.matrix(part) - H.T @ H
+            if RH is not None:
+                block += RH.T @ RH
             index = np.arange(len(X))[rows]
             covariance[np.ix_(index, index)] = block.cpu().numpy()
         return covariance
@@ -200,6 +199,13 @@ class Machine:
 
     def _warped(self, X: np.ndarray) -> np.ndarray:
         return self.columns.transform(X.astype(np.float64, copy=False))
+
+
+def solved_by_factors(factors: Factors, K: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Return H = L^-1 K, and R H on landmarks (see `Machine._factors`): covariances are k - H^T H + (R H)^T R H."""
+    lower, root = factors
+    H = torch.linalg.solve_triangular(lower, K, upper=False)
+    return H, None if root is None else root @ H
 
 
 def packed_triangle(lower: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from mercer.linalg import RidgeSolution
+from mercer.tabular_models.deadline import FINALISTS_UNTIL, METRICS_UNTIL, TUNED_IN_LEAVES_UNTIL
 from mercer.tabular_models.finish import evidence_rows_of_many, on_dense_rows, on_more_rows, solved
 from mercer.tabular_models.fitters import LeftOut
 from mercer.tabular_models.learned import Fit, Rows, Space, averaged
@@ -74,7 +75,7 @@ def fit_many_rows(
         return [], [trial for _, trial in judged]
     final: list[tuple[Iterate, Trial]] = []
     for (plan, last, is_dense), _ in judged[:FINALISTS]:
-        if final and search.deadline.is_over(0.5):
+        if final and search.deadline.is_over(FINALISTS_UNTIL):
             break
         if is_dense:
             last = on_dense_rows(search, plan, last, rows.some, DENSE_ROWS, random)
@@ -102,12 +103,12 @@ def tried_in_a_leaf(
     """
     tried: list[Tried] = []
     for plan in plans:
-        if tried and search.deadline.is_over(0.3):
+        if tried and search.deadline.is_over(TUNED_IN_LEAVES_UNTIL):
             break
         tried.append(Tried(plan, leaves.tuned(search, plan, plan.iterates[-1], QUICK), is_dense=False))
     tried.sort(key=lambda each: each.iterate.cost)
     for place, (plan, last, _) in enumerate(tried[:REFINED]):
-        if plan.setting.metric != "ard" or search.deadline.is_over(0.35):
+        if plan.setting.metric != "ard" or search.deadline.is_over(METRICS_UNTIL):
             continue
         dense = on_dense_rows(search, plan, last, some, FEW_DENSE_ROWS, random)
         dense = leaves.tuned(search, plan, dense, QUICK)

@@ -105,7 +105,7 @@ def find_noise_level(
         return None
     best: tuple[float, NoiseLevel, np.ndarray] | None = None
     with threads_for(len(X)):
-        for kernel, columns, inputs in candidates(leader, X, raw.mean()[:, 0]):
+        for kernel, columns, inputs in kernels_tried(leader, X, raw.mean()[:, 0]):
             K = torch.from_numpy(kernel.matrix(inputs))
             for ridge in RIDGES:
                 # A Cholesky factor for each of three ridges takes a third of the time of one eigendecomposition.
@@ -125,7 +125,7 @@ def find_noise_level(
     return Found(best[1], own, float(np.average(densities, weights=weights)))
 
 
-def candidates(
+def kernels_tried(
     leader: Machine, X: np.ndarray, mean: np.ndarray
 ) -> Iterator[tuple[Kernel, ColumnWarp | None, np.ndarray]]:
     """Yield the kernels to compare, each with the warp of its inputs and the inputs u.

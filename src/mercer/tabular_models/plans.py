@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mercer.rows import Cluster
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.settings import Setting
-from mercer.tabular_models.table import Deadline
 from mercer.tabular_models.tuning import Freedom, Iterate
 
 # Number of settings that advance from the screen and are judged on left-out rows.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mercer.linalg import in_parallel, ridge_leave_one_out, threads_for
+from mercer.tabular_models.deadline import PLANS_OF_A_SPLIT_UNTIL, SPLITS_UNTIL
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
 from mercer.tabular_models.metric_learning import relearned
 from mercer.tabular_models.plans import Plan, Search
@@ -119,7 +120,7 @@ def race(search: Search, table: Table, plans: Sequence[Plan]) -> list[Trial]:
     judged_rows: list[np.ndarray] = []
     with threads_for(len(table)):
         for split in splits(len(table)):
-            if judged_rows and search.deadline.is_over(0.6):
+            if judged_rows and search.deadline.is_over(SPLITS_UNTIL):
                 break
             running = near_the_best(search.fitter, over_a_split(search, table, running, split))
             judged_rows.append(split[1])
@@ -135,7 +136,7 @@ def over_a_split(search: Search, table: Table, running: list[Running], split: Sp
     """Return the plans with predictions for one more split: always the first, and the others while time is left."""
 
     def gone_on(place: int) -> list[Running]:
-        if place > 0 and search.deadline.is_over(0.7):
+        if place > 0 and search.deadline.is_over(PLANS_OF_A_SPLIT_UNTIL):
             return []
         plan, parts, judgments = running[place]
         part, judgment = judged(search, plan, table, split)

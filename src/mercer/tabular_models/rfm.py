@@ -16,9 +16,10 @@ from mercer.checks import (
 from mercer.rows import Cluster, wherever_rows_are
 from mercer.tabular_models.all_rows import Summed
 from mercer.tabular_models.calibration import Calibration, fit_calibration
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.fitters import ClassFitter, Fitter, RidgeFitter
 from mercer.tabular_models.learned import Learned
-from mercer.tabular_models.table import Deadline, Table
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_classifier import TableClassifier
 from mercer.tabular_models.table_model import TableModel
 from mercer.tabular_models.target_outliers import without_outliers

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from mercer.linalg import in_parallel, threads_for
+from mercer.tabular_models.deadline import IDENTITIES_UNTIL, METRICS_UNTIL
 from mercer.tabular_models.metric_learning import ARD_STEPS, advanced, with_length_scales
 from mercer.tabular_models.plans import Plan, Search
 from mercer.tabular_models.settings import Setting
@@ -71,10 +72,11 @@ def screen(
         wanted = [(s, metric) for s in by_gradients[:LEADERS] for metric in ("full", "diagonal") if metric in s.metrics]
 
         def followed(task: tuple[Start, str]) -> list[Plan]:
-            return [] if search.deadline.is_over(0.35) else with_gradients(search, task[0].plan, task[1], table)
+            (start, metric), is_late = task, search.deadline.is_over(METRICS_UNTIL)
+            return [] if is_late else with_gradients(search, start.plan, metric, table)
 
         plans += [plan for found in in_parallel(followed, wanted, search.n_jobs) for plan in found]
-        if len({start.plan.setting.warp for start in begun}) > 1 and not search.deadline.is_over(0.35):
+        if len({start.plan.setting.warp for start in begun}) > 1 and not search.deadline.is_over(METRICS_UNTIL):
             plans += with_warps_by_column(search, plans, table)
     return sorted(plans, key=lambda plan: plan.cost)
 
@@ -98,7 +100,7 @@ def under_the_identity(
         for setting, suitable in zip(identities, metrics, strict=True):
             if setting.warp != warp:
                 continue
-            if search.deadline.is_over(0.2) and (found or warp != warps[0]):
+            if search.deadline.is_over(IDENTITIES_UNTIL) and (found or warp != warps[0]):
                 break
             # Under the same warp, the ridge of one kernel is a good start for the next.
             first = tuned(setting.kernel.resolved(Z, 0), ridge, [(table, Z)], search.fitter, search.freedom)
@@ -124,7 +126,7 @@ def with_evidence(search: Search, begun: Sequence[Start], table: Table, breadth:
             first.append(start)
 
     def a_few_steps(start: Start) -> list[tuple[Start, Iterate]]:
-        if search.deadline.is_over(0.35):
+        if search.deadline.is_over(METRICS_UNTIL):
             return []
         Z = table.warped(start.plan.setting.warp)
         return [(start, by_evidence(search, start.plan.iterates[0], table, Z, FIRST_STEPS))]

@@ -1,6 +1,5 @@
 """A table prepared for kernel machines: distinct rows, centered targets, and warped columns."""
 
-import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -208,28 +207,3 @@ class Table:
         )
         rest._fitted, rest._warped = self._fitted, self._warped
         return rest
-
-
-class Deadline:
-    """A time limit in seconds, or None. It is checked before each step, and records whether it was ever exceeded."""
-
-    def __init__(self, limit: float | None) -> None:
-        self.limit = limit
-        self.start = time.monotonic()
-        self.was_asked_in_vain = False
-
-    def is_over(self, share: float = 1.0) -> bool:
-        """Return whether this share of the time has passed, and record it if so."""
-        over = self.limit is not None and self.passed() >= share * self.limit
-        self.was_asked_in_vain = self.was_asked_in_vain or over
-        return over
-
-    def passed(self) -> float:
-        """Return the seconds since the start."""
-        return time.monotonic() - self.start
-
-    def part(self, share: float) -> "Deadline":
-        """Return a deadline for the first share of the time, with the same start and a record of its own."""
-        part = Deadline(None if self.limit is None else share * self.limit)
-        part.start = self.start
-        return part

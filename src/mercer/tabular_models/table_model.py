@@ -23,6 +23,7 @@ from mercer.landmarks import METHODS
 from mercer.mahalanobis import check_metric
 from mercer.rows import Cluster
 from mercer.tabular_models.all_rows import SomeRows, Summed, some_rows
+from mercer.tabular_models.deadline import Deadline
 from mercer.tabular_models.fitters import Fitter
 from mercer.tabular_models.grouped_rows import GroupedRows, collapse
 from mercer.tabular_models.importances import shares_of_effects, total_effects
@@ -39,7 +40,7 @@ from mercer.tabular_models.machine import Machine
 from mercer.tabular_models.plans import Search
 from mercer.tabular_models.screen import FIRST_RIDGE
 from mercer.tabular_models.settings import METRICS, kernels_of, with_intercept
-from mercer.tabular_models.table import Deadline, Table
+from mercer.tabular_models.table import Table
 from mercer.tabular_models.tuning import Freedom
 
 # The largest number of directions of the metric in `directions_`.

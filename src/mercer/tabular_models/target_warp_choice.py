@@ -30,7 +30,7 @@ class Trial(NamedTuple):
     squares: np.ndarray
 
 
-def candidates(name: str, y: np.ndarray) -> list[TargetWarp]:
+def warps_tried(name: str, y: np.ndarray) -> list[TargetWarp]:
     """Return the warps with this name that suit a target; for "auto", those with any name."""
     logarithm = log_warp(y)
     found = [logarithm] if name in ("auto", "log") and logarithm is not None else []
@@ -78,7 +78,7 @@ def chosen_warps(
     Z = ColumnWarp("rank").fit_transform(X[some].astype(np.float64, copy=False))
     found = []
     for target in y.T:
-        warps = candidates(name, target[used])
+        warps = warps_tried(name, target[used])
         if name == "log" and not warps:
             raise invalid_parameter("target_warp", name, "'auto', 'none' or 'yeo-johnson' where targets are below 0")
         if name == "auto":

@@ -16,9 +16,11 @@ from torch import Tensor
 from mercer.blocks import WORKING_MEMORY
 from mercer.kernels import BandwidthKernel, Kernel
 from mercer.linalg import threads_for
+from mercer.rows import drawn_rows
+from mercer.tabular_models.deadline import STARTS_OF_A_TREND_UNTIL
 from mercer.tabular_models.finish import on_more_rows
 from mercer.tabular_models.fitters import Fitter, LeftOut, is_clearly_better
-from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, drawn_rows, landmark_machine
+from mercer.tabular_models.landmark_table import LandmarkFit, Landmarks, landmark_machine
 from mercer.tabular_models.leaves import LEAF_ROWS, QUICK, JudgedLeaves
 from mercer.tabular_models.plans import Plan, Search
 from mercer.tabular_models.race import Trial
@@ -155,7 +157,7 @@ def on_landmarks(
     with threads_for(n_landmarks):
         best: tuple[float, Any, LandmarkFit] | None = None
         for start in starts:
-            if best is not None and search.deadline.is_over(0.3):
+            if best is not None and search.deadline.is_over(STARTS_OF_A_TREND_UNTIL):
                 break
             for score, fit in recursion(search, start, part, few, ridge):
                 if best is None or score > best[0]:

@@ -1,4 +1,4 @@
-"""Learning rates as pure functions of the step: nothing has to be saved for a training to go on."""
+"""Learning rates as pure functions of the step: nothing has to be saved to continue a training."""
 
 import math
 

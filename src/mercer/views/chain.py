@@ -6,7 +6,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from mercer.checks import check_count
+from mercer.checks import check_sample_shape
 from mercer.exceptions import invalid_parameter
 from mercer.views.base import Augmentation, View, check_augmentation
 
@@ -70,16 +70,9 @@ class Reshaped(View):
 
     def apply(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         view = check_augmentation("view", self.view)
-        shape = check_image_shape(self.image_shape)
+        shape = check_sample_shape("image_shape", self.image_shape, only_images=True)
         if batch.ndim != 2 or batch.shape[1] != prod(shape):
             raise ValueError(
                 f"batch has shape {tuple(batch.shape)}: with image_shape={shape} it must be (n, {prod(shape)})."
             )
         return view(batch.reshape(len(batch), *shape), generator).reshape(batch.shape)
-
-
-def check_image_shape(image_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of one image as a tuple of two or three integers, or raise an error."""
-    if not isinstance(image_shape, (list, tuple)) or len(image_shape) not in (2, 3):
-        raise invalid_parameter("image_shape", image_shape, "(height, width) or (height, width, channels)")
-    return tuple(check_count(f"image_shape[{i}]", size) for i, size in enumerate(image_shape))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mercer.checks import check_count
+from mercer.checks import check_sample_shape
 from mercer.exceptions import invalid_parameter
 from mercer.views.affine import Affine
 from mercer.views.base import Augmentation, View, check_augmentation
@@ -83,11 +83,7 @@ def check_view(augment: Any, shape: Sequence[int]) -> Augmentation:
     Chain(views=[Affine(degrees=5.0, scale=0.05, shift=0.05),
                  Elastic(strength=0.7), GaussianNoise(scale=0.3)])
     """
-    if not isinstance(shape, (list, tuple)) or len(shape) not in (1, 2, 3):
-        raise invalid_parameter(
-            "shape", shape, "that of one sample: (d,), (height, width) or (height, width, channels)"
-        )
-    sizes = tuple(check_count(f"shape[{i}]", size) for i, size in enumerate(shape))
+    sizes = check_sample_shape("shape", shape)
     if augment is None:
         return Identity()
     if isinstance(augment, str) and augment in SHORTHANDS:

@@ -11,12 +11,11 @@ from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from mercer.blocks import as_tensor, blocks_of, row_slices
-from mercer.checks import refuse_sparse
+from mercer.checks import check_sample_shape, refuse_sparse
 from mercer.exceptions import invalid_parameter
 from mercer.rows import is_elsewhere, rows_at_hand, some_rows_of, sum_over_rows, validated_rows
 from mercer.views import check_view
 from mercer.views.base import Augmentation
-from mercer.views.chain import check_image_shape
 from mercer.views.neighbors import NeighborMixing, references_of, strength_of
 
 # Number of rows whose views are drawn together.
@@ -45,7 +44,7 @@ def check_samples(estimator: BaseEstimator, X: Any, reset: bool = False) -> np.n
     refuse_sparse(estimator, X)
     own = tuple(X.shape[1:]) if getattr(X, "ndim", 2) in (3, 4) else None
     given = estimator.image_shape
-    shape = own if given is None else check_image_shape(given)
+    shape = own if given is None else check_sample_shape("image_shape", given, only_images=True)
     if own is not None and shape != own:
         raise invalid_parameter("image_shape", given, f"{own}, the shape of the images, or None")
     rows = validated_rows(estimator, X if own is None else flat(X), ensure_min_samples=2)

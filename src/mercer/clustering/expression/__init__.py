@@ -36,5 +36,5 @@ def check_expression(expression: Any) -> SelfExpression:
     if isinstance(expression, str) and expression in SHORTHANDS:
         return SHORTHANDS[expression]()
     if not isinstance(expression, SelfExpression):
-        raise invalid_parameter("self_expression", expression, [*SHORTHANDS], "A SelfExpression will do too.")
+        raise invalid_parameter("self_expression", expression, [*SHORTHANDS], "A SelfExpression is also allowed.")
     return expression

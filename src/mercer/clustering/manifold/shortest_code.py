@@ -6,12 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning as DistinctPointsWarning
 from torch import Tensor
 
-from mercer.exceptions import ignored
-from mercer.linalg import one_thread
+from mercer.clustering.k_means import k_means
 from mercer.losses import mcr2
 from mercer.losses.coding_rate import over_precision
 from mercer.losses.directions import unit
@@ -225,7 +222,4 @@ def k_means_labels(C: Tensor, n_clusters: int, n_runs: int, seed: int) -> list[n
     """Return the clusters of several runs of k-means, each with its own initial centers."""
     seeds = np.random.RandomState(seed).randint(2**31 - 1, size=n_runs)
     rows = C.cpu().numpy()
-    # scikit-learn limits the threads of the BLAS and restores their earlier number afterwards, which goes wrong when
-    # fits in several threads overlap. Here the earlier number is always one.
-    with ignored(DistinctPointsWarning), one_thread():
-        return [KMeans(n_clusters, n_init=1, random_state=one).fit(rows).labels_.astype(np.int64) for one in seeds]
+    return [k_means(rows, n_clusters, n_init=1, random_state=one).astype(np.int64) for one in seeds]

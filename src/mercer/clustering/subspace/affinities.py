@@ -64,5 +64,5 @@ def check_affinity(affinity: Any) -> Affinity:
     if isinstance(affinity, str) and affinity in AFFINITIES:
         return AFFINITIES[affinity]()
     if not isinstance(affinity, Affinity):
-        raise invalid_parameter("affinity", affinity, [*AFFINITIES], "An Affinity will do too.")
+        raise invalid_parameter("affinity", affinity, [*AFFINITIES], "An Affinity is also allowed.")
     return affinity

@@ -141,5 +141,5 @@ def check_feature_learning(feature_learning: Any) -> FeatureLearning | None:
         return None
     if not isinstance(feature_learning, FeatureLearning):
         allowed = [*SHORTHANDS, "none"]
-        raise invalid_parameter("feature_learning", feature_learning, allowed, "A FeatureLearning will do too.")
+        raise invalid_parameter("feature_learning", feature_learning, allowed, "A FeatureLearning is also allowed.")
     return feature_learning

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from torch import Tensor, nn
 
 from mercer.blocks import like_input, row_slices, rows_per_block
-from mercer.checks import check_count
+from mercer.checks import check_count, check_sample_shape
 from mercer.exceptions import invalid_parameter
 from mercer.kernels.base import GradientTerm, Kernel, LeafKernel, rows_as_tensor
 from mercer.kernels.neural_tangent.network import HEADS, TangentNetwork
@@ -247,11 +247,7 @@ class NeuralTangent(LeafKernel):
         """Return (height, width, channels), or None for flat rows."""
         if self.image_shape is None:
             return None
-        if not isinstance(self.image_shape, (tuple, list)) or len(self.image_shape) not in (2, 3):
-            raise invalid_parameter(
-                "image_shape", self.image_shape, "None, (height, width) or (height, width, channels)"
-            )
-        sizes = tuple(check_count(f"image_shape[{i}]", size) for i, size in enumerate(self.image_shape))
+        sizes = check_sample_shape("image_shape", self.image_shape, only_images=True, or_none=True)
         return sizes if len(sizes) == 3 else (*sizes, 1)
 
     def values(self, x: TangentRows, z: TangentRows, scratch: Tensor | None = None) -> Tensor:
