@@ -1,4 +1,4 @@
-"""Speed and memory, side by side with peers in one run."""
+"""Benchmarks of speed and memory, each compared with peers in the same run."""
 
 from benchmarks.harness import Benchmark, RatioClaim
 

@@ -29,8 +29,8 @@ from benchmarks.harness import (
 from experiments.report import print_table, strict_json, write_atomically
 from experiments.runner import first_line
 
-# Benchmarks that compare predictions, not equal answers: they have a command line of their own, and `--all` leaves
-# them out.
+# Benchmarks whose contestants do not compute the same thing, such as predictions. They have their own command lines,
+# and `--all` does not run them.
 WITH_OPTIONS_OF_THEIR_OWN = (
     "busy_neighbor",
     "categories",
@@ -56,14 +56,14 @@ COLUMNS = ("contestant", "median s", "min s", "spread", "ratio to first", "peak 
 
 
 def measure(benchmark: Benchmark, repeats: int, quick: bool, root: Path = ROOT) -> Measured:
-    """Time first, all side by side; then memory, a process for each, with the machine to itself."""
+    """Measure the times of all contestants in turn, then the memory of each in a process of its own."""
     measured = measure_time(benchmark, benchmark.setup(quick), repeats)
     memory = {name: measure_memory(benchmark.name, name, quick, root) for name in measured.seconds}
     return replace(measured, memory=memory)
 
 
 def summary(measured: Measured) -> list[dict[str, Any]]:
-    """One entry a contestant: median, least and inter-quartile spread of its seconds, and its peak bytes."""
+    """Return for each contestant the median, minimum and inter-quartile range of its seconds, and its peak bytes."""
     entries: list[dict[str, Any]] = []
     for name, seconds in measured.seconds.items():
         quarters = statistics.quantiles(seconds, n=4, method="inclusive") if len(seconds) > 1 else None
@@ -83,7 +83,7 @@ def summary(measured: Measured) -> list[dict[str, Any]]:
 
 
 def rows(entries: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
-    """The summary as text. A peak that is only a lower bound is marked as one."""
+    """Return the summary as text; a peak that is only a lower bound is marked with ≥."""
     shown: list[tuple[str, ...]] = []
     for entry in entries:
         if "missing" in entry:
@@ -128,7 +128,7 @@ def run(
     root: Path = ROOT,
     load_before: float | None = None,
 ) -> Path:
-    """Measure one benchmark, show it, and write it as JSON; quick results get a file of their own."""
+    """Measure one benchmark, print the results and write them as JSON; quick results have a separate file."""
     benchmark = load(name, root)
     measured = measure(benchmark, repeats, quick, root)
     entries, verdicts = summary(measured), [judge(claim, measured) for claim in benchmark.claims]
@@ -173,7 +173,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Exit code 0: measured, whether claims hold or not; 1: contestants disagree; 2: wrong call."""
+    """Return the exit code: 0 if measured, whether claims hold or not; 1 if contestants disagree; 2 if misused."""
     words = list(sys.argv[1:] if argv is None else argv)
     own = {
         name: first_line(root / f"{name}.py") for name in WITH_OPTIONS_OF_THEIR_OWN if (root / f"{name}.py").exists()
@@ -189,7 +189,7 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
     if args.name is not None and args.name not in known:
         print(f"error: unknown benchmark {args.name!r}; the benchmarks are {sorted(known | own)}", file=sys.stderr)
         return 2
-    load_before = load_average()  # once: after the first benchmark the load is our own
+    load_before = load_average()  # measured once, since the first benchmark adds load itself
     if load_before is not None and load_before > BUSY:
         print(
             f"warning: the load average is {load_before:.2f}, above {BUSY}: the machine is busy and the"

@@ -25,11 +25,11 @@ def closed_form(data: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
 
 
 def autograd(data: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """The same as anyone would write it in torch, whole."""
+    """Compute the same as one would write it in torch, without blocks."""
     Z, alpha = map(torch.from_numpy, data)
     X = Z.clone().requires_grad_()
     r2 = (X.square().sum(1)[:, None] + Z.square().sum(1) - 2 * X @ Z.T).clamp(min=0)
-    # The square root has no derivative at 0, so the diagonal is kept out of it.
+    # The square root has no derivative at 0, so the diagonal is excluded.
     r = torch.where(r2 > 1e-12, r2.clamp(min=1e-12).sqrt(), 0.0)
     predictions = torch.exp(-r / BANDWIDTH) @ alpha
     (G,) = torch.autograd.grad(predictions.sum(), X)

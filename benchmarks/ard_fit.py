@@ -1,4 +1,4 @@
-"""A Gaussian process with a length scale a column on concrete (927 rows), beside scikit-learn's and GPyTorch's fit."""
+"""Fit of a Gaussian process with one length scale for each column on concrete (927 rows): scikit-learn and GPyTorch."""
 
 import math
 import sys
@@ -17,13 +17,13 @@ from mercer.tabular_models.evidence import maximize_evidence
 
 # Steps of Adam, and their size, in GPyTorch's tutorial on exact regression.
 ADAM_STEPS, ADAM_RATE = 50, 0.1
-# Nats of the whole log evidence by which ours may be worse: less than any of the three is sure of.
+# Nats by which our total log evidence may be lower: less than the accuracy of any of the three.
 EVIDENCE_MARGIN = 1.0
 QUICK_ROWS = 200
 
 
 class Split(NamedTuple):
-    """Training and test rows of the first fixed split, columns standardized by the training rows."""
+    """Training and test rows of the first fixed split, with columns standardized by the training rows."""
 
     X: np.ndarray
     y: np.ndarray
@@ -32,7 +32,7 @@ class Split(NamedTuple):
 
 
 class Process(NamedTuple):
-    """What was learned, in units of y: kernel = scale exp(-|x - z|^2 / 2 over `lengths`), and the noise variance."""
+    """A fitted process in units of y: the kernel scale * exp(-|(x - z) / lengths|^2 / 2), and the noise variance."""
 
     mean: float
     scale: float
@@ -45,7 +45,10 @@ class Process(NamedTuple):
         return self.scale * np.exp(-0.5 * (apart**2).sum(axis=2))
 
     def judged(self) -> tuple[float, float]:
-        """Return the log evidence of all training rows, copies included, and the mean test NLL, the same for all."""
+        """Return the log evidence of all training rows, copies included, and the mean NLL of the test rows.
+
+        It is computed in the same way for all contestants.
+        """
         X, y, X_test, y_test = self.split
         L = np.linalg.cholesky(self.covariance(X, X) + self.noise * np.eye(len(X)))
         half = np.linalg.solve(L, y - self.mean)
@@ -68,7 +71,7 @@ def setup(quick: bool) -> Split:
 
 
 def mercer(split: Split) -> Process:
-    """The climb behind metric="ard", from the median distance on all rows to its end."""
+    """Maximize the evidence as metric="ard" does, on all rows, from the median distance until convergence."""
     center = float(split.y.mean())
     X, y = torch.from_numpy(split.X), torch.from_numpy(split.y - center)[:, None]
     kernel = Gaussian().resolved(X, 0)
@@ -80,7 +83,7 @@ def mercer(split: Split) -> Process:
 
 
 def scikit_learn(split: Split) -> Process:
-    """Its defaults, but for bounds wide enough for columns that do not count."""
+    """Fit scikit-learn's defaults, with bounds that are wide enough for columns without effect."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -96,7 +99,7 @@ def scikit_learn(split: Split) -> Process:
 
 
 def gpytorch(split: Split) -> Process:
-    """As in its tutorial on exact regression, with a length scale a column, in float64, by Cholesky factors."""
+    """Fit as in GPyTorch's tutorial on exact regression, with one length scale for each column, by float64 Cholesky."""
     import gpytorch as gpt
     import torch
 
@@ -115,7 +118,7 @@ def gpytorch(split: Split) -> Process:
     model = Exact().double().train()
     objective = gpt.mlls.ExactMarginalLogLikelihood(model.likelihood, model)
     optimizer = torch.optim.Adam(model.parameters(), lr=ADAM_RATE)
-    # Without this, more than 800 rows go to conjugate gradients with random traces.
+    # Without this, GPyTorch uses conjugate gradients with random traces for more than 800 rows.
     with gpt.settings.fast_computations(False, False, False), gpt.settings.max_cholesky_size(len(X) + 1):
         for _ in range(ADAM_STEPS):
             optimizer.zero_grad()
@@ -133,10 +136,10 @@ def gpytorch(split: Split) -> Process:
 
 
 def check(outputs: Mapping[str, Any]) -> None:
-    """A quick fit that is worse is no fit: ours must be as good as each of the others by the likelihood that all climb.
+    """Raise unless our fit is as good as each other fit by the log evidence, which all of them maximize.
 
-    The test rows' NLL is printed beside it and decides nothing: a climb that stops early, as the tutorial's does, may
-    end better there by chance.
+    The NLL of the test rows is also printed, but does not decide: an optimization that stops early, as the tutorial's
+    does, may be better there by chance.
     """
     judged = {name: process.judged() for name, process in outputs.items()}
     for name, (evidence, nll) in judged.items():

@@ -1,4 +1,4 @@
-"""An epoch of Barlow Twins over 60 000 rows and 1000 features, batches of 1024, beside its matrix products."""
+"""An epoch of Barlow Twins on 60 000 rows and 1000 features in batches of 1024, compared with its matrix products."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from mercer.training import Recipe, train
 
 
 class Problem(NamedTuple):
-    """Features of two views of n rows, of shape (n, r) each, the start W of shape (r, h), and rows of a batch."""
+    """Features of two views of n rows, of shape (n, r) each, the initial W of shape (r, h), and the batch size."""
 
     views: list[Tensor]
     W: Tensor
@@ -22,17 +22,17 @@ class Problem(NamedTuple):
 
 
 def setup(quick: bool) -> Problem:
-    """Views that agree but for noise, in float32."""
+    """Return views that differ only by noise, in float32."""
     n, r, h, b = (2000, 50, 10, 256) if quick else (60_000, 1000, 150, 1024)
     generator = torch.Generator().manual_seed(0)
     first = torch.randn((n, r), generator=generator)
-    # In place: the features of all rows are there once, as in a fit.
+    # In place, so that the features of all rows are in memory once, as in a fit.
     second = torch.randn((n, r), generator=generator).mul_(0.3).add_(first)
     return Problem([first, second], torch.randn((r, h), generator=generator) / r**0.5, b)
 
 
 def epoch(problem: Problem) -> tuple[Problem, Tensor]:
-    """The trainer's: batches drawn without replacement, loss and gradient, Adam, the check for NaN."""
+    """Run an epoch of the trainer: batches without replacement, loss and gradient, Adam, and the check for NaN."""
     model, objective = LinearMap(problem.W), FromEmbeddings(barlow_twins)
     features = features_at_hand(problem.views)
     train(
@@ -46,7 +46,7 @@ def epoch(problem: Problem) -> tuple[Problem, Tensor]:
 
 
 def products(problem: Problem) -> Tensor:
-    """What no way of computing an epoch could leave out: embeddings, correlations, and both on the way back."""
+    """Compute the matrix products that every epoch needs: embeddings, correlations, and both in the gradient."""
     views, W, b = problem
     A, B = (W.new_empty((b, W.shape[1])) for _ in range(2))
     C, G = W.new_empty((W.shape[1], W.shape[1])), torch.empty_like(W)
@@ -61,7 +61,7 @@ def products(problem: Problem) -> Tensor:
 
 
 def check(outputs: Mapping[str, Any]) -> None:
-    """An epoch lowers the loss."""
+    """Raise unless an epoch lowers the loss."""
     problem, W = outputs["epoch"]
     some = [view[: problem.batch_size] for view in problem.views]
     before, after = (float(barlow_twins(*(view @ V for view in some))) for V in (problem.W, W))

@@ -1,9 +1,9 @@
 """Threads: a fit with default threads beside a busy process, and the threads of a grid search's workers.
 
-Run as `python -m benchmarks busy_neighbor [--repeats 3] [--rows 1000] [--quick] [--out DIR]`. A default fit runs
-alone on one core, and with default threads beside a process that spins; both in fresh processes, in turn. Then a grid
-search runs on two workers: the threads that torch and BLAS are set to in a worker, times the workers, must not exceed
-the cores. The threads of the workers that are running are counted while it goes on, from Linux's /proc.
+Run as `python -m benchmarks busy_neighbor [--repeats 3] [--rows 1000] [--quick] [--out DIR]`. A default fit runs alone
+on one core, and with default threads while another process keeps a core busy; both in fresh processes, in turn. A grid
+search then runs on two workers. The number of threads that torch and BLAS are set to in a worker, times the number of
+workers, must not exceed the number of cores. The running threads of the workers are counted from Linux's /proc.
 """
 
 import os
@@ -25,7 +25,7 @@ from benchmarks.made_tables import uniform_rows
 from experiments.report import print_table
 
 ROWS, QUICK_ROWS = 1000, 60
-# Half of these are learned from, more than the rows below which the library takes one thread anyway.
+# Half of these rows are training rows, more than the number below which the library always uses one thread.
 SEARCH_ROWS, QUICK_SEARCH_ROWS, FOLDS, WORKERS, COLUMNS = 3000, 80, 2, 2, 10
 MOST_RATIO = 1.5
 SECONDS_BETWEEN_LOOKS = 0.02
@@ -36,7 +36,7 @@ SECONDS_BETWEEN_LOOKS = 0.02
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """Have a process that spins on one core while the block runs."""
+    """Run a process that keeps one core busy while the block runs."""
     spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -46,8 +46,8 @@ def busy_process() -> Iterator[None]:
 
 
 def default_fit(method: str, n: int, on_one_core: bool) -> dict[str, float]:
-    """Fit in this process with the threads that the libraries choose, which are one where there is one core."""
-    if on_one_core:  # before the libraries are loaded, which count the cores then
+    """Fit in this process with the threads that the libraries choose, which is one thread on one core."""
+    if on_one_core:  # before the libraries are loaded, since they count the cores then
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
     rows, model = uniform_rows("friedman", n, COLUMNS, 0), regressor(method)
     start, start_cpu = time.perf_counter(), time.process_time()
@@ -61,7 +61,7 @@ def default_fit(method: str, n: int, on_one_core: bool) -> dict[str, float]:
 
 
 def threads_here(model: Any, X: Any, y: Any) -> dict[str, float]:
-    """Score a model, with the threads that torch and the largest other pool of this process are set to."""
+    """Score a model, and return the numbers of threads of torch and of the largest other pool of this process."""
     import torch
     from threadpoolctl import threadpool_info
 
@@ -70,17 +70,17 @@ def threads_here(model: Any, X: Any, y: Any) -> dict[str, float]:
 
 
 def children(process: int) -> list[int]:
-    """Return the processes that a process has started."""
+    """Return the child processes of a process."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             if int(path.read_text().rpartition(")")[2].split()[1]) == process:
                 found.append(int(path.parent.name))
     return found
 
 
 def running_threads(process: int) -> int:
-    """Return how many threads of a process run, or would if there were a core: those that wait in a loop do too."""
+    """Return the number of threads of a process that run or are ready to run; threads that wait in a loop count too."""
     states = []
     for path in Path(f"/proc/{process}/task").glob("*/stat"):
         with suppress(OSError):
@@ -90,7 +90,7 @@ def running_threads(process: int) -> int:
 
 @contextmanager
 def looks_at_children() -> Iterator[list[int]]:
-    """Count the running threads of all children again and again while the block runs; yields the growing list."""
+    """Count the running threads of all children repeatedly while the block runs; yield the growing list of counts."""
     counts: list[int] = []
     done = threading.Event()
 
@@ -108,7 +108,7 @@ def looks_at_children() -> Iterator[list[int]]:
 
 
 def grid_search(n: int) -> dict[str, Any]:
-    """Search on two workers from this process, and look at their threads."""
+    """Run a grid search on two workers from this process, and count their threads."""
     from sklearn.model_selection import GridSearchCV
 
     rows, metrics = uniform_rows("friedman", n, COLUMNS, 0), ["identity", "ard"]
@@ -134,7 +134,7 @@ def grid_search(n: int) -> dict[str, Any]:
 
 
 def judge(fits: Sequence[dict[str, Any]], search: dict[str, Any]) -> list[dict[str, Any]]:
-    """Decide on the medians of the seconds, and on the threads of all workers."""
+    """Return the verdicts on the ratio of the median seconds, and on the threads of all workers."""
     claims = []
     for method in dict.fromkeys(fit["method"] for fit in fits):
         alone, beside = (
@@ -150,7 +150,7 @@ def judge(fits: Sequence[dict[str, Any]], search: dict[str, Any]) -> list[dict[s
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fit alone and beside a busy process, search on two workers, and judge."""
+    """Fit alone and with a busy process, search on two workers, and print the verdicts."""
     parser = options("busy_neighbor", f"{QUICK_ROWS} rows, once")
     parser.add_argument("--repeats", type=int, help="rounds (3)")
     parser.add_argument("--rows", type=int, help=f"rows of the fits ({ROWS})")

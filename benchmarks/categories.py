@@ -1,8 +1,8 @@
-"""A category of many levels that counts: Mercer's error beside that of CatBoost with its own treatment of categories.
+"""A predictive category with many levels: Mercer's error compared with that of CatBoost, which encodes categories.
 
-Run as `python -m benchmarks categories [--seeds N] [--levels N] [--out DIR]`. The table is made: 4000 rows, a column of
-2000 levels whose effects are drawn from a normal law, a smooth function of two columns of numbers, and noise. A fifth
-of the rows is the test, so that a level has 1.6 rows to learn from. Every fit runs on one thread.
+Run as `python -m benchmarks categories [--seeds N] [--levels N] [--out DIR]`. The table is generated: 4000 rows, a
+column of 2000 levels with normally distributed effects, a smooth function of two columns of numbers, and noise. A fifth
+of the rows is for the test, so that a level has 1.6 training rows on average. Every fit runs on one thread.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from experiments.report import print_table
 ROWS, LEVELS, TEST = 4000, 2000, 800
 NOISE = 0.5
 METHODS = ("RFMRegressor", "CatBoost")
-# How far Mercer's RMSE may be above CatBoost's.
+# The largest ratio of Mercer's RMSE to CatBoost's.
 MOST_RATIO = 1.05
 
 
@@ -36,7 +36,7 @@ def made_table(seed: int, rows: int = ROWS, levels: int = LEVELS) -> tuple[Any, 
 
 
 def run(seed: int, method: str, levels: int = LEVELS) -> dict[str, Any]:
-    """Fit one contestant on one table; its rows are drawn, so that the last ones are as good a test as any."""
+    """Fit one contestant on one table. Its rows are in random order, so the last ones are used for the test."""
     from threadpoolctl import threadpool_limits
 
     table, y = made_table(seed, levels=levels)
@@ -47,7 +47,7 @@ def run(seed: int, method: str, levels: int = LEVELS) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run both on each table and print the errors."""
+    """Run both contestants on each table and print the errors."""
     parser = argparse.ArgumentParser("python -m benchmarks categories")
     parser.add_argument("--seeds", type=int, default=3, help="tables to make (3)")
     parser.add_argument("--levels", type=int, default=LEVELS, help="levels to draw from (2000)")

@@ -1,7 +1,7 @@
-"""Classes of tables as people have them: Mercer's defaults beside CatBoost, SVC, LightGBM and xRFM.
+"""Classification of real tables: Mercer's defaults compared with CatBoost, SVC, LightGBM and xRFM.
 
-Run as `python -m benchmarks classes`, with the options of `python -m benchmarks tables`. Contestants are judged by the
-log loss of their probabilities, by accuracy, and by the expected calibration error, on the same splits.
+Run as `python -m benchmarks classes`, with the options of `python -m benchmarks tables`. Contestants are compared on
+the same splits by the log loss of their probabilities, by accuracy, and by the expected calibration error.
 """
 
 import sys
@@ -25,9 +25,9 @@ from benchmarks.tables import (
 )
 from mercer.metrics import mean_ranks
 
-# Of a class with fewer rows than this to learn from, nothing is asked: peers choose by folds, which need some rows.
+# Classes with fewer training rows than this are removed, since peers choose by folds that need some rows of each class.
 FEWEST_OF_A_CLASS = 3
-# No probability counts as smaller than this.
+# Smaller probabilities are replaced by this before the log loss.
 SMALLEST = 1e-6
 # Bins of the expected calibration error.
 BINS = 10
@@ -35,11 +35,11 @@ BINS = 10
 Outcome = dict[str, Any]
 
 
-# ---- contestants: (train, its classes, test, number of classes) -> seconds, and the probabilities of the test --------
+# ---- contestants: (training rows, classes, test rows, number of classes) -> seconds and test probabilities -----------
 
 
 def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
-    """Fit an estimator of Mercer by `tabular`, with its defaults."""
+    """Fit an estimator of Mercer with its defaults, by `tabular`."""
     import warnings
 
     import mercer
@@ -70,7 +70,7 @@ def fit_lightgbm(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcom
 
 
 def fit_svc(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
-    """Fit scikit-learn's support vector machine on standardized columns, with probabilities by folds."""
+    """Fit scikit-learn's support vector machine on standardized columns, with probabilities by cross-validation."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -82,7 +82,7 @@ def fit_svc(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
 
 
 def fit_xrfm(train: Any, y: np.ndarray, test: Any, n_classes: int) -> Outcome:
-    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows to choose by."""
+    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows for validation."""
     import torch
     from sklearn.model_selection import train_test_split
     from xrfm import xRFM
@@ -120,7 +120,7 @@ def log_loss(probabilities: np.ndarray, y: np.ndarray) -> float:
 
 
 def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Return the expected calibration error: how far confidence is from accuracy, over bins of confidence."""
+    """Return the expected calibration error: the mean difference of confidence and accuracy over bins of confidence."""
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
     place = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gaps = [abs(float((right[place == b] - confidence[place == b]).sum())) for b in range(BINS)]
@@ -131,7 +131,7 @@ def calibration_error(probabilities: np.ndarray, y: np.ndarray) -> float:
 
 
 def classes_of_fold(table: str, fold: int, most_rows: int) -> tuple[Fold, int]:
-    """Read one fold of one table, its classes as numbers from 0 on, and return how many there are."""
+    """Return one fold of one table, with classes as numbers from 0, and the number of classes."""
     import pandas as pd
 
     train, test = split(pd.read_parquet(folder() / f"{table}.parquet"), fold, most_rows)
@@ -154,13 +154,13 @@ def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the selected tables and contestants, and print the comparison."""
     line = "{table:24} {fold} {method:18} log loss {log_loss:.4f}, accuracy {accuracy:.3f} in {seconds:.1f} s"
     return compare("classes", "class", CONTESTANTS, run, line, summary, argv)
 
 
 def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the comparison: ranks, means, and how often a method is not worse, or much worse, than CatBoost."""
+    """Return the comparison: ranks, means, and how often a method is no worse, or much worse, than CatBoost."""
     losses, accuracies = means(lines, "log_loss"), means(lines, "accuracy")
     errors, seconds = means(lines, "calibration_error"), means(lines, "seconds")
     ranks = mean_ranks(losses)

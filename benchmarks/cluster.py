@@ -1,10 +1,10 @@
-"""Rows in Parquet that need not fit into memory: seconds and peak memory of fits, in one process and on Dask's workers.
+"""Rows in Parquet that may not fit into memory: seconds and peak memory of fits, in one process and on Dask's workers.
 
-Run as `python -m benchmarks cluster [--rows N,...] [--landmarks M] [--models NAME,...] [--skip-workers] [--quick]`. The
-files are made first, 30 uniform columns and Friedman's function with noise, whose sign about its mean is the class, and
-kept in a folder of the system's own for as long as the run lasts. Every fit has a fresh process with one thread, and
-its seconds are those of `fit` alone; on workers, after each has loaded what it needs. The peers learn the classes from
-the same files: random features, or Nyström's, and steps of a linear classifier.
+Run as `python -m benchmarks cluster [--rows N,...] [--landmarks M] [--models NAME,...] [--workers 0,2] [--quick]`. The
+files are generated first and kept in a temporary folder during the run: 30 uniform columns, Friedman's function with
+noise, and as class whether it is above its mean. Every fit has a fresh process with one thread. Its seconds are those
+of `fit` alone; workers load what they need before. The peers learn the classes from the same files, by random features
+or Nyström's and gradient steps of a linear classifier.
 """
 
 import os
@@ -26,14 +26,14 @@ ROWS, QUICK_ROWS, COLUMNS, LANDMARKS, QUICK_LANDMARKS = (100_000, 1_000_000, 10_
 ROWS_A_FILE, ROWS_A_GROUP, FRESH_ROWS = 500_000, 50_000, 10_000
 MODELS = ("RFMRegressor", "KernelDiscriminant", "KernelEmbedding")
 PEERS = ("RBFSampler", "Nystroem")
-# One epoch of steps, which are made in one process wherever the rows are: fitted where it is asked for by name.
+# One epoch of gradient steps, which are made in one process wherever the rows are. It is fitted only if named.
 BY_STEPS = "SimCLR"
 MOST_MB, MOST_OVERHEAD, LEAST_GAIN, MOST_GROWTH, LEAST_SPEED = 2000.0, 1.15, 1.6, 1.1, 2.0
 MEAN = 14.4  # of the function
 
 
 def write_rows(folder: str, n: int) -> None:
-    """Write n rows as Parquet, half a million a file, in row groups of 50 000."""
+    """Write n rows as Parquet, with half a million rows in each file, in row groups of 50 000."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -44,7 +44,7 @@ def write_rows(folder: str, n: int) -> None:
 
 
 def asked_model(model: str, m: int) -> Any:
-    """Return the estimator, not fitted, with settings that leave the sums as most of the work."""
+    """Return the estimator before its fit, with settings under which the sums over rows are most of the work."""
     import mercer
     from mercer.embedding import Steps
 
@@ -60,7 +60,7 @@ def asked_model(model: str, m: int) -> Any:
 
 
 def fit(folder: str, model: str, m: int, n_workers: int = 0) -> dict[str, Any]:
-    """Fit in this process, or on workers of one thread and 2 GB each; return seconds, peak and score."""
+    """Fit in this process, or on workers with one thread and 2 GB each; return seconds, peak memory and score."""
     import torch
 
     torch.set_num_threads(1)
@@ -75,7 +75,7 @@ def fit(folder: str, model: str, m: int, n_workers: int = 0) -> dict[str, Any]:
 
 
 def loaded() -> None:
-    """Load what tasks need, so that no fit is charged for it."""
+    """Load what tasks need, so that this is not part of the time of a fit."""
     import torch
 
     import mercer.rows  # noqa: F401
@@ -84,7 +84,7 @@ def loaded() -> None:
 
 
 def fit_to(folder: str, model: str, m: int, client: Any) -> dict[str, Any]:
-    """Return seconds, peak memory in MB (of a worker, where there are any) and the score of a fit."""
+    """Fit, and return the seconds, the peak memory of this process and of the workers in MB, and the score."""
     from mercer.rows import open_rows
 
     rows = open_rows(folder, client=client)
@@ -103,12 +103,12 @@ def fit_to(folder: str, model: str, m: int, client: Any) -> dict[str, Any]:
 
 
 def peak_mb() -> float:
-    """Return the most memory that this process has had in RAM."""
+    """Return the peak of the resident memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def fit_peer(folder: str, peer: str, m: int) -> dict[str, Any]:
-    """Fit random features, or Nyström's, and a linear classifier by steps, over the same files."""
+    """Fit random features or Nyström's and a linear classifier by gradient steps, on the same files."""
     from sklearn.kernel_approximation import Nystroem, RBFSampler
     from sklearn.linear_model import SGDClassifier
 
@@ -134,7 +134,7 @@ def fit_peer(folder: str, peer: str, m: int) -> dict[str, Any]:
 
 
 def judge(fits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on memory, growth, workers and peers, at the largest number of rows."""
+    """Return the verdicts on memory, growth, workers and peers, at the largest number of rows."""
     most = max((each["rows"] for each in fits), default=0)
     by = {(each["model"], each["rows"], each["workers"]): each for each in fits}
     peers = [each for each in fits if each["model"] in PEERS and each["rows"] == most]
@@ -165,12 +165,12 @@ def judge(fits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Make the files, fit everything, and compare."""
+    """Write the files, fit all contestants, and print the comparison."""
     parser = options("cluster", f"{QUICK_ROWS[0]} rows and {QUICK_LANDMARKS} landmarks")
     parser.add_argument("--rows", help="numbers of rows, separated by commas " + str(ROWS))
     parser.add_argument("--landmarks", type=int, help=f"landmarks ({LANDMARKS})")
     parser.add_argument("--models", default=",".join((*MODELS, *PEERS)), help="contestants, separated by commas")
-    parser.add_argument("--skip-workers", action="store_true", help="one process alone")
+    parser.add_argument("--workers", default="0,1,2", help="numbers of workers, separated by commas; 0 is one process")
     args = parser.parse_args(argv)
     load = load_at_start()
     sizes = QUICK_ROWS if args.quick else ROWS
@@ -182,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
             write_rows(folder, n)
             for model in args.models.split(","):
-                for workers in (0,) if args.skip_workers or model in (*PEERS, BY_STEPS) else (0, 1, 2):
+                for workers in (0,) if model in (*PEERS, BY_STEPS) else map(int, args.workers.split(",")):
                     fits.append({"model": model, "rows": n, "landmarks": m, "workers": workers})
                     if model in PEERS:
                         fits[-1] |= fresh_process.call("cluster", "fit_peer", folder=folder, peer=model, m=m)

@@ -13,7 +13,7 @@ HOME = Path(__file__).resolve().parents[1]
 RESULTS = HOME / "docs" / "results"
 EMPTY = "-"
 
-# A row of the page, and the case of the report behind it.
+# For each row of the page, the case of the report.
 FACES = {
     "`SubspaceClustering()`": "SubspaceClustering()",
     "without feature learning": "without feature learning",
@@ -37,7 +37,7 @@ MANIFOLD_SETS = {
     "CIFAR-10, 2000": "cifar10 2 000",
 }
 OURS = "ManifoldClustering()"
-# A column: the cases that may stand in it, the first that is there, and the measure.
+# For each column, the cases (the first that exists is used) and the measure.
 MANIFOLD_COLUMNS = {
     "`ManifoldClustering()`": ((OURS,), "accuracy"),
     "after its start": ((OURS,), "start accuracy"),
@@ -64,24 +64,24 @@ def cluster_summaries(folder: Path = RESULTS) -> dict[str, dict[str, Any]]:
 
 
 def cases_of(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the measures of a report's cases, of those that are done."""
+    """Return the measures of those cases of a report that are done."""
     report = json.loads(path.read_text())
     return {case["case"]: case["measures"] for case in report["cases"] if case["done"]}
 
 
 def mean(cases: dict[str, dict[str, Any]], case: str, measure: str) -> float | None:
-    """Return the mean of a measure over seeds, None where there is none."""
+    """Return the mean of a measure over seeds; None if it is missing."""
     found = cases.get(case, {}).get(measure)
     return statistics.fmean(found) if found else None
 
 
 def shown(value: float | None) -> str:
-    """Return a share in three digits, as .913."""
+    """Return a share with three digits, such as .913."""
     return EMPTY if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def best_in_bold(values: Sequence[float | None], texts: Sequence[str]) -> list[str]:
-    """Return texts, that of the largest value in bold."""
+    """Return the texts, with that of the largest value in bold."""
     top = max((value for value in values if value is not None), default=None)
     return [
         f"**{text}**" if value is not None and value == top else text for value, text in zip(values, texts, strict=True)
@@ -89,7 +89,7 @@ def best_in_bold(values: Sequence[float | None], texts: Sequence[str]) -> list[s
 
 
 def by_column(columns: Sequence[tuple[list[float | None], list[str]]], names: Sequence[str]) -> list[list[str]]:
-    """Return rows of cells, given columns of values and texts; the largest of each column in bold."""
+    """Return rows of cells from columns of values and texts, with the largest value of each column in bold."""
     cells = [best_in_bold(values, texts) for values, texts in columns]
     return [[name, *row] for name, *row in zip(names, *cells, strict=True)]
 
@@ -119,7 +119,7 @@ def subspaces_elsewhere(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def manifold_sets(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return accuracies with a row for each set, the largest of a row in bold: the stages do not compete."""
+    """Return the accuracies with a row for each set and its largest value in bold; stages are not compared."""
     rows = []
     for name, data in MANIFOLD_SETS.items():
         values = []

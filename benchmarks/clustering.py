@@ -1,8 +1,8 @@
-"""Clusters and how long they take: on one thread, with default threads, and beside one and two busy processes.
+"""Seconds and NMI of clusterings, on one thread, with default threads, and with one or two other busy processes.
 
-Run as `python -m benchmarks clustering [--repeats 3] [--only TEXT] [--quick] [--out DIR]`. Every fit has a process of
-its own. A case has data with classes, which serve the score alone, and an estimator; a further family adds its cases to
-CASES. Data of one array are fitted, several arrays are the samples and their views.
+Run as `python -m benchmarks clustering [--repeats 3] [--only TEXT] [--quick] [--out DIR]`. Every fit has a fresh
+process. A case has an estimator and data with classes, which are used for the score only. New families add their cases
+to CASES. Data that are a single array are passed to `fit`; several arrays are the samples and their views.
 """
 
 import statistics
@@ -28,7 +28,7 @@ COLUMNS = ("seconds", "cpu_seconds", "nmi")
 
 @dataclass(frozen=True)
 class ClusteringCase:
-    """Data, an estimator of so many clusters, and what it should reach: seconds on one thread, and NMI."""
+    """Data, an estimator for a number of clusters, and the bounds: seconds on one thread, and NMI."""
 
     name: str
     data: Callable[[], Data]
@@ -40,7 +40,7 @@ class ClusteringCase:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How a fit is run: with one thread or with those that the libraries choose, beside so many busy processes."""
+    """How a fit is run: with one thread or the libraries' default, and with this number of other busy processes."""
 
     name: str
     default_threads: bool
@@ -54,7 +54,8 @@ ALL_SURROUNDINGS = (
     Surroundings("default threads, beside one busy process", default_threads=True, busy=1),
     Surroundings("default threads, beside two busy processes", default_threads=True, busy=2),
 )
-# Seconds over those on one thread alone. Beside two busy processes on two cores a thread has two thirds of a core.
+# The largest ratios of seconds to those on one thread alone, by the number of busy processes. With two busy processes
+# on two cores, a thread gets two thirds of a core.
 MOST_RATIOS = {0: 1.1, 1: 1.5, 2: 2.5}
 
 
@@ -62,7 +63,7 @@ MOST_RATIOS = {0: 1.1, 1: 1.5, 2: 2.5}
 
 
 def faces(subjects: int) -> Data:
-    """All images of the first subjects of Extended Yale B."""
+    """Return all images of the first subjects of Extended Yale B."""
     from mercer import datasets
 
     data = datasets.load("yaleb")
@@ -71,7 +72,7 @@ def faces(subjects: int) -> Data:
 
 
 def planes() -> Data:
-    """Five planes of R^30 with noise: for a quick look."""
+    """Return five planes of R^30 with noise, for a quick run."""
     random = np.random.default_rng(0)
     X = np.vstack([random.normal(size=(30, 2)) @ random.normal(size=(2, 30)) for _ in range(5)])
     return X + 0.05 * random.normal(size=X.shape), np.repeat(np.arange(5), 30)
@@ -84,7 +85,7 @@ def subspace_clustering(n_clusters: int) -> Any:
 
 
 def manifolds() -> Data:
-    """The 200 points of appendix D.1 of manifold linearizing and clustering."""
+    """Return the 200 points of appendix D.1 of manifold linearizing and clustering."""
     from experiments.manifold_linearizing_clustering.data import two_manifolds
 
     samples = two_manifolds(0.05, 0)
@@ -92,7 +93,7 @@ def manifolds() -> Data:
 
 
 def scattered() -> Data:
-    """MNIST through the wavelet scattering, 10 000 rows with their views."""
+    """Return wavelet scattering features of 10 000 images of MNIST, with views."""
     from experiments.manifold_linearizing_clustering.data import samples_of
 
     samples = samples_of("mnist", 10_000, 0)
@@ -100,7 +101,7 @@ def scattered() -> Data:
 
 
 def digits() -> Data:
-    """Scikit-learn's digits as images of 8 x 8 pixels."""
+    """Return scikit-learn's digits, images of 8 x 8 pixels, as flat rows."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
@@ -133,7 +134,7 @@ CASES: list[ClusteringCase] = [
 
 
 def clustered(name: str, on_one_thread: bool) -> dict[str, float]:
-    """Fit a case in this process; the seconds of the fit alone, and the agreement of its clusters with the classes."""
+    """Fit a case in this process; return the seconds of the fit alone, and the NMI of clusters and classes."""
     from sklearn.metrics import normalized_mutual_info_score
 
     case = next(case for case in CASES if case.name == name)
@@ -148,7 +149,7 @@ def clustered(name: str, on_one_thread: bool) -> dict[str, float]:
 
 
 def measured(case: ClusteringCase, place: Surroundings) -> dict[str, Any]:
-    """Fit a case in a process of its own, with the neighbors that its surroundings say."""
+    """Fit a case in a fresh process, while the number of other processes that its surroundings name are busy."""
     with ExitStack() as neighbors:
         for _ in range(place.busy):
             neighbors.enter_context(busy_process())
@@ -164,7 +165,7 @@ def median(fits: Sequence[dict[str, Any]], case: str, place: str, of: str = "sec
 
 
 def judge(cases: Sequence[ClusteringCase], fits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide by medians: seconds on one thread, seconds elsewhere over those, and the clusters."""
+    """Return the verdicts by medians: seconds on one thread, the ratios of other surroundings to these, and the NMI."""
     claims = []
     for case in cases:
         alone = median(fits, case.name, ONE_THREAD.name)
@@ -182,7 +183,7 @@ def judge(cases: Sequence[ClusteringCase], fits: Sequence[dict[str, Any]]) -> li
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fit every case in all surroundings, in turn, and judge."""
+    """Fit every case in all surroundings in turn, and print the verdicts."""
     parser = options("clustering", "the small cases, once")
     parser.add_argument("--repeats", type=int, help="rounds (3)")
     parser.add_argument("--only", default="", metavar="TEXT", help="the cases whose name contains TEXT")

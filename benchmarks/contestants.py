@@ -1,4 +1,4 @@
-"""Regressors side by side, each with its defaults and on one thread, and one fit of one of them on a made table."""
+"""The regressors that benchmarks compare, with their defaults on one thread, and a fit of one on a made table."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ SEED = 0
 
 
 def installed(methods: Iterable[str]) -> list[str]:
-    """Return the contestants that are there; a peer that is not installed is left out, with a word."""
+    """Return the contestants that are installed; print a remark about each peer that is not."""
     methods = list(methods)
     unknown = [method for method in methods if method not in (*OURS, *PEERS)]
     if unknown:
@@ -29,7 +29,7 @@ def installed(methods: Iterable[str]) -> list[str]:
 
 
 def regressor(name: str, **options: Any) -> Any:
-    """Return an estimator with its defaults, but for one thread, silence and a seed; imports what it needs.
+    """Return an estimator with its defaults, except that it uses one thread, prints nothing and has a seed.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def regressor(name: str, **options: Any) -> Any:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Work on one thread inside the block, in torch and in every pool that has been loaded."""
+    """Limit torch and every thread pool that has been loaded to one thread inside the block."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -75,7 +75,7 @@ def fit_of(
     dtype: str = "float64",
     options: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit one contestant on a made table in this process, and predict rows that it has not seen.
+    """Fit one contestant on a made table in this process, and predict new rows.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def fit_of(
     Returns
     -------
     dict
-        Seconds on the wall's clock and of the processor, the peak of memory since the imports in MB (the table is part
-        of it; None where it cannot be measured), and the RMSE to the truth.
+        Elapsed seconds and CPU seconds, the peak memory since the imports in MB (including the table; None if it cannot
+        be measured), and the RMSE to the truth.
     """
     model = regressor(method, **(options or {}))
 

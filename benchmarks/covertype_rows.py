@@ -1,9 +1,9 @@
-"""Classes of a million rows in Parquet: a discriminant on landmarks beside features and steps of a linear classifier.
+"""Classification of a million rows in Parquet: a discriminant on landmarks, and linear classifiers on kernel features.
 
-Run as `python -m benchmarks covertype_rows [--rows N] [--contestants NAME,...] [--one-thread] [--quick]`. The rows are
-those of CoverType, 54 standardized columns, drawn with replacement and with noise of a tenth of a deviation, in single
-precision; 15 000 rows that none of them comes from judge. All contestants have 1000 landmarks, or as many features, the
-same files and a fresh process, with the threads that their libraries choose unless `--one-thread` is said.
+Run as `python -m benchmarks covertype_rows [--rows N] [--contestants NAME,...] [--one-thread] [--quick]`. Rows of
+CoverType, 54 standardized columns in single precision, are drawn with replacement and get noise of a tenth of a
+deviation. 15 000 other rows are for the test. All contestants have 1000 landmarks or 1000 features, the same files and
+a fresh process, with the threads that their libraries choose, or with one thread under `--one-thread`.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ LEAST_SPEED = 2.0
 
 
 def write_rows(folder: str, n: int) -> None:
-    """Write n rows as Parquet, and those that judge beside them."""
+    """Write n training rows as Parquet, and the test rows as judged.npz."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -48,13 +48,13 @@ def write_rows(folder: str, n: int) -> None:
 
 
 def judged(folder: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows that judge, and their classes."""
+    """Return the test rows and their classes."""
     with np.load(Path(folder) / "judged.npz") as kept:
         return kept["X"], kept["y"]
 
 
 def fit(folder: str, contestant: str, m: int, threads: int | None) -> dict[str, Any]:
-    """Fit a contestant in this process; return its seconds, CPU seconds, peak and accuracy."""
+    """Fit a contestant in this process; return seconds, CPU seconds, peak memory and accuracy."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -71,7 +71,7 @@ def fit(folder: str, contestant: str, m: int, threads: int | None) -> dict[str, 
 
 
 def learn_discriminant(folder: str, contestant: str, m: int) -> Any:
-    """Return the predictions of a discriminant with a Gaussian kernel, whose bandwidth and ridge it finds itself."""
+    """Return the predictor of a discriminant with a Gaussian kernel that chooses its bandwidth and ridge."""
     import pandas as pd
 
     from mercer import KernelDiscriminant
@@ -84,7 +84,7 @@ def learn_discriminant(folder: str, contestant: str, m: int) -> Any:
 
 
 def learn_by_steps(folder: str, contestant: str, m: int) -> Any:
-    """Return the predictions of random features, or Nyström's, and one round of steps of a linear classifier."""
+    """Return the predictor of a linear classifier after one pass of steps on random features or Nyström's."""
     from sklearn.kernel_approximation import Nystroem, RBFSampler
     from sklearn.linear_model import SGDClassifier
 
@@ -98,7 +98,7 @@ def learn_by_steps(folder: str, contestant: str, m: int) -> Any:
 
 
 def blocks(folder: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield rows of the files with their classes, some thousands at a time."""
+    """Yield the rows of the files with their classes, in batches."""
     import pyarrow.parquet as pq
 
     for file in sorted(Path(folder).glob("*.parquet")):
@@ -109,7 +109,7 @@ def blocks(folder: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def judge(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on seconds and accuracy beside each peer."""
+    """Return the verdicts on seconds and accuracy compared with each peer."""
     by = {each["contestant"]: each for each in fits}
     claims = []
     for peer in [name for name in by if name != OURS] if OURS in by else []:
@@ -122,7 +122,7 @@ def judge(fits: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Make the files, fit everything, and compare."""
+    """Write the files, fit all contestants, and print the comparison."""
     parser = options("covertype_rows", f"{QUICK_ROWS} rows and {QUICK_LANDMARKS} landmarks")
     parser.add_argument("--rows", type=int, help=f"rows ({ROWS})")
     parser.add_argument("--contestants", default=",".join((OURS, *PEERS)), help="names, separated by commas")

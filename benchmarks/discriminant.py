@@ -1,9 +1,9 @@
-"""Kernel discriminants beside support vector machines on 5000 images of MNIST: accuracy, log loss and seconds.
+"""Kernel discriminants and support vector machines on 5000 images of MNIST: accuracy, log loss and seconds.
 
 Run as `python -m benchmarks discriminant [--rows N] [--draws N] [--quick] [--out DIR]`. `KernelDiscriminant()` and
-scikit-learn's `SVC(C=10)` are fitted in turn to the same images, drawn anew each time, with pixels in [0, 1], each on
-one thread. Two bounds: a fit takes at most 3 times as long as SVC's, by the median of the ratios, and its accuracy on
-as many other images is no lower than SVC's by more than .003, by the mean of the differences.
+scikit-learn's `SVC(C=10)` are fitted in turn to the same images with pixels in [0, 1], on one thread; each draw has new
+images. There are two bounds: a fit takes at most 3 times as long as SVC's, by the median of the ratios, and the
+accuracy on as many other images is at most .003 lower than SVC's, by the mean of the differences.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MOST_TIMES, MOST_LOST = 3.0, 0.003
 
 
 def contestants(seed: int) -> dict[str, Any]:
-    """Return the estimators; ours with its defaults."""
+    """Return both estimators before their fit; ours has its defaults."""
     from sklearn.svm import SVC
 
     from mercer import KernelDiscriminant
@@ -51,7 +51,7 @@ def compare(X: np.ndarray, y: np.ndarray, n: int, seed: int) -> list[dict[str, A
 
 
 def claims_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the two verdicts."""
+    """Return the verdicts on both bounds."""
     ours, theirs = ([run for run in runs if run["method"] == name] for name in contestants(0))
     pairs = list(zip(ours, theirs, strict=True))
     times = float(np.median([a["seconds"] / b["seconds"] for a, b in pairs]))
@@ -63,7 +63,7 @@ def claims_of(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the comparison and print it."""
     import torch
     from threadpoolctl import threadpool_limits
 
@@ -81,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     X, y = np.asarray(data.X, dtype=np.float64).reshape(len(data.y), -1), data.y
     torch.set_num_threads(1)
     with threadpool_limits(1):
-        compare(X, y, 200, 0)  # imports and thread pools
+        compare(X, y, 200, 0)  # loads libraries and starts thread pools before times are taken
         runs = [run for seed in range(draws) for run in compare(X, y, rows, seed)]
     shown = [
         (

@@ -1,9 +1,10 @@
-"""How sure? Densities and 90 % intervals of GPRegressor beside NGBoost, CatBoost, scikit-learn's GPR and GPyTorch.
+"""Densities and 90 % intervals of GPRegressor, NGBoost, CatBoost, scikit-learn's GPR and GPyTorch.
 
-Run as `python -m benchmarks distributions`, with the options of `python -m benchmarks tables`, on the same splits. By
-the mean negative log likelihood of the rows predicted (NLL), and by how many of them lie in intervals of 90 %: pooled
-over the rows of all tables, in each third of a table's rows by the width of their intervals, and the same for tables
-with fewer than 600 rows to learn from. Gaussian processes of peers learn from at most 1000 rows, drawn with seed 0.
+Run as `python -m benchmarks distributions`, with the options of `python -m benchmarks tables`, on the same splits. The
+contestants are compared by the mean negative log likelihood (NLL) of the test rows, and by the share of test rows
+inside 90 % intervals. This share is pooled over the rows of all tables, and also given for each third of a table's rows
+by the width of the intervals, and for tables with fewer than 600 training rows. Gaussian processes of peers are fitted
+to at most 1000 rows, drawn with seed 0.
 """
 
 import sys
@@ -24,7 +25,8 @@ from experiments.rfm_and_ard.peers import fit_catboost_uncertainty, peer
 from mercer.metrics import interval_halfwidth, mean_ranks, negative_log_likelihood
 
 OURS = "GPRegressor"
-# Rows that Gaussian processes of peers learn from; the number of rows below which tables are also judged by themselves.
+# The largest number of training rows of peers' Gaussian processes; tables with fewer rows than the second are also
+# judged separately.
 MOST_FOR_PROCESSES, FEW_ROWS = 1000, 600
 THIRDS = ("narrow", "middle", "wide")
 POOLED, WITHIN_A_THIRD = (0.87, 0.93), (0.84, 0.96)
@@ -33,7 +35,7 @@ Outcome = dict[str, Any]
 
 
 class Distribution(NamedTuple):
-    """What is predicted of rows: means, the NLL of their targets, and intervals."""
+    """The prediction for some rows: means, intervals, and the NLL of the targets."""
 
     mean: np.ndarray
     nll: float
@@ -41,11 +43,11 @@ class Distribution(NamedTuple):
     upper: np.ndarray
 
 
-# ---- contestants: rows -> the seconds of the fit, and what is predicted ---------------------------------------------
+# ---- contestants: rows -> the seconds of the fit, and the prediction -------------------------------------------------
 
 
 def of_mercer(rows: Fold) -> tuple[float, Distribution]:
-    """Fit GPRegressor by `tabular`, with its defaults."""
+    """Fit GPRegressor with its defaults, by `tabular`."""
     import mercer
 
     model = mercer.tabular(regressor(OURS))
@@ -66,7 +68,7 @@ def of_catboost(rows: Fold) -> tuple[float, Distribution]:
 
 
 def of_peer(name: str, rows: Fold, most_rows: int | None = None) -> tuple[float, Distribution]:
-    """Fit a peer that takes numbers alone, to at most so many rows."""
+    """Fit a peer that accepts only numbers, to at most `most_rows` rows."""
     X, X_test = numbers_of(rows.train, rows.test)
     kept = np.random.default_rng(0).permutation(len(X))[:most_rows]
     fit, _ = peer(name)
@@ -115,14 +117,14 @@ def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
 
 
 def coverage_of(lines: list[Outcome]) -> list[float]:
-    """Return the share of rows inside their intervals, over all rows of all lines: altogether, then by thirds."""
+    """Return the shares of rows inside their intervals, over the rows of all lines: of all rows, then of each third."""
     covered = np.sum([line["covered"] for line in lines], axis=0)
     rows = np.sum([line["rows"] for line in lines], axis=0)
     return [float(covered.sum() / rows.sum()), *(float(share) for share in covered / rows)]
 
 
 def sizes(lines: list[Outcome]) -> dict[str, list[Outcome]]:
-    """Return the lines of all tables, and of those of few and of many rows, where there are some."""
+    """Return the lines of all tables, of tables with few rows and of tables with many rows, without empty groups."""
     few = [line for line in lines if line["n"] < FEW_ROWS]
     many = [line for line in lines if line["n"] >= FEW_ROWS]
     named = {"all tables": lines, f"below {FEW_ROWS} rows": few, f"from {FEW_ROWS} rows": many}
@@ -130,7 +132,7 @@ def sizes(lines: list[Outcome]) -> dict[str, list[Outcome]]:
 
 
 def judge(lines: list[Outcome]) -> list[dict[str, Any]]:
-    """Decide on the rank of our NLL and on the coverage of our intervals."""
+    """Return the verdicts on the rank of our NLL and on the coverage of our intervals."""
     ranks, claims = mean_ranks(means(lines, "nll")), []
     others = [rank for method, rank in ranks.items() if method != OURS]
     if OURS in ranks:
@@ -145,7 +147,7 @@ def judge(lines: list[Outcome]) -> list[dict[str, Any]]:
 
 
 def summary(lines: list[Outcome]) -> dict[str, Any]:
-    """Return the comparison, with the verdicts, which are printed."""
+    """Return the comparison with the verdicts, and print the verdicts."""
     losses, seconds = means(lines, "nll"), means(lines, "seconds")
     ranks, rows = mean_ranks(losses), []
     for method in losses:
@@ -162,7 +164,7 @@ def summary(lines: list[Outcome]) -> dict[str, Any]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the selected tables and contestants, and print the comparison."""
     line = "{table:20} {fold} {method:22} nll {nll:.3f}, coverage {coverage:.3f} in {seconds:.1f} s"
     return compare("distributions", "number", CONTESTANTS, run, line, summary, argv)
 

@@ -28,7 +28,7 @@ from experiments.krepes.step_cases import (
 Cases = Mapping[str, dict[str, Any]]
 
 SETS = {"MNIST": "mnist", "Adult": "adult", "CoverType": "covtype", "CIFAR-10": "cifar10"}
-# Sets whose classes are unequal also have the balanced accuracy.
+# Sets with unbalanced classes, for which the balanced accuracy is also shown.
 UNEQUAL = ("adult", "covtype")
 CONTESTANTS = {
     "`KernelEmbedding()`": DEFAULT,
@@ -37,7 +37,7 @@ CONTESTANTS = {
     "scikit-learn's KernelPCA, 2000 rows": KERNEL_PCA,
     "principal components of the landmarks": START,
 }
-# What stands above each table.
+# The line above each table.
 EMBEDDING_SECTIONS = {
     "embeddings": "Test accuracy (and balanced accuracy) in % of a linear classifier on 10 % of the labels:",
     "embeddings by landmarks": "The same on MNIST by loss and choice of landmarks, the paper's Table 5 in brackets:",
@@ -68,12 +68,12 @@ def accuracy(cases: Cases, case: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return a summary as pages take it."""
+    """Return a table in the form that pages use."""
     return {"columns": list(columns), "rows": [list(row) for row in rows]}
 
 
 def contestants(cases: Cases) -> dict[str, Any]:
-    """Return sets by contestants."""
+    """Return the accuracies with a row for each set and a column for each contestant."""
     rows = []
     for title, data in SETS.items():
         cells = []
@@ -87,7 +87,7 @@ def contestants(cases: Cases) -> dict[str, Any]:
 
 
 def landmarks(cases: Cases) -> dict[str, Any]:
-    """Return losses with an exact optimum by choice of landmarks."""
+    """Return the accuracies of losses with an exact optimum, by choice of landmarks."""
     rows = [
         [
             loss.replace("_", " "),
@@ -102,7 +102,7 @@ def landmarks(cases: Cases) -> dict[str, Any]:
 
 
 def steps(cases: Cases) -> dict[str, Any]:
-    """Return losses by their start."""
+    """Return the accuracies of losses by their start."""
     rows = [[UNTRAINED, accuracy(cases, on(STARTED, UNTRAINED)), ""]]
     for loss in BY_STEPS:
         random = accuracy(cases, on(STARTED, by_steps(loss, "random"))) if loss in TABLE_4_GAINS else ""
@@ -111,7 +111,7 @@ def steps(cases: Cases) -> dict[str, Any]:
 
 
 def preconditioners(cases: Cases) -> dict[str, Any]:
-    """Return sets and losses by preconditioner."""
+    """Return the accuracies for sets and losses, by preconditioner."""
     rows = [
         [
             f"{label}, {loss.replace('_', ' ')}",
@@ -124,7 +124,7 @@ def preconditioners(cases: Cases) -> dict[str, Any]:
 
 
 def networks(cases: Cases) -> dict[str, Any]:
-    """Return sets by losses, the kernel's accuracy before the network's."""
+    """Return the accuracies of the kernel and the network, by set and loss."""
     rows = [
         [
             title,
@@ -140,7 +140,7 @@ def networks(cases: Cases) -> dict[str, Any]:
 
 
 def concepts(cases: Cases) -> dict[str, Any]:
-    """Return representations by how far a concept of five digits carries over."""
+    """Return the AUC of concepts of five digits, by representation."""
     measures = {"loop, other digits": LOOP, "loop, same digits": LOOP_SAME, "slant, other digits": SLANT}
     rows = [
         [name, *(shown(mean(dict(cases), on(DIGITS, name), measure)) for measure in measures.values())]
@@ -150,7 +150,7 @@ def concepts(cases: Cases) -> dict[str, Any]:
 
 
 def borders(cases: Cases) -> dict[str, Any]:
-    """Return in how many classes the border is significant where it is, and how many others are."""
+    """Return how often the border is significant in the class that has it, and in how many other classes."""
     rows = []
     for who in BORDERS:
         found = cases.get(on(BORDER, who), {})
@@ -161,7 +161,7 @@ def borders(cases: Cases) -> dict[str, Any]:
 
 
 def kappa(cases: Cases) -> dict[str, Any]:
-    """Return kappa by loss, beside that of a random order."""
+    """Return kappa by loss, with that of a random order."""
     measures = ("kappa", "kappa of a random order")
     rows = []
     for loss in LOSSES:

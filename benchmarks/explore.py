@@ -1,4 +1,4 @@
-"""The page of `mercer explore` with 100 000 points in headless Chromium: until drawn, frames of a pan, a concept.
+"""The page of `mercer explore` with 100 000 points in headless Chromium: seconds to draw, to move and for a concept.
 
 `python -m benchmarks explore [--quick]`. The browser draws in software, without a graphics card. Seconds are of the
 clock, as a person waits: on a busy machine they say little, and the load is kept beside them.
@@ -20,8 +20,7 @@ ROWS, QUICK_ROWS = 100_000, 5000
 EXAMPLES = 10_000
 MOST_SECONDS, FEWEST_FRAMES, MOST_OF_A_CONCEPT = 3.0, 20.0, 2.0
 N_FRAMES = 60
-# Frames that the browser shows while the map is moved a little in each, and the pixels are had back, so that the work
-# of drawing is in the time.
+# Times the frames while the map is moved a little in each. The pixels are read back, so that the time includes drawing.
 PAN = """(async () => {
   const map = document.getElementById("points").pointMap, gl = map.gl, pixel = new Uint8Array(4);
   const start = performance.now();

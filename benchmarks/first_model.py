@@ -1,8 +1,8 @@
-"""From a clean clone to a report on a table of one's own, by the README's commands: seconds of each.
+"""From a new clone to a report on a user's table, by the commands of the README: seconds of each command.
 
-Run by itself, `python -m benchmarks.first_model [--out DIR]`: it clones the repository into a temporary folder, puts a
-table there and runs the lines of the README's command-line section, as far as they are about that table. Installing
-takes what the network takes. `--all` leaves it out.
+Run as `python -m benchmarks.first_model [--out DIR]`; `--all` does not run it. It clones the repository into a
+temporary folder, writes a table there, and runs those commands of the README's command-line section that use this
+table. The time of the installation depends on the network.
 """
 
 import argparse
@@ -21,12 +21,12 @@ MOST_MINUTES = 10.0
 SECTION = "From the command line"
 TABLE, TARGET, NEW_TABLE = "houses.csv", "price", "new.csv"
 ROWS, NEW_ROWS = 2000, 50
-# Lines about other files, photographs and customers, are not those of a first model.
+# Commands on other files, photographs and customers, are not run.
 OTHERS = ("photographs", "customers", "mercer explore")
 
 
 def commands(readme: str) -> list[str]:
-    """Return the lines of the section's first block, without comments, that make a first model."""
+    """Return the commands of the section's first block that use the table, without comments."""
     section = readme.split(f"## {SECTION}\n", 1)[1].split("\n## ", 1)[0]
     block = re.search(r"```\n(.*?)```", section, re.DOTALL)
     lines = [line.split("  #")[0].strip() for line in block[1].splitlines()] if block else []
@@ -34,7 +34,7 @@ def commands(readme: str) -> list[str]:
 
 
 def walk(folder: Path) -> list[dict[str, float | str]]:
-    """Clone, and run the commands in the clone; those after `source` have its environment."""
+    """Clone the repository and run the commands in the clone; those after `source` use its environment."""
     clone, begin, steps = folder / "mercer", "", []
     todo = [(folder, f"git clone --quiet {ROOT.parent} mercer")]
     todo += [(clone, line) for line in commands((ROOT.parent / "README.md").read_text())]

@@ -1,8 +1,8 @@
-"""Seconds, memory and errors of a default fit on Friedman's function, beside CatBoost's defaults.
+"""Seconds, memory and errors of a default fit on Friedman's function, compared with CatBoost's defaults.
 
 Run as `python -m benchmarks fit_time [--repeats 3] [--quick] [--out DIR]`. Every fit has a fresh process and one
-thread; contestants take turns, on a new table in each round. Medians of the seconds are compared, and errors are
-against the function without its noise. Beside the JSON goes a figure, fit_time.png.
+thread. The contestants run in turn, on a new table in each round. The medians of the seconds are compared, and errors
+are relative to the function without noise. A figure, fit_time.png, is written next to the JSON file.
 """
 
 import statistics
@@ -21,7 +21,7 @@ from mercer.plots.style import pyplot, series_style, tidy
 
 
 class Size(NamedTuple):
-    """Rows and columns of a table, and how many times the seconds of CatBoost a fit may take on it."""
+    """The rows and columns of a table, and the largest ratio of the seconds of a fit to those of CatBoost."""
 
     n: int
     d: int
@@ -35,7 +35,7 @@ PANELS = {"seconds": "seconds of a fit", "peak_mb": "peak memory of a fit, MB"}
 
 
 def medians(fits: Sequence[dict[str, Any]]) -> dict[tuple[str, int, int], dict[str, Any]]:
-    """Return (method, n, d) -> the median of seconds and of memory, and the root mean square of the errors."""
+    """Return, for each (method, n, d), the medians of seconds and memory, and the root mean square of the errors."""
     groups: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
     for fit in fits:
         groups.setdefault((fit["method"], fit["n"], fit["d"]), []).append(fit)
@@ -50,13 +50,13 @@ def medians(fits: Sequence[dict[str, Any]]) -> dict[tuple[str, int, int], dict[s
 
 
 def median_or_none(values: Sequence[float | None]) -> float | None:
-    """Return the median of values, or None where one of them is not known."""
+    """Return the median of values, or None if one of them is unknown."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known and len(known) == len(values) else None
 
 
 def judge(found: dict[tuple[str, int, int], dict[str, Any]], sizes: Sequence[Size]) -> list[dict[str, Any]]:
-    """Decide on the seconds of our models over those of CatBoost."""
+    """Return the verdicts on the seconds of our models divided by those of CatBoost."""
     claims = []
     for n, d, most in sizes:
         base = found.get(("CatBoost", n, d), {}).get("seconds")
@@ -78,7 +78,7 @@ def shown(found: dict[tuple[str, int, int], dict[str, Any]]) -> list[tuple[str, 
 
 
 def draw(found: dict[tuple[str, int, int], dict[str, Any]], path: Path, d: int = 10) -> None:
-    """Draw seconds and memory against the rows of tables of d columns, each curve with its name at its end."""
+    """Draw seconds and memory by the number of rows for tables of d columns, each curve with its name at its end."""
     plt = pyplot()
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -109,7 +109,7 @@ def draw(found: dict[tuple[str, int, int], dict[str, Any]], path: Path, d: int =
 
 
 def name_ends(ax: Any, ends: dict[str, tuple[float, float, str]], gap: float = 12.0) -> None:
-    """Write the name of each curve beside its last point, `gap` points (1/72 inch) above the name below it at least."""
+    """Write the name of each curve at its last point, at least `gap` points (1/72 inch) above the name below it."""
     settle_layout(ax)
     lowest = -np.inf
     for name, (n, value, color) in sorted(ends.items(), key=lambda end: end[1][1]):

@@ -1,7 +1,7 @@
-"""Call a function of a benchmark in a process of its own, which has loaded and cached nothing.
+"""Call a function of a benchmark in a fresh process, which has not loaded or cached anything.
 
-`call` runs `python -m benchmarks.fresh_process MODULE FUNCTION`, hands the arguments over as JSON on its standard
-input, and reads the answer as JSON from the last line of its standard output.
+`call` runs `python -m benchmarks.fresh_process MODULE FUNCTION`, passes the arguments as JSON on its standard input,
+and reads the answer as JSON from the last line of its standard output.
 """
 
 import json
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent
-# Libraries read their number of threads from these when they are loaded.
+# Libraries read their number of threads from these variables when they are loaded.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def call(module: str, function: str, /, *, default_threads: bool = False, **arguments: Any) -> Any:
-    """Return what `function` of `benchmarks.module` returns for arguments that JSON can hold, from a fresh process.
+    """Call `function` of `benchmarks.module` in a fresh process; its arguments and its answer must be JSON values.
 
     Parameters
     ----------
     module, function : str
     default_threads : bool, default=False
-        Hide what the environment says about threads, as if nobody had set anything.
+        Whether to remove the environment variables about threads, so that libraries use their defaults.
     **arguments
     """
     hidden = THREAD_VARIABLES if default_threads else ()
@@ -41,7 +41,7 @@ def call(module: str, function: str, /, *, default_threads: bool = False, **argu
 
 
 def main() -> None:
-    """Answer one call."""
+    """Run the function that the arguments name, and print its answer."""
     module, function = sys.argv[1:]
     arguments = json.loads(sys.stdin.read())
     print("\n" + json.dumps(getattr(import_module(f"benchmarks.{module}"), function)(**arguments)))

@@ -1,11 +1,12 @@
-"""Gaussian process classification of small tables: GPClassifier beside scikit-learn's, in log loss and CPU seconds.
+"""Gaussian process classification of small tables: log loss and CPU seconds of GPClassifier and of scikit-learn's.
 
-Run as `python -m benchmarks gp_classifier [--only TABLES] [--methods NAMES] [--quick] [--out DIR]`. The class tables of
-`classes` with fewer than 500 rows to learn from, fold 0. All contestants get the same standardized columns (indicators
-for categories, medians for holes), each on one thread. scikit-learn's `GaussianProcessClassifier` has a Gaussian
-kernel: of one length scale, the same from three starts, or with one length scale a column. "same model" is
-`GPClassifier("gaussian", "identity", warp="none")`, the kernel of scikit-learn's first; "default" searches kernels,
-warps and metrics. Bounds: on no table a higher log loss than scikit-learn's first, and a fifth of the seconds.
+Run as `python -m benchmarks gp_classifier [--only TABLES] [--methods NAMES] [--quick] [--out DIR]`. The tables are
+those of `classes` with fewer than 500 training rows, on fold 0. All contestants run on one thread and get the same
+standardized columns (indicators for categories, medians for missing values). scikit-learn's
+`GaussianProcessClassifier` has a Gaussian kernel with one length scale, the same from three starts, or with one length
+scale for each column. "same model" is `GPClassifier("gaussian", "identity", warp="none")`, with the first of these
+kernels; "default" searches kernels, warps and metrics. The bounds are: on no table a higher log loss than
+scikit-learn's first, and a fifth of the seconds.
 """
 
 import statistics
@@ -24,9 +25,10 @@ from benchmarks.tables import MOST_TRAIN, cases, numbers_of
 from experiments.report import print_table
 
 MOST_ROWS = 500
-# A fit is repeated, and the median taken, where one takes less than so many seconds.
+# If a fit takes fewer seconds than this, it is repeated and the median is taken.
 REPEATS, QUICK_FIT = 3, 2.0
-# scikit-learn keeps n^2 numbers for the derivative in every length scale: more columns than this take many minutes.
+# scikit-learn keeps n^2 numbers for the derivative by each length scale. With more columns than this, a fit takes many
+# minutes.
 MOST_LENGTH_SCALES = 100
 TIMES_FASTER, MOST_LOST = 5.0, 0.0
 
@@ -35,7 +37,7 @@ THEIRS = ("scikit-learn", "scikit-learn, 3 starts", "scikit-learn, a scale a col
 
 
 def contestant(method: str, n_columns: int) -> Any:
-    """Return an estimator by its name; None where it would take too long."""
+    """Return an estimator by its name; None if it would take too long."""
     from sklearn.gaussian_process import GaussianProcessClassifier
     from sklearn.gaussian_process.kernels import RBF
 
@@ -58,7 +60,7 @@ def contestant(method: str, n_columns: int) -> Any:
 
 
 def run(table: str, method: str) -> dict[str, Any]:
-    """Fit one contestant on fold 0 of one table; without seconds and log loss where it would take too long."""
+    """Fit one contestant on fold 0 of one table; seconds and log loss are missing if it would take too long."""
     from sklearn.preprocessing import StandardScaler
 
     (train, y, test, truth), n_classes = classes_of_fold(table, 0, MOST_TRAIN)
@@ -81,14 +83,14 @@ def run(table: str, method: str) -> dict[str, Any]:
 
 
 def small_tables(only: list[str]) -> list[str]:
-    """Return the class tables with fewer than 500 rows to learn from."""
+    """Return the class tables with fewer than 500 training rows."""
     return [
         table for table, _ in cases(only, "one", "class") if len(classes_of_fold(table, 0, MOST_TRAIN)[0].y) < MOST_ROWS
     ]
 
 
 def judge(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on log loss beside scikit-learn's first, and on seconds beside each of scikit-learn's."""
+    """Return the verdicts on the log loss relative to scikit-learn's first, and on the seconds relative to each."""
     found = {(line["table"], line["method"]): line for line in lines if line["seconds"] is not None}
     tables = list(dict.fromkeys(line["table"] for line in lines))
     claims = []
@@ -107,7 +109,7 @@ def judge(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the selected tables and contestants, and print the comparison."""
     parser = options("gp_classifier", "the first table")
     parser.add_argument("--only", default="", help="tables, separated by commas")
     parser.add_argument("--methods", default=";".join((*OURS, *THEIRS)), help="contestants, separated by semicolons")

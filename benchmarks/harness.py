@@ -1,4 +1,4 @@
-"""Measures time and memory of functions that compute the same thing, and judges claims about their ratios."""
+"""Measures the time and memory of functions that compute the same thing, and judges claims about their ratios."""
 
 import ast
 import ctypes
@@ -30,12 +30,12 @@ QUANTITIES = ("seconds", "memory")
 
 
 class CheckFailed(RuntimeError):
-    """The contestants did not compute the same thing, so their times must not be compared."""
+    """Raised if the contestants did not compute the same thing, so that their times must not be compared."""
 
 
 @dataclass(frozen=True)
 class RatioClaim:
-    """`slow` takes at least `at_least` times the seconds (or memory) of `fast`; `reach` is a higher hope."""
+    """The claim that `slow` takes at least `at_least` times the seconds (or memory) of `fast`; `reach` is a goal."""
 
     text: str
     slow: str
@@ -53,11 +53,11 @@ class RatioClaim:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Functions of the same data that should give the same answer.
+    """Functions of the same data that should return the same answer.
 
-    `setup(quick)` makes the data, once; each of `contestants` takes them and must leave them as they are;
-    `check(outputs)`, given what each returned, raises unless they agree. A contestant whose package is not
-    installed is left out, and so is its output.
+    `setup(quick)` makes the data once. Each of the `contestants` gets the data and must not change them.
+    `check(outputs)` gets what each returned, and raises unless they agree. A contestant whose package is not installed
+    is skipped, and is not in the outputs.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Memory:
-    """Peak bytes above those held before the call (None: not known), and how they were found."""
+    """The peak bytes above those in use before the call (None: unknown), and how they were measured."""
 
     peak: float | None
     method: str
@@ -93,7 +93,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Measured:
-    """All that was measured of one benchmark; `missing` names the contestants left out, with the reason."""
+    """All measurements of one benchmark; `missing` holds the contestants that were skipped, with the reason."""
 
     seconds: dict[str, list[float]]
     memory: dict[str, Memory] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim's measured ratio; `status` is held, reach (the higher hope too), not held or not measured."""
+    """The measured ratio of a claim; `status` is held, reach (the goal is also met), not held or not measured."""
 
     claim: RatioClaim
     ratio: float | None
@@ -110,12 +110,12 @@ class Verdict:
 
 
 def discover(root: Path = ROOT) -> dict[str, str]:
-    """Benchmark names and first docstring lines: modules that assign BENCHMARK, read without importing."""
+    """Return the names and first docstring lines of modules that assign BENCHMARK, without importing them."""
     return {path.stem: first_line(path) for path in sorted(root.glob("*.py")) if assigns_benchmark(path)}
 
 
 def assigns_benchmark(path: Path) -> bool:
-    """Whether a module has BENCHMARK at its top level; one that does not parse is kept, so that it shows."""
+    """Whether a module assigns BENCHMARK at its top level; True if it cannot be parsed, so that it is listed."""
     try:
         statements = ast.parse(path.read_bytes()).body
     except (SyntaxError, ValueError):
@@ -136,10 +136,10 @@ def load(name: str, root: Path = ROOT) -> Benchmark:
 def measure_time(
     benchmark: Benchmark, data: Any, repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> Measured:
-    """Seconds of every contestant, round by round, so that a drift of the machine strikes all alike.
+    """Time all contestants round by round, so that changes of the machine's speed affect all of them.
 
-    A first round warms up and is checked; `repeats` rounds follow. Garbage of one contestant is collected
-    before the clock of the next starts.
+    The first round is a warm-up, whose outputs are checked; `repeats` rounds follow. Garbage is collected before each
+    contestant is timed.
     """
     outputs, missing = {}, {}
     for name, contestant in benchmark.contestants.items():
@@ -167,7 +167,7 @@ def measure_time(
 
 
 def measure_memory(name: str, contestant: str, quick: bool, root: Path = ROOT) -> Memory:
-    """Peak memory of one call, in a process of its own: what others freed would be reused, and hidden."""
+    """Return the peak memory of one call in a fresh process, where no freed memory of other calls can be reused."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_memory_of_call, name, contestant, quick, root).result()
 
@@ -181,15 +181,15 @@ def _memory_of_call(name: str, contestant: str, quick: bool, root: Path) -> Memo
 
 
 def peak_memory(call: Callable[[], Any]) -> Memory:
-    """Run `call` and give its peak of resident memory above that just before it."""
+    """Run `call` and return its peak of resident memory above that just before it."""
     return with_peak_memory(call)[1]
 
 
 def with_peak_memory(call: Callable[[], Any]) -> tuple[Any, Memory]:
-    """Run `call` and give its answer, and its peak of resident memory above that just before it.
+    """Run `call`; return its answer, and its peak of resident memory above that just before it.
 
-    Linux resets its high-water mark on request: that is exact. Elsewhere the mark only ever rises, and its
-    rise is a lower bound; without a rise nothing is known.
+    On Linux the recorded peak can be reset, so the result is exact. On other systems the recorded peak can only rise.
+    Its rise is then a lower bound, and if it does not rise, the memory is unknown.
     """
     give_back_freed_memory()
     if reset_high_water_mark():
@@ -205,7 +205,7 @@ def with_peak_memory(call: Callable[[], Any]) -> tuple[Any, Memory]:
 
 
 def give_back_freed_memory() -> None:
-    """Return freed memory to the system where the C library can: reused, it would not be seen to grow."""
+    """Return freed memory to the system, if the C library can; otherwise its reuse would not count as growth."""
     gc.collect()
     with suppress(AttributeError, OSError, TypeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
@@ -232,7 +232,7 @@ def highest_ever() -> int:
 
 
 def judge(claim: RatioClaim, measured: Measured) -> Verdict:
-    """Decide one claim by medians. Memory decides only where exact, counted as 1 MB at least (noise)."""
+    """Decide one claim by medians; memory decides only if it is exact, and counts as at least 1 MB because of noise."""
     if claim.of == "seconds":
         sides = [measured.seconds.get(name) for name in (claim.slow, claim.fast)]
         slow, fast = (statistics.median(side) if side else None for side in sides)
@@ -249,12 +249,12 @@ def judge(claim: RatioClaim, measured: Measured) -> Verdict:
 
 
 def load_average() -> float | None:
-    """How busy the machine was over the last minute; above BUSY, times are not to be trusted."""
+    """Return the load average of the last minute; above BUSY, times are not reliable."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
 def machine_facts() -> dict[str, Any]:
-    """What decides the numbers and names no one: cores, threads, versions."""
+    """Return the facts that affect the results and identify nobody: cores, threads and versions."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     threads = {}
     with suppress(ImportError):

@@ -1,10 +1,10 @@
-"""Whether a model's own importances rank columns as permutations of rows that it has not seen do.
+"""Whether the importances of a model rank columns like permutation importances on test rows.
 
 Run as `python -m benchmarks importances [--only NAME,...] [--methods NAME,...] [--quick] [--out DIR]`, on fold 0 of the
 tables of `$MERCER_DATA/tables` with a number to predict, at most 2000 rows to learn from. The columns compared are
 those whose permutation (10 times, by the RMSE of the test fold) costs more than two standard errors; tables with fewer
 than three of them say nothing about ranks and are left out. What was measured is kept line by line in a journal, so
-that a run that is stopped goes on where it was.
+that a stopped run continues where it was.
 """
 
 import statistics
@@ -27,17 +27,17 @@ LEAST = 0.8
 
 
 def standard_errors(permuted: np.ndarray) -> np.ndarray:
-    """Return those of the mean over the permutations, of shape (d,), for importances of shape (d, repeats)."""
+    """Return the standard errors of the mean over permutations, of shape (d,), for importances (d, repeats)."""
     return permuted.std(axis=1, ddof=1) / np.sqrt(permuted.shape[1])
 
 
 def compared(permuted: np.ndarray) -> np.ndarray:
-    """Return which columns count beyond doubt."""
+    """Return which columns have a permutation importance above two standard errors."""
     return permuted.mean(axis=1) > STANDARD_ERRORS * standard_errors(permuted)
 
 
 def rank_correlation(own: np.ndarray, permuted: np.ndarray) -> tuple[float | None, int]:
-    """Return Spearman's correlation of a model's importances with those of permutations, and of how many columns.
+    """Return Spearman's correlation of a model's importances with those of permutations, and the number of columns.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def rank_correlation(own: np.ndarray, permuted: np.ndarray) -> tuple[float | Non
     Returns
     -------
     correlation : float or None
-        None where fewer than FEWEST_COLUMNS columns count.
+        None if fewer than FEWEST_COLUMNS columns are compared.
     n_columns : int
     """
     from scipy.stats import spearmanr
@@ -60,7 +60,7 @@ def rank_correlation(own: np.ndarray, permuted: np.ndarray) -> tuple[float | Non
 
 
 def measure(table: str, method: str, most_rows: int) -> dict[str, Any]:
-    """Fit a model on fold 0 of a table, and rank its columns in both ways."""
+    """Fit a model on fold 0 of a table, and compare both rankings of its columns."""
     from sklearn.inspection import permutation_importance
 
     import mercer
@@ -92,7 +92,7 @@ def measure(table: str, method: str, most_rows: int) -> dict[str, Any]:
 
 
 def judge(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on the median over the tables."""
+    """Return the verdicts on the median correlation over the tables."""
     claims = []
     for method in dict.fromkeys(each["method"] for each in found):
         known = [e["correlation"] for e in found if e["method"] == method and e["correlation"] is not None]

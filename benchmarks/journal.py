@@ -1,4 +1,4 @@
-"""What was measured, line by line in a file, so that a run that is stopped goes on where it was."""
+"""What was measured, line by line in a file, so that a stopped run continues where it was."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ Entry = dict[str, Any]
 
 
 class Journal:
-    """Entries by some of their values, such as table, fold and method.
+    """A file of measurements, which are found by some of their values, such as table, fold and method.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Journal:
         self.entries[tuple(entry[key] for key in self.keys)] = entry
 
     def entry(self, measure: Callable[..., Entry], describe: str, **key: Any) -> Entry:
-        """Return an entry that is there, or measure it, write it down and show it as a line.
+        """Return an existing entry, or measure it, write it to the file and print a line.
 
         Parameters
         ----------
         measure : callable
-            Takes the values of the key, and returns those that belong to it.
+            A function of the values of the key that returns the other values of the entry.
         describe : str
             A format of the line, with the names of values in braces.
         **key
@@ -50,7 +50,7 @@ class Journal:
         if found not in self.entries:
             entry = {**key, **measure(**key)}
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # A line that was cut off has no end: begin a new one.
+            # If the last line is incomplete, a new line is begun.
             cut_off = self.path.exists() and not self.path.read_bytes().endswith(b"\n")
             with self.path.open("a") as file:
                 file.write("\n" * cut_off + json.dumps(entry) + "\n")

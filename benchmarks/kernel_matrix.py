@@ -1,4 +1,4 @@
-"""The Gaussian kernel matrix of 60 000 x 1000 rows of 784 columns, beside the bare matrix product."""
+"""The Gaussian kernel matrix of 60 000 x 1000 rows of 784 columns, compared with the matrix product alone."""
 
 from collections.abc import Mapping
 from typing import Any

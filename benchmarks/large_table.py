@@ -1,9 +1,9 @@
-"""A million rows of 30 columns: seconds, error and peak memory of a default fit, beside CatBoost and LightGBM.
+"""A million rows of 30 columns: seconds, error and peak memory of default fits of Mercer, CatBoost and LightGBM.
 
-Run as `python -m benchmarks large_table [--rows N] [--methods NAME,...] [--quick] [--out DIR]`. The target is the
-function of Friedman of the first five columns, an interaction of the next two, and noise; the other columns count for
-nothing. Every fit has a fresh process, which draws the table in single precision, and one thread. GPRegressor is run if
-it is asked for by --methods.
+Run as `python -m benchmarks large_table [--rows N] [--methods NAME,...] [--quick] [--out DIR]`. The target is
+Friedman's function of the first five columns plus an interaction of the next two plus noise; the other columns have no
+effect. Every fit has a fresh process, which draws the table in single precision, and one thread. GPRegressor is run
+only if --methods names it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ MOST_TIME, MOST_ERROR, MOST_MB = 5.0, 1.0, 4000.0
 
 
 def judge(fits: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on seconds and errors over those of CatBoost, and on the peak."""
+    """Return the verdicts on seconds and errors divided by those of CatBoost, and on the peak memory."""
     base = next((fit for fit in fits if fit["method"] == "CatBoost"), {})
     claims = []
     for fit in (fit for fit in fits if fit["method"] in OURS):

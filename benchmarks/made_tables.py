@@ -1,4 +1,4 @@
-"""Made tables: functions that are known, so that errors are taken against the truth and not against its noise."""
+"""Generated tables of known functions, so that errors can be measured against the truth without noise."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -23,13 +23,13 @@ class Rows(NamedTuple):
 
 
 def friedman(X: np.ndarray) -> np.ndarray:
-    """Return Friedman's function of the first five columns; its spread on uniform columns is about 4.9."""
+    """Return Friedman's function of the first five columns; its deviation on uniform columns is about 4.9."""
     product, square = np.sin(np.pi * X[:, 0] * X[:, 1]), (X[:, 2] - 0.5) ** 2
     return 10.0 * product + 20.0 * square + 10.0 * X[:, 3] + 5.0 * X[:, 4]
 
 
 def friedman_and_a_wave(X: np.ndarray) -> np.ndarray:
-    """Return Friedman's function and an interaction of the next two columns, one of which makes waves."""
+    """Return Friedman's function plus an interaction of the next two columns, a wave in one of them."""
     return friedman(X) + np.sin(8.0 * X[:, 5]) * X[:, 6]
 
 
@@ -50,9 +50,9 @@ def uniform_rows(function: str, n: int, d: int, seed: int, *, fresh: bool = Fals
     seed : int
         Tables of different seeds are independent.
     fresh : bool, default=False
-        Rows to predict: others than those to learn from under the same seed.
+        Whether to draw rows to predict, which differ from the training rows with the same seed.
     dtype : {"float64", "float32"}, default="float64"
-        Everything is drawn in it, so that a large table never exists in double precision.
+        The precision in which everything is drawn, so that a large table never exists in double precision.
     """
     random = np.random.default_rng([seed, int(fresh)])
     X = random.random((n, d), dtype=np.dtype(dtype))
@@ -60,7 +60,7 @@ def uniform_rows(function: str, n: int, d: int, seed: int, *, fresh: bool = Fals
     return Rows(X, truth + random.standard_normal(n, dtype=X.dtype), truth)
 
 
-# Each has another metric that suits it best: one scale a column, one direction, a few columns with their products.
+# Each toy has a different best metric: one scale for each column, one direction, or a few columns with their products.
 TOYS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sin(3 x0) + x1^2": lambda X: np.sin(3.0 * X[:, 0]) + X[:, 1] ** 2,
     "tanh(2 mean)": lambda X: np.tanh(2.0 * X[:, :5].sum(axis=1) / np.sqrt(5.0)),
@@ -70,9 +70,9 @@ TOY_ROWS, TOY_COLUMNS, TOY_NOISE, TOY_TEST_ROWS = 200, 15, 0.1, 1000
 
 
 def toy_rows(name: str, seed: int, n: int = TOY_ROWS) -> tuple[Rows, Rows]:
-    """Return n rows to learn from and 1000 to predict of a toy, in units of the signal's spread.
+    """Return n training rows and 1000 test rows of a toy, with targets in units of the signal's deviation.
 
-    Columns are normal, and the noise has a tenth of the spread of the signal.
+    Columns are normal, and the deviation of the noise is a tenth of that of the signal.
     """
     random = np.random.default_rng([seed, list(TOYS).index(name)])
     X = random.standard_normal((n + TOY_TEST_ROWS, TOY_COLUMNS))

@@ -1,4 +1,4 @@
-"""Kernel ridge on 5000 landmarks and 20 000 rows: conjugate gradients beside sums, which serve all ridges."""
+"""Kernel ridge on 5000 landmarks and 20 000 rows: conjugate gradients, compared with sums that serve all ridges."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from mercer.tabular_models.landmark_gradients import many_landmarks
 from mercer.tabular_models.landmark_ridge import landmark_sums
 
 KERNEL, RIDGE = Laplace(10.0), 0.1
-# Of the predictions, relative to their norm: a hundredth of what noise of a tenth leaves of them.
+# Tolerance of the predictions relative to their norm: a hundredth of the error that noise of a tenth causes.
 AGREEMENT = 1e-3
 
 

@@ -1,10 +1,10 @@
-"""RFM, GP and embedding on 1000 landmarks at 10^4, 10^5 and 10^6 rows of 30 columns: seconds and real peak memory.
+"""RFM, GP and embedding on 1000 landmarks with 10^4, 10^5 and 10^6 rows of 30 columns: seconds and total peak memory.
 
-The embedding's peak is taken at 60 000 rows of 784 columns too, the size of MNIST.
+The peak of the embedding is also measured on 60 000 rows of 784 columns, the size of MNIST.
 
-Run by itself, `python -m benchmarks.many_rows [--quick] [--only MODEL] [--out DIR]`: every fit has a fresh process,
-whose peak (ru_maxrss, with imports and data) is what a user's machine must hold; the harness compares calls within a
-process, and claims there are ratios only.
+Run as `python -m benchmarks.many_rows [--quick] [--only MODEL] [--out DIR]`. Every fit has a fresh process. Its peak
+memory (ru_maxrss, including imports and data) is what a user's machine must have; the harness, in contrast, compares
+calls within a process, and its claims are about ratios only.
 """
 
 import argparse
@@ -24,7 +24,7 @@ SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (2000, 20_000)
 N_LANDMARKS, QUICK_LANDMARKS, N_COLUMNS = 1000, 200, 30
 MODELS = ("RFM", "GP", "embedding")
 MOST_GB, MOST_RATIO = 12.0, 12.0
-# Rows and columns of the embedding's wide table, and the peak that is allowed there.
+# Rows and columns of the wide table for the embedding, and the largest peak allowed there.
 WIDE, QUICK_WIDE, MOST_GB_WIDE = (60_000, 784), (2000, 784), 1.5
 
 
@@ -36,7 +36,7 @@ def rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def estimator(model: str, d: int, m: int) -> Any:
-    """Kernel, metric, bandwidth and warp are fixed, so that what grows with n is the passes over the rows."""
+    """Return the estimator; kernel, metric, bandwidth and warp are fixed, so that only passes over rows grow with n."""
     from mercer import GPRegressor, KernelEmbedding, RFMRegressor
 
     options = {"n_landmarks": m, "random_state": 0}
@@ -46,7 +46,7 @@ def estimator(model: str, d: int, m: int) -> Any:
 
 
 def fit(model: str, n: int, d: int, m: int) -> dict[str, Any]:
-    """Fit in this process."""
+    """Fit a model in this process."""
     X, y = rows(n, d)
     made = estimator(model, d, m)
     before, start = highest_ever(), time.perf_counter()
@@ -60,7 +60,7 @@ def in_fresh_process(model: str, n: int, d: int, m: int) -> dict[str, Any]:
 
 
 def judge(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on the peak at the most rows, on its time over that of a tenth of them, and on the wide table's peak."""
+    """Return the verdicts on the peak with the most rows, on the growth of the time, and on the wide table's peak."""
     made = []
     for model in MODELS:
         long = sorted((e for e in found if e["model"] == model and e["columns"] == N_COLUMNS), key=lambda e: e["rows"])

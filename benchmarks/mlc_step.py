@@ -1,4 +1,4 @@
-"""One step of MLC at batch 512, d = 128, float32: loss and gradients by autograd as written, and in closed form."""
+"""One step of MLC with batches of 512, d = 128, float32: loss and gradients by autograd, and in closed form."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,14 +11,14 @@ from benchmarks import Benchmark, RatioClaim
 from mercer.losses import mlc
 from mercer.sinkhorn import doubly_stochastic
 
-# Those of appendix D.2.
+# The parameters of appendix D.2.
 EPSILON, GAMMA, ETA = math.sqrt(0.1), 0.05, 0.175
-# So many damped scalings bring the row sums within 1e-6 of 1 here, as the projection of ours does.
+# This number of damped scalings brings the row sums within 1e-6 of 1 here, as our projection does.
 SCALINGS = 20
 
 
 class Heads(NamedTuple):
-    """What the feature head and the cluster head return, rows of length 1."""
+    """The outputs of the feature head and the cluster head, rows of length 1."""
 
     Z: Tensor
     C: Tensor
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 def setup(quick: bool) -> Heads:
-    """Ten clusters on subspaces of dimension 8, with noise; the cluster head a little apart from the feature head."""
+    """Return ten noisy clusters on subspaces of dimension 8; the outputs of the two heads differ a little."""
     n, d = (60, 16) if quick else (512, 128)
     random = torch.Generator().manual_seed(0)
     bases = torch.linalg.qr(torch.randn(10, d, 8, generator=random)).Q
@@ -53,7 +53,7 @@ def step(loss: Callable[[Tensor, Tensor], Tensor], heads: Heads) -> Step:
 
 
 def as_written(Z: Tensor, C: Tensor) -> Tensor:
-    """Equation 4 with unrolled scalings. Of six ways to write the sums and log determinants the fastest by autograd."""
+    """Compute equation 4 with unrolled scalings, in the fastest of six ways to write it for autograd."""
     n, d = Z.shape
     K = C @ C.T / ETA
     f = torch.zeros(n)
@@ -71,7 +71,7 @@ def closed_form(Z: Tensor, C: Tensor) -> Tensor:
 
 
 def along_the_sphere(gradient: Tensor, rows: Tensor) -> Tensor:
-    """What is left of a gradient where rows keep their length: `mlc` takes the directions of Z alone."""
+    """Return the part of a gradient that keeps the length of rows, since `mlc` depends on the directions of Z alone."""
     return gradient - (gradient * rows).sum(dim=1, keepdim=True) * rows
 
 

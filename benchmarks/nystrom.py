@@ -1,4 +1,4 @@
-"""Nyström features of 60 000 rows of 784 columns with 1000 landmarks, beside scikit-learn's Nystroem."""
+"""Nyström features of 60 000 rows of 784 columns with 1000 landmarks, compared with scikit-learn's Nystroem."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ def scikit_learn(X: np.ndarray) -> np.ndarray:
 
 
 def check(outputs: Mapping[str, Any]) -> None:
-    """The same kernel is approximated, up to the choice of landmarks."""
+    """Raise unless both approximate the same kernel, up to the choice of landmarks."""
     ours, theirs = outputs["mercer"][:500].astype(float), outputs["scikit-learn"][:500].astype(float)
     assert np.abs(ours @ ours.T - theirs @ theirs.T).mean() < 0.05
 

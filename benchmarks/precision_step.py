@@ -1,4 +1,4 @@
-"""Line 4 of Algorithm 1 at n = 640, d = 2016, Gaussian kernel, float64: the loop as written, and the closed form."""
+"""Line 4 of Algorithm 1 with n = 640, d = 2016, Gaussian kernel, float64: the loop as printed, and the closed form."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ BANDWIDTH, RIDGE = 0.8, 0.1
 
 
 def setup(quick: bool) -> Tensor:
-    """Unit rows like ten faces under 64 lights: nine dimensions each, and noise."""
+    """Return unit rows like ten faces under 64 lights: ten noisy subspaces of nine dimensions each."""
     random = np.random.default_rng(0)
     clusters, points, d = (3, 10, 60) if quick else (10, 64, 2016)
     parts = [random.normal(size=(points, 9)) @ random.normal(size=(9, d)) for _ in range(clusters)]
@@ -25,7 +25,7 @@ def setup(quick: bool) -> Tensor:
 
 
 def as_written(X: Tensor) -> Tensor:
-    """For each point the inverse of the kernel matrix of the others, and the products with their derivatives."""
+    """Compute, for each point, the inverse of the kernel matrix of the others and its products with derivatives."""
     n, d = X.shape
     K = Gaussian(BANDWIDTH).matrix(X)
     total = X.new_zeros((d, d))
@@ -43,7 +43,7 @@ def closed_form(X: Tensor) -> Tensor:
 
 
 def in_the_span(X: Tensor) -> Tensor:
-    """The same in the n coordinates of the points' span, and rotated back; the rotation is part of the time."""
+    """Compute the same in n coordinates of the span of the points, and rotate it back, which is part of the time."""
     features = in_their_span(X)
     Sigma = latent_covariance(Gaussian(BANDWIDTH), features.rows, RIDGE)
     L = features.map()

@@ -1,8 +1,8 @@
-"""`python -m benchmarks.readme [--take DIR]`: comparisons on tables in README and docs, from the files they come from.
+"""Write the tables of comparisons in README and docs from their files: `python -m benchmarks.readme [--take DIR]`.
 
-The summaries of benchmarks are kept in `docs/comparisons`; `--take DIR` takes new ones over from a folder in which
-`python -m benchmarks tables`, `classes` or `representations` left theirs. Those of the UCI sets, of clusterings and
-of embeddings on whole sets come from the reports of experiments in `docs/results`.
+The summaries of benchmarks are kept in `docs/comparisons`. `--take DIR` copies new ones from a folder with the results
+of `python -m benchmarks tables`, `classes` or `representations`. Those of the UCI sets, of clusterings and of
+embeddings on whole sets come from the reports of experiments in `docs/results`.
 """
 
 import argparse
@@ -18,16 +18,16 @@ from experiments.report import strict_json, write_atomically
 
 HOME = Path(__file__).resolve().parents[1]
 KEPT = HOME / "docs" / "comparisons"
-# The file of a benchmark, the name under which its summary is kept, and what stands above the table.
+# For each benchmark: its file, the name under which its summary is kept, and the line above the table.
 SECTIONS = {
     "tables": "Numbers to predict, {tables} tables (`python -m benchmarks tables`); ratios are those of the RMSE:",
     "classes": "Classes to predict, {tables} tables (`python -m benchmarks classes`):",
     "representations": "Accuracy of a linear probe in %, means over seeds (`python -m benchmarks representations`):",
 }
-# Sections that come from tables of the report on the UCI sets: how the title begins, and what stands above.
+# Sections from tables of the report on the UCI sets: the beginning of the title, and the line above the table.
 UCI_REPORT = HOME / "docs" / "results" / "rfm_and_ard-full.json"
 UCI_SECTIONS = {"uci rmse": ("RMSE", "RMSE:"), "uci nll": ("NLL", "Negative log likelihood, for those that give one:")}
-# The defaults of Mercer, and peers; methods of the paper have a page of their own.
+# The defaults of Mercer, and peers. The methods of the paper have their own page.
 UCI_CONTESTANTS = (
     "GPRegressor()",
     "RFMRegressor()",
@@ -39,16 +39,16 @@ UCI_CONTESTANTS = (
     "GPyTorch",
     "scikit-learn GPR",
 )
-# Sections of clusterings: what stands above.
+# Sections of clusterings, with the line above each table.
 CLUSTER_SECTIONS = {
     "faces": "Extended Yale B, NMI / ARI (agreement with the true classes; 1 is perfect):",
     "subspaces elsewhere": "Other sets, NMI:",
     "manifolds": "Accuracy, means over draws:",
 }
 REPORTED = CLUSTER_SECTIONS | EMBEDDING_SECTIONS
-# Sections that stand beside the explanation of concepts.
+# Sections on the page that explains concepts.
 WHY = ("concepts", "borders", "kappa")
-# Which sections each page has.
+# The sections of each page.
 PAGES = {
     "README.md": ("tables",),
     "docs/how-good.md": (*SECTIONS, *UCI_SECTIONS, *(name for name in REPORTED if name not in WHY)),
@@ -57,7 +57,7 @@ PAGES = {
 
 
 def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
-    """Return a table of the report with a row for each set: means alone, the lowest of a set in bold."""
+    """Return a table of the report with a row for each set: the means only, with the lowest of each set in bold."""
     table = next(table for table in report["tables"] if table["title"].startswith(title))
     by_name = {row[0]: row for row in table["rows"]}
     names = [name for name in UCI_CONTESTANTS if name in by_name and not (title == "RMSE" and "uncertainty" in name)]
@@ -72,7 +72,7 @@ def uci_summary(report: dict[str, Any], title: str) -> dict[str, Any]:
 
 
 def section(name: str, summary: dict[str, Any]) -> str:
-    """Return a summary as pages show it: a line and a table."""
+    """Return a summary in Markdown: a line and a table."""
     head = ["", *summary["columns"]]
     rows = [head, ["---"] * len(head), *summary["rows"]]
     table = "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows)
@@ -84,7 +84,7 @@ def section(name: str, summary: dict[str, Any]) -> str:
 
 
 def with_sections(text: str, summaries: dict[str, dict[str, Any]]) -> str:
-    """Return a page with everything between the marks of each section written anew."""
+    """Return a page in which the text between the marks of each section is replaced."""
     for name, summary in summaries.items():
         begin, end = f"<!-- benchmark: {name} -->", f"<!-- end of benchmark: {name} -->"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), flags=re.DOTALL)
@@ -105,7 +105,7 @@ def kept_summaries() -> dict[str, dict[str, Any]]:
 
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]]:
-    """Return the rows of both summaries, sets in turn: of a set that was measured anew, those of now."""
+    """Return the rows of both summaries, grouped by set; the new rows replace all old rows of their sets."""
     if sorted(before["columns"]) != sorted(now["columns"]):
         raise SystemExit("the kept summary has other columns: measure all of its sets anew")
     order = [0, *(1 + before["columns"].index(name) for name in now["columns"])]
@@ -114,7 +114,7 @@ def merged(before: dict[str, Any], now: dict[str, Any]) -> list[list[Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Take summaries over if asked to, and write the sections of the pages."""
+    """Copy new summaries if requested, and write the sections of the pages."""
     parser = argparse.ArgumentParser("python -m benchmarks.readme")
     parser.add_argument("--take", type=Path, metavar="DIR", help="the folder with the benchmarks' files")
     parser.add_argument("--label", default="2000", help="what follows the benchmark's name in its file (2000)")

@@ -1,7 +1,7 @@
-"""`mercer report` of models of 100 000 rows: seconds after the fit, with the start of Python, and bytes of the page.
+"""`mercer report` of models of 100 000 rows: seconds after the fit, including the start of Python, and page size.
 
-Run by itself, `python -m benchmarks.report_page [--quick] [--only KIND] [--out DIR]`: it runs the commands as a user
-does, each in a fresh process, on files that it makes. `--all` leaves it out.
+Run as `python -m benchmarks.report_page [--quick] [--only KIND] [--out DIR]`; `--all` does not run it. It runs the
+commands like a user, each in a fresh process, on files that it generates.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from experiments.report import print_table
 
 ROWS, QUICK_ROWS = 100_000, 3000
 MOST_SECONDS, MOST_MB = 30.0, 5.0
-# What is fitted before the page is written, and for how long: the page is about rows, not about a long search.
+# The models that are fitted before the page is written, with a time limit, since the page does not need a long search.
 FITS = {
     "prediction": ("fit", "rows.csv", "--target", "rent", "--time-limit", "20", "--out", "model.mercer"),
     "classes": ("fit", "rows.csv", "--target", "town", "--time-limit", "20", "--out", "model.mercer"),
@@ -31,7 +31,7 @@ FITS = {
 
 
 def rented_flats(n: int) -> pd.DataFrame:
-    """Numbers, categories, dates and holes; the rent depends on size, town and age."""
+    """Return a table with numbers, categories, dates and missing values; the rent depends on size, town and age."""
     random = np.random.default_rng(0)
     town = random.choice(["Graz", "Lund", "Metz", "Porto"], size=n)
     frame = pd.DataFrame(
@@ -51,14 +51,14 @@ def rented_flats(n: int) -> pd.DataFrame:
 
 
 def mercer(folder: Path, *args: str) -> float:
-    """Run a command in a folder; return its seconds, with the start of Python."""
+    """Run a command in a folder; return its seconds, including the start of Python."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-m", "mercer", *args], cwd=folder, stdout=subprocess.DEVNULL, check=True)
     return time.perf_counter() - start
 
 
 def measure(kind: str, n: int) -> dict[str, Any]:
-    """Fit, write the page, and look at the clock and at the file."""
+    """Fit and write the page; return the seconds and the size of the file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rented_flats(n).to_csv(folder / "rows.csv", index=False)
@@ -69,7 +69,7 @@ def measure(kind: str, n: int) -> dict[str, Any]:
 
 
 def judge(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on seconds and size of every page."""
+    """Return the verdicts on the seconds and the size of every page."""
     made = []
     for each in found:
         page = f"{each['kind']}: page of {each['rows']} rows"

@@ -1,4 +1,4 @@
-"""One iteration of a recursive feature machine at n = 8000, d = 20 in float32, beside xRFM's: K, solve, next metric."""
+"""One iteration of a recursive feature machine (K, solve, next metric), n = 8000, d = 20, float32, and of xRFM."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ BANDWIDTH, RIDGE = 5.0, 1e-3
 
 
 class Rows(NamedTuple):
-    """Rows, targets, and the root of the metric at which the iteration begins: one in the middle of a recursion."""
+    """Rows, targets, and the root of the metric at the start of the iteration, as in the middle of a recursion."""
 
     X: Tensor
     y: Tensor
@@ -53,10 +53,10 @@ def mercer(rows: Rows) -> Iterate:
 
 
 def xrfm(rows: Rows, solver: str = "solve") -> Iterate:
-    """The body of the loop in RFM.fit, with its own methods: one `fit_predictor`, one `fit_M`.
+    """Run the body of the loop in xRFM's RFM.fit by its own methods: one `fit_predictor` and one `fit_M`.
 
-    `fit` itself would score a validation set and fit a second time. Set as `fit` sets them: all rows in the AGOP
-    (its own default up to 20 000), no centering of gradients, the bandwidth kept. The solver is its default, LU.
+    `fit` itself would also score a validation set and fit a second time. The settings are those of `fit`: all rows in
+    the AGOP (its default up to 20 000), no centering of gradients, a fixed bandwidth. The solver is its default, LU.
     """
     from xrfm.rfm_src import RFM
 
@@ -79,10 +79,10 @@ def in_double(rows: Rows) -> Iterate:
 
 
 def check(outputs: Mapping[str, Any]) -> None:
-    """First on 500 rows, where float64 says who is right, then on what was timed.
+    """Check on 500 rows, by comparison with float64, and then on the outputs that were timed.
 
-    xRFM's distances come from the expansion of squares alone, which puts a float32 row some 1e-3 away from itself:
-    enough for coefficients that differ in the third digit.
+    xRFM computes distances by the expansion of squares alone, so that in float32 a row is about 1e-3 away from itself.
+    This changes the coefficients in the third digit.
     """
     few = setup(quick=True)
     exact = in_double(few)

@@ -1,4 +1,4 @@
-"""Sparse self-expression of 1000 points of 10 subspaces: all at once, and point by point with scikit-learn."""
+"""Sparse self-expression of 1000 points of 10 subspaces: all points at once, and one by one with scikit-learn."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from benchmarks import Benchmark, RatioClaim
 from mercer.clustering.expression import ElasticNetExpression, MatchingPursuitExpression, SelfExpression
 
 STRENGTH, L1_RATIO, N_NONZERO = 50.0, 0.9, 10
-# The loosest power of ten with which scikit-learn's objective comes within 1e-6 of the least for all points.
+# The largest power of ten for which scikit-learn's objective is within 1e-6 of the minimum for all points.
 TOLERANCE = 1e-5
 
 
@@ -19,7 +19,7 @@ def setup(quick: bool) -> np.ndarray:
 
 
 def points(n: int) -> np.ndarray:
-    """Points of 10 subspaces of dimension 8 in 200 dimensions, with noise of a tenth of their length; of length 1."""
+    """Return points of length 1 in 10 subspaces of dimension 8 of R^200, with noise of a tenth of their length."""
     random = np.random.default_rng(0)
     bases = [np.linalg.qr(random.normal(size=(200, 8)))[0] for _ in range(10)]
     X = _unit(np.concatenate([random.normal(size=(n // 10, 8)) @ basis.T for basis in bases]))
@@ -31,7 +31,7 @@ def _unit(X: np.ndarray) -> np.ndarray:
 
 
 def penalties(X: np.ndarray, j: int) -> tuple[float, float]:
-    """The l1 and l2 penalties of point j beside 1/2 |x - Z c|^2."""
+    """Return the weights of the l1 and l2 penalties of point j, which are added to 1/2 |x - Z c|^2."""
     l1 = float(np.abs(np.delete(X @ X[j], j)).max()) / STRENGTH
     return l1, l1 * (1.0 - L1_RATIO) / L1_RATIO
 
@@ -77,7 +77,7 @@ def elastic_net_loop_with_gram(X: np.ndarray) -> np.ndarray:
 
 
 def matching_pursuit_loop(X: np.ndarray) -> np.ndarray:
-    """By `orthogonal_mp`; `orthogonal_mp_gram` takes longer, for the Gram matrix of the others is a copy each time."""
+    """Use `orthogonal_mp`; `orthogonal_mp_gram` takes longer, since it copies the Gram matrix for each point."""
     from sklearn.linear_model import orthogonal_mp
 
     C = np.zeros((len(X), len(X)))
@@ -87,7 +87,7 @@ def matching_pursuit_loop(X: np.ndarray) -> np.ndarray:
 
 
 def check(outputs: Mapping[str, Any]) -> None:
-    """Objectives within 1e-6 of each other, point by point; for matching pursuit the objective is what is left."""
+    """Raise unless the objectives agree within 1e-6 for each point; for matching pursuit these are the residuals."""
     X = points(len(outputs["elastic net"]))
     l1, l2 = np.transpose([penalties(X, j) for j in range(len(X))])
 

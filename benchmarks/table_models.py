@@ -1,9 +1,9 @@
-"""Fitted models of tables: bytes of their files, and seconds and memory of predictions, beside CatBoost and LightGBM.
+"""Fitted models of tables, CatBoost and LightGBM: bytes of their files, and seconds and memory of predictions.
 
 Run as `python -m benchmarks table_models [--quick] [--out DIR]`. Models of Friedman's function of 10 columns are fitted
-and saved in one process, and loaded and asked in another, on one thread: of 4000 rows, whose file must be small and
-which give standard deviations of 1000 rows twice; and of 20 000 rows, which predict 10 000. Memory is the rise of the
-process during the first prediction.
+and saved in one process, and loaded in another one for predictions, on one thread. Models of 4000 rows must have small
+files, and compute standard deviations of 1000 rows twice. Models of 20 000 rows predict 10 000 rows. Memory is the
+growth of the process during the first prediction.
 """
 
 import tempfile
@@ -21,13 +21,13 @@ from benchmarks.made_tables import uniform_rows
 from experiments.report import print_table
 
 COLUMNS = 10
-# Rows of a model, and rows that it predicts.
+# The number of training rows of a model, and the number of rows that it predicts.
 SMALL, QUICK_SMALL, LARGE, QUICK_LARGE = (4000, 1000), (30, 20), (20_000, 10_000), (40, 100)
 MOST_FILE_MB, MOST_SECONDS, MOST_MB = 5.0, 1.0, 500.0
 
 
 def fit_and_save(method: str, n: int, path: str) -> dict[str, float]:
-    """Fit a model in this process and write it to a file, as its library does."""
+    """Fit a model in this process and save it as its library does."""
     import mercer
 
     rows, model = uniform_rows("friedman", n, COLUMNS, 0), regressor(method)
@@ -45,7 +45,7 @@ def fit_and_save(method: str, n: int, path: str) -> dict[str, float]:
 
 
 def loaded(method: str, path: str) -> Any:
-    """Return a model from its file, as a function of rows."""
+    """Load a model from its file, and return its predictions as a function of rows."""
     if method == "CatBoost":
         model = regressor(method).load_model(path)
         return lambda X: model.predict(X, thread_count=1)
@@ -60,7 +60,7 @@ def loaded(method: str, path: str) -> Any:
 
 
 def load_and_predict(method: str, path: str, n: int, with_std: bool) -> dict[str, float | None]:
-    """Load a model in this process, and predict the same rows twice."""
+    """Load a model in this process, and time two predictions of the same rows."""
     X = uniform_rows("friedman", n, COLUMNS, 0, fresh=True).X
     regressor(method)  # for its imports, which are no part of loading
     start = time.perf_counter()
@@ -81,7 +81,7 @@ def load_and_predict(method: str, path: str, n: int, with_std: bool) -> dict[str
 
 
 def judge(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on the file of the smaller model, and on the predictions of the larger one."""
+    """Return the verdicts on the file of the smaller model, and on the predictions of the larger one."""
     claims = []
     for each in (each for each in found if each["method"] in OURS):
         case = f"{each['method']} of {each['n']} rows"
@@ -97,7 +97,7 @@ def judge(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fit, save, load and predict, and compare."""
+    """Fit, save, load and predict with all contestants, and print the comparison."""
     args = options("table_models", f"models of {QUICK_SMALL[0]} and {QUICK_LARGE[0]} rows").parse_args(argv)
     load, found = load_at_start(), []
     sizes = {"small": QUICK_SMALL, "large": QUICK_LARGE} if args.quick else {"small": SMALL, "large": LARGE}

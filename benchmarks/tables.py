@@ -1,9 +1,9 @@
-"""Tables as people have them: errors and seconds of Mercer's defaults beside CatBoost, LightGBM and xRFM.
+"""Regression of real tables: errors and seconds of Mercer's defaults, CatBoost, LightGBM and xRFM.
 
 Run as `python -m benchmarks tables [--only NAME,...] [--methods NAME,...] [--rows N] [--folds one|all] [--out DIR]`.
 Every fit runs on one thread. The tables are those of `$MERCER_DATA/tables`: their column `fold` is a fixed split, fold
 0 is the test, and tables below 1000 rows are run on all ten folds. What was measured is kept line by line in a journal,
-so that a run that is stopped goes on where it was.
+so that a stopped run continues where it was.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from experiments.report import print_table
 from mercer.metrics import mean_ranks
 
 MOST_TRAIN, MOST_TEST, ALL_FOLDS_BELOW = 2000, 2000, 1000
-# Ratios to CatBoost are clipped to these before their geometric mean is taken, so that no single table decides.
+# Ratios to CatBoost are clipped to this range before their geometric mean is taken, so that no single table dominates.
 CLIP = (0.5, 2.0)
 # Tables whose target is a function of other columns; means are also given without them.
 DETERMINISTIC = ("number_bike", "number_bodyfat")
@@ -44,14 +44,14 @@ def folder() -> Path:
 
 
 def categorical(frame: Any) -> list[str]:
-    """Return the names of the columns that are no numbers."""
+    """Return the names of the columns that are not numeric."""
     import pandas as pd
 
     return [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
 
 
 def split(frame: Any, fold: int, most_rows: int) -> tuple[Any, Any]:
-    """Return the rows to learn from and those to predict: a fold, with at most so many of either, drawn with seed 0."""
+    """Return training and test rows for a fold, with at most `most_rows` of each, drawn with seed 0."""
     random = np.random.default_rng(0)
     test, train = np.flatnonzero(frame.fold == fold), np.flatnonzero(frame.fold != fold)
     train = np.sort(random.permutation(train)[:most_rows])
@@ -61,7 +61,7 @@ def split(frame: Any, fold: int, most_rows: int) -> tuple[Any, Any]:
 
 
 def numbers_of(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return both tables as numbers for peers that take no categories: medians for holes, indicators for categories."""
+    """Return both tables as numbers for peers without categories, with indicators, and medians for missing values."""
     from sklearn.compose import make_column_transformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
@@ -75,11 +75,11 @@ def numbers_of(train: Any, test: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(encoder.transform(train), dtype=float), np.asarray(encoder.transform(test), dtype=float)
 
 
-# ---- contestants: (train, its targets, test, its targets) -> seconds, and the prediction of the test ----------------
+# ---- contestants: (training rows, targets, test rows, their targets) -> seconds and the prediction ------------------
 
 
 def fit_mercer(name: str, train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
-    """Fit an estimator of Mercer by `tabular`, with its defaults."""
+    """Fit an estimator of Mercer with its defaults, by `tabular`."""
     import warnings
 
     import mercer
@@ -109,12 +109,12 @@ def fit_catboost(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
 
 
 def with_words(frame: Any, words: list[str]) -> Any:
-    """Return a table with its categories as text, as CatBoost wants them; a hole is a category."""
+    """Return a table with its categories as text, as CatBoost requires; a missing value is a category."""
     return frame.assign(**{word: frame[word].astype(object).fillna("?").astype(str) for word in words})
 
 
 def with_kinds(train: Any, test: Any) -> tuple[Any, Any]:
-    """Return both tables with their categories as pandas' own, as LightGBM wants them, and under plain names."""
+    """Return both tables with pandas categories and plain names, as LightGBM requires."""
     import pandas as pd
 
     for word in categorical(train):
@@ -133,7 +133,7 @@ def fit_lightgbm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> O
 
 
 def fit_xrfm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outcome:
-    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows to choose by."""
+    """Fit xRFM's defaults as its README does: standardized columns and a fifth of the rows for validation."""
     import torch
     from sklearn.model_selection import train_test_split
     from xrfm import xRFM
@@ -152,7 +152,7 @@ def fit_xrfm(train: Any, y: np.ndarray, test: Any, targets: np.ndarray) -> Outco
 
 
 def timed(fit: Callable[[], Any], predict: Callable[[], np.ndarray]) -> Outcome:
-    """Return the seconds of both steps and what was predicted."""
+    """Return the seconds of the fit and of the prediction, and the prediction."""
     start = time.perf_counter()
     fit()
     fitted = time.perf_counter()
@@ -177,7 +177,7 @@ CONTESTANTS: dict[str, Callable[..., Outcome]] = {
 
 
 def cases(only: list[str], folds: str, kind: str = "number") -> Iterator[tuple[str, int]]:
-    """Yield (table, fold) of tables with targets of a kind, fold 0 of every table first."""
+    """Yield (table, fold) for tables with this kind of target, first fold 0 of every table."""
     import pyarrow.parquet
 
     names = [path.stem for path in sorted(folder().glob(f"{kind}_*.parquet")) if not only or path.stem in only]
@@ -189,7 +189,7 @@ def cases(only: list[str], folds: str, kind: str = "number") -> Iterator[tuple[s
 
 
 class Fold(NamedTuple):
-    """The rows to learn from and those to predict, with their targets."""
+    """The training rows and the test rows, with their targets."""
 
     train: Any
     y: np.ndarray
@@ -198,7 +198,7 @@ class Fold(NamedTuple):
 
 
 def fold_of(table: str, fold: int, most_rows: int) -> Fold:
-    """Read one fold of one table."""
+    """Return one fold of one table."""
     import pandas as pd
 
     train, test = split(pd.read_parquet(folder() / f"{table}.parquet"), fold, most_rows)
@@ -216,7 +216,7 @@ def run(table: str, fold: int, method: str, most_rows: int) -> Outcome:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the selected tables and contestants, and print the comparison."""
     line = "{table:20} {fold} {method:14} rmse {rmse:.4g} in {seconds:.1f} s"
     return compare("tables", "number", CONTESTANTS, run, line, summary, argv)
 
@@ -237,15 +237,15 @@ def compare(
     benchmark : str
         Its name on the command line.
     kind : {"number", "class"}
-        Of the tables' targets.
+        The kind of target of the tables.
     contestants : mapping
         Their names.
     run : callable
-        Takes table, fold, method and most_rows, and returns what was measured.
+        A function of table, fold, method and most_rows that returns the measures.
     line : str
-        How a measurement is shown.
+        The format of the line that is printed for a measurement.
     summary : callable
-        Takes all measurements, and returns the number of tables, the columns and the rows of the comparison.
+        A function of all measurements that returns the number of tables, and the columns and rows of the comparison.
     argv : list of str or None
     """
     parser = argparse.ArgumentParser(f"python -m benchmarks {benchmark}")
@@ -270,11 +270,11 @@ def compare(
     return 0
 
 
-# ---- what it comes to -----------------------------------------------------------------------------------------------
+# ---- comparison -----------------------------------------------------------------------------------------------------
 
 
 def means(lines: list[dict[str, Any]], value: str) -> dict[str, dict[str, float]]:
-    """Return method -> table -> the mean of a value over the folds."""
+    """Return the mean of a value over the folds, by method and table."""
     found: dict[str, dict[str, list[float]]] = {}
     for line in lines:
         if value in line:

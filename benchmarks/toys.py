@@ -1,8 +1,8 @@
-"""Three toys whose best metric differs: the defaults beside the best single metric, chosen with the test in hand.
+"""Three toys with different best metrics: the defaults, compared with the single metric that is best on the test rows.
 
 Run as `python -m benchmarks toys [--seeds 20] [--quick] [--out DIR]`. 200 rows of 15 normal columns, noise of a tenth
 of the signal's spread; errors are against the signal on 1000 fresh rows, divided by its spread. What was measured is
-kept line by line in a journal, so that a run that is stopped goes on where it was.
+kept line by line in a journal, so that a stopped run continues where it was.
 """
 
 import statistics
@@ -26,7 +26,7 @@ MOST = 1.03
 
 
 def fit(toy: str, seed: int, method: str, setting: str, n: int = TOY_ROWS) -> dict[str, float]:
-    """Fit one model on one toy: its defaults, or one metric whose last step is kept."""
+    """Fit one model on one toy, with its defaults or with one metric whose last step is kept."""
     chosen = {} if setting == DEFAULT else {"metric": setting, "iterate": "last"}
     model, (train, test) = regressor(method, **chosen), toy_rows(toy, seed, n)
     start = time.perf_counter()
@@ -37,7 +37,7 @@ def fit(toy: str, seed: int, method: str, setting: str, n: int = TOY_ROWS) -> di
 
 
 def means(fits: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
-    """Return (toy, method, setting) -> the mean error over the seeds."""
+    """Return the mean error over the seeds for each (toy, method, setting)."""
     groups: dict[tuple[str, str, str], list[float]] = {}
     for each in fits:
         groups.setdefault((each["toy"], each["method"], each["setting"]), []).append(each["rmse"])
@@ -45,7 +45,7 @@ def means(fits: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
 
 
 def judge(errors: dict[tuple[str, str, str], float]) -> list[dict[str, Any]]:
-    """Decide on the defaults of both models over the best single metric of the RFM."""
+    """Return the verdicts on the errors of both defaults divided by that of the best single metric of the RFM."""
     claims = []
     for name in dict.fromkeys(name for name, _, _ in errors):
         best = min(SINGLE_METRICS, key=lambda metric: errors[name, "RFMRegressor", metric])
@@ -56,7 +56,7 @@ def judge(errors: dict[tuple[str, str, str], float]) -> list[dict[str, Any]]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fit both models with their defaults and with each metric alone, and compare."""
+    """Fit both models with their defaults and with each metric alone, and print the comparison."""
     parser = options("toys", f"one seed of one toy, {QUICK_ROWS} rows")
     parser.add_argument("--seeds", type=int, help=f"tables of each toy ({SEEDS})")
     args = parser.parse_args(argv)

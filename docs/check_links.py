@@ -1,4 +1,4 @@
-"""Look for links and images of the built pages that lead nowhere: files, and places in them."""
+"""Find broken links and images in the built pages: missing files, and missing anchors in them."""
 
 import sys
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 BUILT = Path(__file__).resolve().parent / "_build" / "html"
-# Pages that Sphinx's theme makes of itself, with links that a script fills in.
+# Pages that Sphinx's theme generates, with links that a script fills in.
 NO_PAGES = ("_static", "_modules")
 
 
 class Page(HTMLParser):
-    """What a page links to, and the places in it that can be linked to."""
+    """The links of a page, and the anchors in it that can be linked to."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ def read_page(path: Path) -> Page:
 
 
 def missing(folder: Path) -> Iterator[str]:
-    """Yield "page -> target" for each link of the pages in a folder that leads nowhere; the web is not asked."""
+    """Yield "page -> target" for each broken link of the pages in a folder; links to the web are not checked."""
     for path in sorted(folder.rglob("*.html")):
         if path.relative_to(folder).parts[0] in NO_PAGES:
             continue
@@ -52,7 +52,7 @@ def missing(folder: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what is missing; the exit code says whether something is."""
+    """Print the broken links; the exit code is 1 if there are any."""
     found = list(missing(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else BUILT))
     print("\n".join(found) if found else "every link of the built pages leads somewhere")
     sys.exit(bool(found))

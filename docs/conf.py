@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages. Nothing here needs the network: `make docs`."""
+"""Sphinx's settings for these pages. `make docs` builds them without network access."""
 
 import sys
 from pathlib import Path
@@ -26,7 +26,7 @@ html_static_path = ["_static"]
 html_css_files = ["mercer.css"]
 html_show_sphinx = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
-# Blocks without a language are formulas and what commands print.
+# Blocks without a language are formulas and the output of commands.
 highlight_language = "none"
 html_copy_source = False
 html_theme_options = {
@@ -34,21 +34,21 @@ html_theme_options = {
     "dark_css_variables": {"color-brand-primary": "#7fb8e0", "color-brand-content": "#7fb8e0"},
 }
 
-# The docstrings say types in words; annotations would say them again, and most of them are Any.
+# The docstrings give types in words. Annotations would repeat them, and most of them are Any.
 autodoc_typehints = "none"
-# The methods are on the page of their class, in full.
+# Methods are documented in full on the page of their class.
 numpydoc_show_class_members = False
-# `name` in a docstring is code, and a link where it is a name of the reference.
+# `name` in a docstring is code, and a link if it is a name of the reference.
 default_role = "py:obj"
 
 
 def plain_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Make reStructuredText of a docstring, before numpydoc reads its sections."""
+    """Convert a docstring to reStructuredText before numpydoc reads its sections."""
     lines[:] = as_restructured_text(lines)
 
 
 def short_reference(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Let `Nystrom` in a docstring lead to mercer.Nystrom, and `mercer.Nystrom` to the same wherever it is said."""
+    """Let `Nystrom` in a docstring, and `mercer.Nystrom` anywhere, link to mercer.Nystrom."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or target.split(".")[0] not in mercer.__all__:
         return None
@@ -56,7 +56,7 @@ def short_reference(app: Any, env: Any, node: Any, content: Any) -> Any:
 
 
 def link_names(app: Any, doctree: nodes.document, page: str) -> None:
-    """Let `Nystrom` on a page, as code alone, lead to its page of the reference."""
+    """Let the code `Nystrom` on a page link to its page of the reference."""
     for code in list(doctree.findall(nodes.literal)):
         name = code.astext().removeprefix("mercer.")
         if name not in mercer.__all__ or page == f"api/{name}" or isinstance(code.parent, nodes.reference):
@@ -67,7 +67,7 @@ def link_names(app: Any, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connect the three; numpydoc has the priority 500."""
+    """Connect the three functions above; the priority of numpydoc is 500."""
     app.connect("autodoc-process-docstring", plain_docstring, priority=400)
     app.connect("missing-reference", short_reference)
     app.connect("doctree-resolved", link_names)

@@ -1,6 +1,6 @@
 """Write a page for each public name of Mercer into docs/api/, from which autodoc makes the reference.
 
-A class has its constructor and its own methods on its page, a module all of its public classes and functions.
+The page of a class has its constructor and its own methods, and that of a module all its public classes and functions.
 """
 
 import inspect
@@ -17,7 +17,7 @@ import mercer
 
 FOLDER = Path(__file__).parent / "api"
 
-# The families of the reference, in the order of the pages. A public name that is in none of them is an error.
+# The families of the reference, in the order of the pages. Every public name must be in one of them.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "Tables": (
         "GPClassifier",
@@ -52,7 +52,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "Files and data": ("save", "load", "rows", "datasets", "app.files", "app.projects", "exceptions"),
 }
 
-# Modules whose names are in files of their own.
+# Modules whose classes and functions are in separate files.
 PARTS: dict[str, tuple[str, ...]] = {
     "clustering": (
         "mercer.clustering.expression",
@@ -75,7 +75,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    """Write all pages anew."""
+    """Write all pages."""
     named = {name for names in FAMILIES.values() for name in names}
     if missing := set(mercer.__all__) - named:
         raise SystemExit(f"FAMILIES of docs/make_api.py lacks {sorted(missing)}")
@@ -90,12 +90,12 @@ def main() -> None:
 
 
 def public(name: str) -> Any:
-    """Return what a name of FAMILIES stands for: a public name, or a module that estimators take values of."""
+    """Return the object for a name of FAMILIES: a public name, or a module with values for parameters."""
     return getattr(mercer, name) if name in mercer.__all__ else import_module(f"mercer.{name}")
 
 
 def heading(text: str, mark: str = "=") -> str:
-    """Return a title."""
+    """Return a title with its underline."""
     return f"{text}\n{mark * len(text)}\n"
 
 
@@ -107,7 +107,7 @@ def page(name: str, value: Any) -> str:
 
 
 def module_text(path: str, parts: tuple[str, ...]) -> str:
-    """Return what a page says of a module: what it is for, and its names or those of its parts."""
+    """Return the text of the page of a module: its docstring, and its names or those of its parts."""
     text = f".. automodule:: {path}\n\n"
     if parts:
         return text + "".join(f"{heading(part, '-')}\n{module_text(part, ())}" for part in parts)
@@ -124,7 +124,7 @@ def public_names(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def entry(path: str, name: str, value: Any) -> str:
-    """Return the directive of a class, with its own methods, or of a function."""
+    """Return the directive for a class, with its own methods, or for a function."""
     if not inspect.isclass(value):
         return f".. autofunction:: {path}.{name}\n\n"
     methods = ", ".join(own_methods(value))
@@ -133,7 +133,7 @@ def entry(path: str, name: str, value: Any) -> str:
 
 
 def own_methods(value: type) -> list[str]:
-    """Return the public methods with a docstring that Mercer defines; scikit-learn's are in its own manual."""
+    """Return the public methods with a docstring that Mercer defines; those of scikit-learn are in its own manual."""
     return [
         name
         for name, member in inspect.getmembers(value, callable)

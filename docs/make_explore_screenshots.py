@@ -1,4 +1,4 @@
-"""Take the pictures of the page of `mercer explore`: a table with reasons, and digits with a concept.
+"""Take the screenshots of the page of `mercer explore`: a table with reasons, and digits with a concept.
 
 `PYTHONPATH=. python docs/make_explore_screenshots.py` writes docs/figures/explore-table.png and explore-concept.png,
 which are part of the repository. It needs Chromium and Pillow.
@@ -39,7 +39,7 @@ PLACE = (
 
 
 def main() -> None:
-    """Open both pages, do what a person would, take the pictures."""
+    """Open both pages, use them like a person, and take the screenshots."""
     with tempfile.TemporaryDirectory() as name, Browser(Path(name), 1200, 760) as browser:
         browser.send("Emulation.setScrollbarsHidden", hidden=True)
         table = load_diabetes(as_frame=True, scaled=False).frame.set_axis(COLUMNS, axis=1)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def with_page(browser: Browser, exploration: Exploration, act, name: str, *given) -> None:
-    """Serve a page, act on it, take its picture."""
+    """Serve a page, act on it, and take its screenshot."""
     server = Server(exploration).start()
     browser.open(server.address)
     browser.wait("document.body?.dataset.ready === 'yes'")

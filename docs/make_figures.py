@@ -1,6 +1,6 @@
-"""Run the code of the pages, and keep the figure that each page's last block saves as docs/_generated/<page>.png.
+"""Run the code of the pages, and keep the figure that the last block of each page saves as docs/_generated/<page>.png.
 
-The blocks of a page run in order in one namespace, as its reader would run them, in an empty folder.
+The blocks of a page run in their order, in one namespace and in an empty folder, as a reader would run them.
 """
 
 import os
@@ -25,7 +25,7 @@ def code_blocks(text: str) -> list[str]:
 
 
 def run_page(path: Path) -> str:
-    """Run all blocks of a page, leave its files in the current folder, and return what it prints."""
+    """Run all blocks of a page in the current folder, and return what they print."""
     printed, namespace = StringIO(), {"__name__": path.stem}
     with redirect_stdout(printed):
         for number, block in enumerate(code_blocks(path.read_text()), start=1):
@@ -49,7 +49,7 @@ def make_figure(path: Path) -> None:
 
 
 def main() -> None:
-    """Make the figures of all pages that save one, or of those that are named; --show prints what they print."""
+    """Make the figures of all pages that save one, or of the named pages; --show also prints their output."""
     FIGURES.mkdir(exist_ok=True)
     wanted = [name for name in sys.argv[1:] if not name.startswith("-")]
     for path in sorted(DOCS.glob("*.md")):

@@ -1,8 +1,8 @@
 """Run the scripts of examples/ and write a page for each into docs/gallery/: title, prose, code, figure.
 
-The docstring of a script is its title, a question, and its introduction. A comment of whole lines that begins a block,
-with an empty line before it, is prose; all else is code. `--keep` also writes small copies of the figures, which the
-README shows and which are part of the repository, to docs/figures/gallery/.
+The docstring of a script has its title, which is a question, and its introduction. A comment of whole lines at the
+beginning of a block, after an empty line, is prose; everything else is code. `--keep` also writes small copies of the
+figures to docs/figures/gallery/. The README shows these, and they are part of the repository.
 """
 
 import ast
@@ -23,7 +23,7 @@ SMALL_HEIGHT = 360
 
 
 def parts_of(source: str) -> list[tuple[str, str]]:
-    """Return ("prose" or "code", text) in order, without the docstring."""
+    """Return ("prose" or "code", text) of each part of a script in order, without the docstring."""
     body = source.split('"""', 2)[2]
     parts: list[tuple[str, str]] = []
     for block in re.split(r"\n\s*\n(?=# )", body):
@@ -44,7 +44,7 @@ def run(script: Path, folder: Path) -> str:
 
 
 def page(script: Path, printed: str) -> str:
-    """Return the page of a script that was run."""
+    """Return the page of a script, with what it printed."""
     source = script.read_text()
     title, _, introduction = (ast.get_docstring(ast.parse(source)) or "").partition("\n")
     text = [f"# {title}", introduction.strip()]
@@ -58,7 +58,7 @@ def page(script: Path, printed: str) -> str:
 
 
 def keep_small(figure: Path) -> None:
-    """Write a copy that is small on the page and in the repository: few pixels, and few colors."""
+    """Write a small copy of a figure, with fewer pixels and colors."""
     from PIL import Image
 
     image = Image.open(figure).convert("RGB")
@@ -68,7 +68,7 @@ def keep_small(figure: Path) -> None:
 
 
 def main() -> None:
-    """Make all pages anew."""
+    """Make all pages."""
     shutil.rmtree(PAGES, ignore_errors=True)
     PAGES.mkdir()
     for script in sorted(EXAMPLES.glob("*.py")):

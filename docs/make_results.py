@@ -1,7 +1,7 @@
-"""Write a page of results for each report of `mercer reproduce` into docs/results/, and one over all; none is typed.
+"""Write a page for each report of `mercer reproduce` into docs/results/, and one over all, without numbers by hand.
 
-Reports of full runs in experiments/results/ come first, those in docs/results/, which are part of the repository, stand
-in where a paper was not run here. `--keep` copies the former over the latter.
+Reports of full runs in experiments/results/ are used first. If a paper was not run here, its report in docs/results/ is
+used, which is part of the repository. `--keep` copies the former over the latter.
 """
 
 import ast
@@ -16,13 +16,13 @@ DOCS = Path(__file__).resolve().parent
 KEPT = DOCS / "results"
 FRESH = DOCS.parent / "experiments" / "results"
 SUFFIX = "-full.json"
-# Longer texts, such as a whole spectrum, are for figures; the report has them.
+# Longer texts, such as a whole spectrum, are only in the report, for figures.
 LONGEST_TEXT = 120
 PLACES = ("where", "the paper says", "printed", "ours", "verdict", "reason")
 
 
 def found_reports(*folders: Path) -> dict[str, Path]:
-    """Return the report of each experiment, from the first folder that has one."""
+    """Return the report of each experiment from the first folder that has one."""
     found: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.glob(f"*{SUFFIX}")):
@@ -31,17 +31,17 @@ def found_reports(*folders: Path) -> dict[str, Path]:
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """Return a number in a few digits, a text as it is ("nan" is one), nothing for None."""
+    """Return a number with a few digits; a text is unchanged (such as "nan"), and None becomes an empty text."""
     return "" if value is None else value if isinstance(value, str) else f"{value:.{digits}g}"
 
 
 def shortened(text: str) -> str:
-    """Return a text that ends in … where it was too long."""
+    """Return a text that is cut and ends in … if it is too long."""
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT].rsplit(' ', 1)[0]} …"
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; what would end a cell is escaped."""
+    """Return a Markdown table, with characters escaped that would end a cell."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "".join(
         "| " + " | ".join(" ".join(str(cell).replace("|", "\\|").split()) for cell in line) + " |\n" for line in lines
@@ -49,7 +49,7 @@ def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str
 
 
 def claim_row(claim: dict[str, Any]) -> list[str]:
-    """Return what was claimed, by whom with which number, ours with its spread, and what came of it."""
+    """Return the cells of a claim: its text, the paper's number, ours with its spread, and the verdict."""
     count = len(claim["values"])
     spread = "" if claim["spread"] is None else f"± {number(claim['spread'], 2)}, {count} seeds"
     status = f"**{claim['status']}**" if claim["status"] in ("not held", "error") else claim["status"]
@@ -57,7 +57,7 @@ def claim_row(claim: dict[str, Any]) -> list[str]:
 
 
 def case_row(case: dict[str, Any]) -> list[str]:
-    """Return the means of all that a case measured."""
+    """Return the cells of a case: its name and the means of its measures."""
     measures = []
     for name, values in case["measures"].items():
         texts = [value for value in values if isinstance(value, str)]
@@ -67,7 +67,7 @@ def case_row(case: dict[str, Any]) -> list[str]:
 
 
 def design(name: str) -> str:
-    """Return what an experiment says of itself: what is run, what is smaller than in the paper, and why."""
+    """Return the docstring of an experiment: what is run, what is smaller than in the paper, and why."""
     path = DOCS.parent / "experiments" / name / "experiment.py"
     if not path.exists():
         return ""
@@ -76,7 +76,7 @@ def design(name: str) -> str:
 
 
 def origin(report: dict[str, Any]) -> str:
-    """Return the commits and machines of the runs, of those that say so."""
+    """Return the commits and machines of the runs that record them."""
     found = []
     for name in ("commit", "machine"):
         named = dict.fromkeys(case.get(name, "") for case in report["cases"] if case["done"])
@@ -87,7 +87,7 @@ def origin(report: dict[str, Any]) -> str:
 
 
 def figures_of(name: str) -> list[str]:
-    """Return the figures of a paper as drawn again from results, by `python -m experiments.NAME.figures`."""
+    """Return the figures of a paper, which `python -m experiments.NAME.figures` draws."""
     folder = DOCS / "figures" / "reproduction" / name
     return [
         f"![{path.stem.replace('-', ' ')}](../{path.relative_to(DOCS).as_posix()})\n"
@@ -96,7 +96,7 @@ def figures_of(name: str) -> list[str]:
 
 
 def reproduction_page(reports: dict[str, dict[str, Any]]) -> str:
-    """Return the report over all five papers: every claim with its place and verdict, and what the papers leave out."""
+    """Return the page over all five papers: every claim with its verdict, and what the papers leave out."""
     sys.path.insert(0, str(DOCS.parent))
     from experiments.listed import left_out, verdicts
 
@@ -150,7 +150,7 @@ def page(report: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write all pages anew, and with --keep keep the reports they are made of."""
+    """Write all pages; with --keep also copy the reports from which they are made."""
     for old in KEPT.glob("*.md"):
         old.unlink()
     if "--keep" in sys.argv:

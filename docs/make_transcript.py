@@ -1,6 +1,6 @@
-"""Type the commands of the pages again and put what they print below them: python docs/make_transcript.py [MERCER].
+"""Run the commands of the pages and write their output below them: python docs/make_transcript.py [MERCER].
 
-A block that begins with "$ mercer ..." is a command and its output. The tables are made here, in a new folder.
+A block that begins with "$ mercer ..." is a command with its output. The tables are generated here, in a new folder.
 """
 
 import os
@@ -21,7 +21,7 @@ COMMAND = re.compile(r"```(?:text)?\n\$ mercer (?P<typed>[^\n]*)\n.*?```", re.DO
 
 
 def make_tables(folder):
-    """Write the tables of the pages: flats with their rents as people write them, and scikit-learn's patients."""
+    """Write the tables of the pages: flats with rents as people write them, and the patients of scikit-learn."""
     flats(400, 0).to_csv(folder / "rents.csv", sep=";", index=False)
     flats(8, 1).drop(columns="rent").to_csv(folder / "new.csv", sep=";", index=False)
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
@@ -29,7 +29,7 @@ def make_tables(folder):
 
 
 def flats(n, seed):
-    """Return so many flats: an area with its unit, rooms of which some are missing, a rent in euros."""
+    """Return a table of flats: an area with its unit, rooms with missing values, and a rent in euros."""
     random = np.random.default_rng(seed)
     area = random.uniform(20.0, 150.0, n).round(1)
     city = random.choice(["Paris", "Oslo", "Lima", "Graz"], n, p=[0.3, 0.25, 0.25, 0.2])
@@ -59,7 +59,7 @@ def main():
 
         def typed_again(block):
             typed = block["typed"]
-            # Prompts are typed into a shell: some commands have pipes.
+            # Commands run in a shell, since some have pipes.
             line = " ".join([*map(str, command), typed])
             done = subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
             if done.returncode:

@@ -1,9 +1,9 @@
-"""Mercer's docstrings are plain text with `code` in it; this makes reStructuredText of them, formulas and all."""
+"""Convert Mercer's docstrings, plain text with `code` and formulas, to reStructuredText."""
 
 import re
 from collections.abc import Iterator
 
-# What reStructuredText would read as markup in a formula: |a|, a*b, x_ and [1]_.
+# Parts of formulas that reStructuredText would read as markup: |a|, a*b, x_ and [1]_.
 MARKUP = re.compile(r"[|*]|(?<=\w)_(?!\w)")
 CODE = re.compile(r"(``?[^`]+``?)")
 
@@ -14,21 +14,21 @@ def as_restructured_text(lines: list[str]) -> list[str]:
 
 
 def _escaped(lines: list[str]) -> Iterator[str]:
-    """Escape what is markup elsewhere, but not in examples, which end at an empty line, nor in `code`."""
+    """Escape markup, except in examples, which end at an empty line, and in `code`."""
     in_example = False
     for line in lines:
         in_example = line.lstrip().startswith(">>>") or (in_example and bool(line.strip()))
         if in_example:
             yield line
         else:
-            # The odd parts are code.
+            # Parts with an odd index are code.
             parts = CODE.split(line)
             parts[::2] = [MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
             yield "".join(parts)
 
 
 def _with_literal_blocks(lines: Iterator[str]) -> Iterator[str]:
-    """Mark a block as literal that is indented more than the paragraph before it, with an empty line between."""
+    """Mark a block as literal if it is indented more than the paragraph before it and follows an empty line."""
     indent, literal = 0, None
     empty = False
     for line in lines:

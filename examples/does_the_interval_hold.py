@@ -1,10 +1,10 @@
 """Does the interval hold?
 
-A curve is measured at a few places, with gaps between them. A Gaussian process should be sure where there are
-measurements, unsure where there are none, and its intervals of 90 % should hold nine of ten new measurements.
+A curve is measured at a few places, with a gap between them. A Gaussian process should be certain where there are
+measurements and uncertain where there are none, and its 90 % intervals should contain nine of ten new measurements.
 """
 
-# Measurements of a wave with noise; none between 4 and 6.
+# The data are noisy measurements of a wave, with none between 4 and 6.
 import numpy as np
 
 random = np.random.default_rng(0)
@@ -19,7 +19,7 @@ def measured(n):
 X, y = measured(80)
 X_new, y_new = measured(300)
 
-# Length scale, noise and scale of the output are learned from the 80 measurements, each left out once.
+# The length scale, the noise and the scale of the output are learned from the 80 measurements, each left out once.
 from mercer import GPRegressor
 from mercer.metrics import coverage
 
@@ -28,7 +28,8 @@ mean, std = model.predict(X_new, return_std=True)
 print(f"noise {np.sqrt(model.noise_):.2f} (the truth is 0.20)")
 print(f"{coverage(y_new, mean, std, level=0.9):.0%} of 300 new measurements are inside their 90 % intervals")
 
-# In the gap the band opens: there is nothing to go by. The figure on the right counts at all levels.
+# In the gap the band is wide, since there are no measurements. The figure on the right shows the shares of new
+# measurements inside the intervals of all levels.
 import matplotlib.pyplot as plt
 
 from mercer.plots import IntervalDisplay, ReliabilityDisplay

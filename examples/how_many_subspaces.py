@@ -1,10 +1,10 @@
 """How many subspaces are there?
 
-Points lie near a few subspaces of a space of forty dimensions, and nobody says how many. Each point is expressed by
-the others; the graph of who expresses whom falls into parts.
+Points are near a few subspaces of a space of forty dimensions, and the number of subspaces is unknown. Each point is
+written as a combination of the others. The graph of these combinations then has separate parts, one for each subspace.
 """
 
-# Five subspaces of two, three or four dimensions, with noise.
+# The data are points of five subspaces of two, three or four dimensions, with noise.
 import numpy as np
 
 random = np.random.default_rng(0)
@@ -13,8 +13,8 @@ X = np.vstack([random.normal(size=(40, d)) @ random.normal(size=(d, 40)) for d i
 X += 0.03 * random.normal(size=X.shape)
 truth = np.repeat(np.arange(5), 40)
 
-# All coefficients count (truncate=None): a sparse graph could leave one subspace in two parts, and the number would
-# be too large.
+# All coefficients are kept (truncate=None): in a sparse graph one subspace could be split into two parts, and the
+# number would be too large.
 from mercer import SubspaceClustering
 from mercer.metrics import clustering_accuracy
 
@@ -22,8 +22,8 @@ model = SubspaceClustering(n_clusters="auto", truncate=None, random_state=0).fit
 print(f"found {model.n_clusters_} subspaces of dimensions {sorted(model.dimensions_.tolist())}")
 print(f"{clustering_accuracy(truth, model.labels_):.1%} of the points are in the right one")
 
-# Left: the graph, sorted by cluster. Right: its smallest eigenvalues. As many as there are parts are small, and then
-# there is a gap.
+# The left figure is the graph, sorted by cluster. The right figure shows its smallest eigenvalues: as many are small as
+# there are parts, and a gap follows.
 import matplotlib.pyplot as plt
 
 from mercer.plots import AffinityDisplay, EigengapDisplay

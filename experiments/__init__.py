@@ -1,4 +1,4 @@
-"""The papers' claims put to the test: one folder a paper, one runner for all of them."""
+"""Tests of the papers' claims: one folder for each paper, and one runner for all of them."""
 
 from experiments.claims import Claim, MissingResult, Results, Table, or_empty
 from experiments.runner import Case, Experiment

@@ -26,13 +26,13 @@ def parse(argv: Sequence[str] | None, root: Path) -> argparse.Namespace:
     add("--results", type=Path, default=root / "results", metavar="DIR", help="where journals and reports go")
     add("--fresh", action="store_true", help="forget earlier results (with --only: of those cases)")
     add("--only", default="", metavar="TEXT", help="run the cases whose name contains TEXT")
-    add("--kept", action="store_true", help="what the repository keeps of full runs counts as done")
-    add("--time-limit", type=float, metavar="MINUTES", help="start nothing new after so long")
+    add("--kept", action="store_true", help="count the results that the repository keeps of full runs as done")
+    add("--time-limit", type=float, metavar="MINUTES", help="start no further run after this time")
     return parser.parse_args(argv)
 
 
 def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
-    """Exit code 0: runs went well, whether claims hold or not; 1: a run or claim raised; 2: wrong call."""
+    """Return the exit code: 0 if no run and no claim raised, whether claims hold or not; 1 if one did; 2 if misused."""
     args = parse(argv, root)
     if args.name is None:
         for name, line in discover(root).items():
@@ -48,13 +48,13 @@ def main(argv: Sequence[str] | None = None, root: Path = ROOT) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        print("\nstopped; the same command continues from here", file=sys.stderr)
         return 130
     return int(not well)
 
 
 def tell(name: str, report: Report | str, results: Path) -> bool:
-    """Print a paper's report and what should be known of it; say whether it went well."""
+    """Print the report of a paper and remarks on it; return whether no run and no claim raised."""
     if isinstance(report, str):
         print(f"error: {name}: {report}", file=sys.stderr)
         return False

@@ -1,4 +1,4 @@
-"""What a paper says, what was measured, and whether the one bears out the other."""
+"""Claims of papers, the measures of our runs, and the verdicts on whether the measures support the claims."""
 
 import difflib
 import math
@@ -11,23 +11,23 @@ HELD, NOT_HELD, NOT_RUN, REPORTED, BROKEN = "held", "not held", "not run", "repo
 
 
 class MissingResult(LookupError):
-    """A claim asked for a measure that no finished run gives; the report shows the claim as not run."""
+    """Raised if a claim asks for a measure that no finished run has; the report shows the claim as not run."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """The finished runs of one experiment, seen by its claims.
+    """The runs of one experiment, as its claims read them.
 
-    `seeds` says how many seeds each case has to have; `records` holds one journal line for each
-    (case, seed) that was tried. A case counts only once all its seeds are there: a mean over those that
-    happened to finish would be another number, and paired comparisons would pair different seeds.
+    `seeds` is the number of seeds that each case must have. `records` holds one journal line for each (case, seed) that
+    was tried. A case counts only when all its seeds have finished: the mean over some of them would be a different
+    number, and paired comparisons would pair different seeds.
     """
 
     seeds: Mapping[str, int]
     records: Mapping[tuple[str, int], Mapping[str, Any]]
 
     def values(self, case: str, measure: str) -> list[float]:
-        """The measure for seeds 0, 1, ... of a case, in that order, so that two cases can be paired."""
+        """Return the measure of a case for seeds 0, 1, ... in this order, so that two cases can be paired."""
         found = self._measured(case, measure)
         for value in found:
             if isinstance(value, str):
@@ -35,7 +35,7 @@ class Results:
         return found
 
     def texts(self, case: str, measure: str) -> list[str]:
-        """The same for a measure that is text."""
+        """Return a measure that is text, for seeds 0, 1, ... in this order."""
         return [str(value) for value in self._measured(case, measure)]
 
     def _measured(self, case: str, measure: str) -> list[Any]:
@@ -45,7 +45,7 @@ class Results:
         return [self._value(case, seed, measure) for seed in range(self.seeds[case])]
 
     def mean(self, case: str, measure: str) -> float:
-        """The mean of `values` over the seeds."""
+        """Return the mean of a measure over the seeds."""
         return average(self.values(case, measure))
 
     def _value(self, case: str, seed: int, measure: str) -> Any:
@@ -62,11 +62,11 @@ class Results:
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of a paper that can turn out wrong.
+    """A statement of a paper that can turn out to be wrong.
 
-    `paper` is the number (or words) printed there, `measure` gives ours, one value a seed, `holds` decides
-    (None: the numbers are shown side by side and nothing is decided), `why` is the known reason in case
-    it does not hold, and `if_not_run` why runs that it needs may be missing.
+    `paper` is the number, or the words, that the paper prints. `measure` returns our values, one for each seed. `holds`
+    decides whether the claim holds; with None the numbers are shown side by side and nothing is decided. `why` is the
+    known reason if the claim does not hold, and `if_not_run` says why runs that it needs may be missing.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Table:
-    """An overview of an experiment's own, shown after the claims; cells are text."""
+    """A table that an experiment adds to its report, after the claims; its cells are text."""
 
     title: str
     columns: Sequence[str]
@@ -87,7 +87,7 @@ class Table:
 
 
 def or_empty(cell: Callable[..., str], *arguments: object) -> str:
-    """The text of a cell of a table; empty where runs that it needs are not there."""
+    """Return the text of a table cell; empty if runs that it needs are missing."""
     try:
         return cell(*arguments)
     except MissingResult:
@@ -96,7 +96,7 @@ def or_empty(cell: Callable[..., str], *arguments: object) -> str:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim with our numbers; `status` is held, not held, not run, reported (nothing decides) or error."""
+    """A claim with our values; `status` is held, not held, not run, reported (nothing was decided) or error."""
 
     claim: Claim
     status: str
@@ -113,26 +113,26 @@ class Verdict:
 
 
 def average(values: Sequence[float]) -> float:
-    """The mean; unlike statistics.fmean it gives nan, and does not raise, for infinities of both signs."""
+    """Return the mean; for infinities of both signs it is nan, where statistics.fmean raises."""
     return sum(values) / len(values)
 
 
 def spread(values: Sequence[float]) -> float | None:
-    """Standard deviation over the seeds; None for fewer than two values, nan where one is not finite."""
+    """Return the standard deviation over the seeds: None for fewer than two values, nan if one is not finite."""
     if len(values) < 2:
         return None
     return statistics.stdev(values) if all(map(math.isfinite, values)) else math.nan
 
 
 def gap(paper: float | str | None, values: Sequence[float]) -> str:
-    """What is said of a claim that does not hold for no reason that is known: how far from the paper's number."""
+    """Return the reason shown for a claim that does not hold and has no known reason: the distance to the paper."""
     if paper is None or isinstance(paper, str):
         return "no reason known yet"
     return f"no reason known yet; {average(values) - paper:+.3g} from the paper's number"
 
 
 def judge(claim: Claim, results: Results) -> Verdict:
-    """Decide one claim. A claim that is itself faulty must not cost the report of hours of runs."""
+    """Decide one claim. If the claim itself raises, the verdict says so, so that the report is still written."""
     values: tuple[float, ...] = ()
     try:
         values = tuple(float(value) for value in claim.measure(results))

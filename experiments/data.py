@@ -1,4 +1,4 @@
-"""Data sets made ready for classifiers: split, drawn, encoded and scaled, the same rows for every contestant."""
+"""Data sets that are split, drawn, encoded and scaled for classifiers, with the same rows for every contestant."""
 
 import numpy as np
 from sklearn.compose import make_column_transformer
@@ -12,10 +12,11 @@ Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 def prepared(name: str, n_train: int | None, n_test: int | None, seed: int) -> Split:
-    """Return (X, y, X_test, y_test); the same rows for every contestant with the same seed.
+    """Return (X, y, X_test, y_test); contestants with the same seed get the same rows.
 
-    With its own split, a set's training rows are drawn anew for each seed, unless all are used; others are split 3 : 1.
-    Columns of Adult are coded one-hot or standardized, those of CoverType standardized; images are rows in [0, 1].
+    If a set has its own test rows, `n_train` training rows are drawn for each seed, or all are used. Other sets are
+    split 3 : 1. The columns of Adult are encoded one-hot or standardized, and those of CoverType are standardized.
+    Images are flat rows with values in [0, 1].
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -41,7 +42,7 @@ def prepared(name: str, n_train: int | None, n_test: int | None, seed: int) -> S
 
 
 def drawn(X: np.ndarray, y: np.ndarray, n: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return n rows with their targets, or all where there are no more."""
+    """Return n randomly drawn rows with their targets, or all rows if n is None or there are no more than n."""
     if n is None or n >= len(X):
         return X, y
     rows = np.random.RandomState(seed).permutation(len(X))[:n]

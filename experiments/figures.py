@@ -1,4 +1,4 @@
-"""Figures of experiments, written into a folder: what the `figures` modules of the papers share."""
+"""Functions shared by the `figures` modules of the papers, which write the figures of experiments into a folder."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,10 @@ RESULTS = Path("experiments/results")
 
 
 def recorded(name: str, results: Path = RESULTS) -> Results:
-    """Return the results of an experiment's full runs, here or kept by the repository; a run may be going on."""
+    """Return the results of the full runs of an experiment, from the journal here and the kept report.
+
+    The journal may be that of a run that has not ended yet.
+    """
     cases = load(name).cases(False)
     path = results / f"{name}-{mode(quick=False)}.jsonl"
     records, kept = read_records(io.BytesIO(path.read_bytes() if path.exists() else b"")), kept_report(name)
@@ -23,7 +26,7 @@ def recorded(name: str, results: Path = RESULTS) -> Results:
 
 
 def write_figures(figures: Mapping[str, Callable[[], Any]], arguments: Sequence[str]) -> None:
-    """Draw all figures, or those whose names contain the second argument, into the folder that the first names."""
+    """Draw all figures, or those whose names contain the second argument, into the folder of the first argument."""
     folder = Path(arguments[0]) if arguments else RESULTS / "figures"
     only = arguments[1] if len(arguments) > 1 else ""
     folder.mkdir(parents=True, exist_ok=True)

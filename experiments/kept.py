@@ -1,4 +1,4 @@
-"""Results that the repository keeps (docs/results): what was measured, so that nobody has to run it to read it."""
+"""The results of full runs that the repository keeps in docs/results, so that they can be read without a run."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ KEPT = ROOT.parent / "docs" / "results"
 
 
 def kept_report(name: str, folder: Path = KEPT) -> dict[str, Any] | None:
-    """The report of an experiment's full runs, if the repository keeps one."""
+    """Return the report of the full runs of an experiment; None if the repository keeps none."""
     path = folder / f"{name}-{mode(quick=False)}.json"
     return json.loads(path.read_text()) if path.exists() else None
 
 
 def records_of(report: dict[str, Any]) -> list[Record]:
-    """The lines of a journal that a report was made of; of a case with seeds missing, those whose seed is known."""
+    """Return the journal lines from which a report was made; for incomplete cases only those whose seed is known."""
     made: list[Record] = []
     for case in report["cases"]:
         seeds = case.get("seeds done", list(range(case["done"])) if case["done"] == case["seeds"] else [])
@@ -36,11 +36,11 @@ def records_of(report: dict[str, Any]) -> list[Record]:
 
 
 def as_number(value: Any) -> Any:
-    """A measure as it was: reports write nan and infinities, which JSON lacks, as text."""
+    """Convert "nan", "inf" and "-inf" back to numbers; reports write these as text, since JSON does not have them."""
     return float(value) if value in ("nan", "inf", "-inf") else value
 
 
 def provenance(case: dict[str, Any], report: dict[str, Any]) -> dict[str, Any]:
-    """Versions, commit and machine of a case; of several in a report that did not tell cases apart, the last."""
+    """Return versions, commit and machine of a case; if the report has several versions of a library, the last one."""
     versions = {library: found[-1] for library, found in report["versions"].items()}
     return {"versions": versions, **{name: case[name] for name in ("commit", "machine") if case.get(name)}}

@@ -1,4 +1,4 @@
-"""Every claim of the five papers, with what decides it and what came of it: read from results, nothing is run."""
+"""The list of all claims of the five papers, each with what decides it and its verdict; no experiment is run."""
 
 import tomllib
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ BY_TEST = "by test"
 
 @dataclass(frozen=True)
 class ListedClaim:
-    """A claim of a paper: where it stands, what it says, what is printed, and what decides it.
+    """A claim of a paper: its place there, what it says, the printed number, and what decides it.
 
-    `by` are parts of the texts of an experiment's claims ("name|text": of another experiment than the paper's own),
-    `tests` are tests of the library, `reason` says why there is no verdict, in case there is none.
+    `by` holds parts of the texts of the claims that decide it, in the experiment of the paper; "name|text" names
+    another experiment. `tests` are tests of the library that decide it. `reason` says why there is no verdict.
     """
 
     paper: str
@@ -32,14 +32,14 @@ class ListedClaim:
     reason: str = ""
 
     def parts(self) -> list[tuple[str, str]]:
-        """The experiments and the texts that decide."""
+        """Return (experiment, part of the text) for each of the deciding claims."""
         pairs = [text.partition("|") if "|" in text else (self.paper, "|", text) for text in self.by]
         return [(name, text) for name, _, text in pairs]
 
 
 @dataclass(frozen=True)
 class ListedVerdict:
-    """What came of a claim: its status, our figure or how many of how many held, and why if it did not hold."""
+    """The verdict on a listed claim: its status, our number or how many claims held, and the reason if it did not."""
 
     claim: ListedClaim
     status: str
@@ -48,7 +48,7 @@ class ListedVerdict:
 
 
 def listed_claims(path: Path = LIST) -> list[ListedClaim]:
-    """Read the list."""
+    """Return the claims of the list."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["claim"]
     return [
         ListedClaim(**{key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()})
@@ -58,7 +58,7 @@ def listed_claims(path: Path = LIST) -> list[ListedClaim]:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What a paper does not say, and what is taken in its place."""
+    """A detail that a paper does not give, and the choice that was made for it."""
 
     paper: str
     what: str
@@ -66,25 +66,25 @@ class LeftOut:
 
 
 def left_out(path: Path = LIST) -> list[LeftOut]:
-    """Read what the papers leave out."""
+    """Return the details that the papers leave out, from the same file."""
     return [LeftOut(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["left_out"]]
 
 
 def kept_reports(root: Path = ROOT) -> dict[str, dict[str, Any]]:
-    """The reports that the repository keeps, by experiment."""
+    """Return the reports that the repository keeps, by the name of the experiment."""
     found = {name: kept_report(name) for name in discover(root)}
     return {name: report for name, report in found.items() if report is not None}
 
 
 def deciding(claim: ListedClaim, reports: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The claims of experiments' reports that decide a listed one."""
+    """Return the claims in the reports of experiments that decide a listed claim."""
     return [
         each for name, text in claim.parts() for each in reports.get(name, {}).get("claims", ()) if text in each["text"]
     ]
 
 
 def decided(claim: ListedClaim, reports: Mapping[str, Mapping[str, Any]]) -> ListedVerdict:
-    """Judge a listed claim: by the experiments' verdicts, or else by its tests, or else not run."""
+    """Judge a listed claim by the verdicts of experiments; without any, by its tests; without either it is not run."""
     found = [each for each in deciding(claim, reports) if each["status"] in (HELD, NOT_HELD)]
     if not found:
         if claim.tests:
@@ -97,7 +97,7 @@ def decided(claim: ListedClaim, reports: Mapping[str, Mapping[str, Any]]) -> Lis
 
 
 def shown(found: list[Mapping[str, Any]], held: int) -> str:
-    """Our mean where one claim decides, else how many of them held."""
+    """Return our mean if a single claim decides, otherwise how many of the deciding claims held."""
     if len(found) > 1:
         return f"{held} of {len(found)}"
     mean = found[0]["mean"]
@@ -105,6 +105,6 @@ def shown(found: list[Mapping[str, Any]], held: int) -> str:
 
 
 def verdicts(reports: Mapping[str, Mapping[str, Any]] | None = None) -> list[ListedVerdict]:
-    """All claims of the list with what came of them, by the reports that the repository keeps if none are given."""
+    """Return the verdicts on all claims of the list, by the reports that the repository keeps if none are given."""
     reports = kept_reports() if reports is None else reports
     return [decided(claim, reports) for claim in listed_claims()]

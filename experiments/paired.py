@@ -1,4 +1,4 @@
-"""Two methods on the same trials: differences, their interval, and whether it lies above zero."""
+"""Comparison of two methods on the same seeds: the differences, the interval of their mean, and its sign."""
 
 import statistics
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from experiments.claims import Results
 
 
 def gains(results: Results, better: str, worse: str, measure: str) -> list[float]:
-    """By how much one case is ahead of another, trial by trial."""
+    """Return the differences of a measure between two cases, seed by seed."""
     pairs = zip(results.values(better, measure), results.values(worse, measure), strict=True)
     return [one - other for one, other in pairs]
 
 
 def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """The interval of Student's t for the mean of paired differences; None for fewer than two."""
+    """Return the interval of Student's t for the mean of paired differences; None for fewer than two."""
     n = len(differences)
     if n < 2:
         return None
@@ -25,12 +25,12 @@ def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, 
 
 
 def is_above_zero(differences: Sequence[float]) -> bool:
-    """Whether the interval of the mean lies above zero; of a single trial, whether the difference does."""
+    """Whether the interval of the mean lies above zero; for a single difference, whether this is above zero."""
     found = interval(differences)
     return differences[0] > 0 if found is None else found[0] > 0
 
 
 def shown(differences: Sequence[float]) -> str:
-    """The mean and its interval as text."""
+    """Return the mean and its interval as text."""
     found, mean = interval(differences), statistics.fmean(differences)
     return f"{mean:+.3f}" if found is None else f"{mean:+.3f} [{found[0]:+.3f}, {found[1]:+.3f}]"

@@ -1,4 +1,4 @@
-"""The paper's numbers beside ours: a table on the terminal, and the same as Markdown and JSON."""
+"""Reports that compare the paper's numbers with ours, as tables on the terminal, as Markdown and as JSON."""
 
 import json
 import math
@@ -19,7 +19,7 @@ CASE_COLUMNS = ("case", "seeds done", "seconds", "measures")
 
 @dataclass(frozen=True)
 class Report:
-    """An experiment's verdicts and cases, ready to be shown."""
+    """The verdicts, cases and tables of an experiment, ready to be shown."""
 
     experiment: Experiment
     quick: bool
@@ -29,13 +29,13 @@ class Report:
 
 
 def make_report(experiment: Experiment, outcome: Outcome, quick: bool) -> Report:
-    """Judge every claim on the results there are, and make the experiment's own tables of them."""
+    """Judge every claim by the available results, and make the experiment's own tables."""
     verdicts = tuple(judge(claim, outcome.results) for claim in experiment.claims)
     return Report(experiment, quick, outcome, verdicts, make_tables(experiment, outcome))
 
 
 def make_tables(experiment: Experiment, outcome: Outcome) -> tuple[Table, ...]:
-    """The experiment's own tables; like a claim, a faulty one must not cost the report."""
+    """Return the experiment's own tables. If they raise, one table shows the error, so that the report is written."""
     if experiment.tables is None:
         return ()
     try:
@@ -64,7 +64,7 @@ def claim_rows(report: Report) -> list[tuple[str, ...]]:
 
 
 def case_summaries(report: Report) -> list[dict[str, Any]]:
-    """For each case: seeds done of those asked, seconds, measures by name in seed order, and errors."""
+    """Return for each case the seeds that are done, the seconds, the measures in the order of seeds, and the errors."""
     summaries = []
     for case in report.outcome.cases:
         tried = [report.outcome.results.records.get((case.name, seed)) for seed in range(case.seeds)]
@@ -88,7 +88,7 @@ def case_summaries(report: Report) -> list[dict[str, Any]]:
 
 
 def latest_of(records: Sequence[Record], name: str) -> str:
-    """The commit or the machine of the last run of a case; lines of early journals have none."""
+    """Return the commit or the machine of the last run of a case; empty for old journals, which have neither."""
     return next((record[name] for record in reversed(records) if record.get(name)), "")
 
 
@@ -104,7 +104,7 @@ def case_rows(report: Report) -> list[tuple[str, ...]]:
 
 
 def describe(values: Sequence[float | str]) -> str:
-    """Mean and spread of numbers; the different texts otherwise."""
+    """Return the mean and the spread of numbers as text; for measures that are text, the distinct texts."""
     numbers = [value for value in values if not isinstance(value, str)]
     if len(numbers) < len(values):
         return ", ".join(dict.fromkeys(map(str, values)))
@@ -112,7 +112,7 @@ def describe(values: Sequence[float | str]) -> str:
 
 
 def versions(report: Report) -> dict[str, list[str]]:
-    """Every version that took part: a journal resumed after an upgrade mixes them, and says so here."""
+    """Return every version of each library that was used; a journal that was resumed after an upgrade has several."""
     records = report.outcome.results.records.values()
     pairs = {pair for record in records for pair in record["versions"].items()}
     return {name: sorted(v for n, v in pairs if n == name) for name in sorted({n for n, _ in pairs})}
@@ -141,7 +141,7 @@ def as_markdown(report: Report) -> str:
 
 
 def as_document(report: Report) -> dict[str, Any]:
-    """All of a report in plain values."""
+    """Return the whole report as plain values, for JSON."""
     claims = [
         {
             "text": v.claim.text,
@@ -173,7 +173,7 @@ def as_json(report: Report) -> str:
 
 
 def strict_json(value: Any) -> str:
-    """JSON that every reader accepts: nan and infinities, which JSON lacks, become text."""
+    """Return JSON that every reader accepts: nan and infinities become text, since JSON does not have them."""
 
     def plain(part: Any) -> Any:
         if isinstance(part, dict):
@@ -186,13 +186,13 @@ def strict_json(value: Any) -> str:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that a reader, or a kill half-way, sees the old or the new one, nothing between."""
+    """Write a file such that at any time, also after a kill, either the old or the new file is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     storage.write_atomically(path, [text.encode("utf-8")])
 
 
 def write_report(report: Report, results: Path) -> tuple[Path, Path]:
-    """Write the Markdown and the JSON; give their paths."""
+    """Write the report as Markdown and as JSON, and return both paths."""
     stem = f"{report.experiment.name}-{mode(report.quick)}"
     paths = results / f"{stem}.md", results / f"{stem}.json"
     for path, text in zip(paths, (as_markdown(report), as_json(report)), strict=True):
@@ -201,7 +201,7 @@ def write_report(report: Report, results: Path) -> tuple[Path, Path]:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on the terminal, in color where rich is installed and as plain text where it is not."""
+    """Print a table, in color if rich is installed and as plain text otherwise."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -214,11 +214,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
-    Console(width=None if sys.stdout.isatty() else 140).print(table)  # a log file has room, 80 columns fold
+    # A log file is not limited to the default of 80 columns, in which the cells would be folded.
+    Console(width=None if sys.stdout.isatty() else 140).print(table)
 
 
 def print_report(report: Report) -> None:
-    """The claims, the experiment's own tables, and the cases behind them."""
+    """Print the claims, the experiment's own tables, and the cases."""
     print_table(f"{report.experiment.title} ({mode(report.quick)})", CLAIM_COLUMNS, claim_rows(report))
     for table in report.tables:
         print_table(table.title, table.columns, table.rows)

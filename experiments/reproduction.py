@@ -1,4 +1,4 @@
-"""Papers put to the test, one or several in turn: what `python -m experiments` and `mercer reproduce` share."""
+"""The functions that `python -m experiments` and `mercer reproduce` share: they run one or several experiments."""
 
 import sys
 import time
@@ -16,8 +16,7 @@ from experiments.runner import ROOT, Record, UsageError, cases_of, discover, loa
 ALL = "all"
 MEASURED = "measured"
 MOST_MEASURED = 12
-# Of one core, quick and full (None: not yet run as a whole). Nobody should have to start a run to learn that it takes
-# the night.
+# Minutes on one core in quick and full mode (None: not yet run as a whole), so that users know them before a run.
 MINUTES: dict[str, tuple[float, float | None]] = {
     "kernel_discriminant": (1.9, 20.0),
     "krepes": (2.9, 95.0),
@@ -30,9 +29,9 @@ MINUTES: dict[str, tuple[float, float | None]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """How papers are run; see `runner.run`. `time_limit` is in seconds, for all papers together.
+    """How experiments are run; see `runner.run`. `time_limit` is in seconds, for all experiments together.
 
-    With `kept`, what the repository keeps of full runs counts as done.
+    With `kept`, the results of full runs that the repository keeps count as done.
     """
 
     quick: bool = False
@@ -45,7 +44,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table over all papers: a claim, or a measure where no claim was decided."""
+    """A line of the table of all papers: a claim, or a measure of a paper without decided claims."""
 
     text: str
     paper: float | str | None
@@ -56,7 +55,7 @@ class Line:
 
 
 def listed(root: Path = ROOT) -> list[dict[str, Any]]:
-    """Every experiment: its name, what it is about, and how many minutes it takes, if that is known."""
+    """Return the name, the subject and the minutes (None if unknown) of every experiment."""
     made = []
     for name, line in discover(root).items():
         quick, full = MINUTES.get(name, (None, None))
@@ -65,7 +64,7 @@ def listed(root: Path = ROOT) -> list[dict[str, Any]]:
 
 
 def listed_verdicts() -> list[dict[str, Any]]:
-    """Every claim of the papers, and what the results that the repository keeps say of it."""
+    """Return every listed claim of the papers, with its verdict by the results that the repository keeps."""
     return [
         {
             "paper": verdict.claim.paper,
@@ -81,7 +80,7 @@ def listed_verdicts() -> list[dict[str, Any]]:
 
 
 def chosen(name: str, root: Path = ROOT) -> list[str]:
-    """The experiments that a name means, with - or _ in it; all of them for "all"."""
+    """Return the experiments for a name, in which - may replace _; "all" stands for all of them."""
     known = discover(root)
     if name == ALL:
         return list(known)
@@ -92,7 +91,7 @@ def chosen(name: str, root: Path = ROOT) -> list[str]:
 
 
 def reproduce(name: str, results: Path, options: Options, root: Path = ROOT) -> Report:
-    """Run what is missing of one paper, judge its claims, and write the report."""
+    """Run the missing runs of one experiment, judge its claims, and write the report."""
     experiment = load(name, root)
     outcome = run(
         experiment,
@@ -110,7 +109,7 @@ def reproduce(name: str, results: Path, options: Options, root: Path = ROOT) -> 
 
 
 def known_records(name: str, options: Options) -> list[Record]:
-    """What the repository keeps of an experiment, if it is to count."""
+    """Return the records of an experiment that the repository keeps, as far as the options let them count."""
     kept = kept_report(name) if options.kept and not options.quick else None
     records = [] if kept is None else records_of(kept)
     return [record for record in records if not options.fresh or options.only not in record["case"]]
@@ -123,9 +122,10 @@ def reproduce_each(
     root: Path = ROOT,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, Report | str]]:
-    """Papers in turn, each with its report, or with what kept it from running; the time limit is for all together.
+    """Yield each experiment with its report, or with the error that prevented it from running.
 
-    Of several papers, those without a case that `only` asks for are passed over.
+    The time limit holds for all experiments together. If there are several, those without a case that `only` selects
+    are skipped.
     """
     start = clock()
     names = [name for name in names if len(names) == 1 or has_case(name, options, root)]
@@ -143,15 +143,15 @@ def reproduce_each(
 
 
 def cost(name: str, options: Options) -> str:
-    """What a run of an experiment takes, in words; less where results are there already, or `only` asks for some."""
+    """Return the time that a run of all cases takes, in words; it takes less if results exist or `only` is given."""
     minutes = MINUTES.get(name, (None, None))[0 if options.quick else 1]
     if minutes is None:
-        return "was not yet run as a whole, hours of one core perhaps; it can be stopped and goes on later"
+        return "was not yet run as a whole, and may take hours of one core; a stopped run continues later"
     return f"about {minutes:.0f} min of one core" if minutes < 90 else f"about {minutes / 60:.0f} h of one core"
 
 
 def has_case(name: str, options: Options, root: Path) -> bool:
-    """Whether a paper has a case that `only` asks for; one that cannot be loaded will say so when it is run."""
+    """Whether `only` selects a case of an experiment; True if it cannot be loaded, since its run reports the error."""
     if not options.only:
         return True
     try:
@@ -161,7 +161,7 @@ def has_case(name: str, options: Options, root: Path) -> bool:
 
 
 def went_well(report: Report) -> bool:
-    """Whether no run and no claim raised, and something was measured; claims may hold or not."""
+    """Whether no run and no claim raised, and something was measured if data were missing; claims need not hold."""
     outcome = report.outcome
     measured = any("measures" in record for record in outcome.results.records.values())
     broken = any(verdict.status == BROKEN for verdict in report.verdicts)
@@ -169,11 +169,11 @@ def went_well(report: Report) -> bool:
 
 
 def remarks(report: Report) -> list[str]:
-    """What should be known of a run besides its verdicts: what was missing, failed, or not started."""
+    """Return remarks on the runs that could not be made, that failed, or that were not started."""
     outcome = report.outcome
     made = [f"{count_of(count, 'run')} could not be made: {what}" for what, count in outcome.missing.items()]
     if outcome.remaining:
-        made.append(f"time limit: {count_of(outcome.remaining, 'run')} remain; the same command goes on")
+        made.append(f"time limit: {count_of(outcome.remaining, 'run')} remain; the same command continues")
     if outcome.failed:
         made.append(f"{count_of(outcome.failed, 'run')} failed; the same command tries them again")
     return made
@@ -184,9 +184,9 @@ def count_of(count: int, noun: str) -> str:
 
 
 def lines_of(report: Report, *, not_run: bool = False) -> list[Line]:
-    """A paper's lines of the table: its claims, those not run only if asked for; measures where none was run.
+    """Return the lines of a paper: its claims (those not run only with `not_run`), or measures if no claim was run.
 
-    Reasons that are known are known from full runs; a quick one may fail for another.
+    Known reasons come from full runs. A claim may fail for another reason in a quick run, so the line then says so.
     """
     made = [
         Line(v.claim.text, v.claim.paper, v.mean, v.spread, v.status, reason_of(v, report.quick))
@@ -204,7 +204,7 @@ def reason_of(verdict: Verdict, quick: bool) -> str:
 
 
 def measured_lines(report: Report) -> list[Line]:
-    """The first measure of each case, the cases in their own order, MOST_MEASURED at most."""
+    """Return lines with the first measure of each case in the order of cases, at most MOST_MEASURED of them."""
     made = []
     for summary in case_summaries(report):
         if summary["measures"]:
@@ -218,7 +218,7 @@ def measured_lines(report: Report) -> list[Line]:
 
 
 def report_name(report: Report) -> str:
-    """The name of the file that `write_report` writes for people."""
+    """Return the name of the Markdown file that `write_report` writes."""
     return f"{report.experiment.name}-{mode(report.quick)}.md"
 
 
@@ -227,7 +227,7 @@ def not_run_count(report: Report) -> int:
 
 
 def as_documents(made: Mapping[str, Report | str], results: Path, quick: bool) -> dict[str, Any]:
-    """All of what `reproduce_each` gave in plain values."""
+    """Return everything that `reproduce_each` yielded as plain values, for JSON."""
     papers = []
     for report in made.values():
         if not isinstance(report, str):

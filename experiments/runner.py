@@ -1,4 +1,4 @@
-"""Runs the cases of an experiment, one journal line a run, so that a killed run goes on where it was."""
+"""Runs the cases of an experiment and writes a journal line after each, so that a killed run can be resumed."""
 
 import ast
 import copy
@@ -25,25 +25,25 @@ from experiments.claims import Claim, Results, Table
 
 try:
     import fcntl
-except ImportError:  # Windows: no lock, so two runs at once are not refused there
+except ImportError:  # Windows has no such lock, so two runs at once are not refused there.
     fcntl = None  # type: ignore[assignment]
 
 ROOT = Path(__file__).resolve().parent
 PACKAGES = ("mercer", "numpy", "scipy", "scikit-learn", "torch")
 Record = dict[str, Any]
-# A run that ends with one of these needs data or a library that is not here; the fault is not in the run.
+# A run that raises one of these needs data or a library that is not available; this does not count as a failure.
 MISSING = (ConnectionError, ModuleNotFoundError)
 
 
 class UsageError(ValueError):
-    """A wrong call of the command, as against a fault in an experiment."""
+    """A wrong use of the command, in contrast to an error in an experiment."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: `run(settings, seed)` gives flat measures, for seed = 0 ... seeds - 1.
+    """One setting of an experiment: `run(settings, seed)` returns measures by name, for seed = 0 ... seeds - 1.
 
-    `needs` names a module without which it cannot be run.
+    `needs` is the name of a module without which the case cannot be run.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Case:
 
     @property
     def key(self) -> str:
-        """Hash of the settings: lines written under other settings do not match and are never shown."""
+        """The hash of the settings; journal lines that were written under other settings are ignored."""
         try:
             return settings_key(self.settings)
         except TypeError as error:
@@ -72,15 +72,15 @@ class Case:
 
 
 def settings_key(settings: Mapping[str, Any]) -> str:
-    """Hash of settings, which must be JSON."""
+    """Return the hash of settings, which must be JSON."""
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A paper's experiment: `cases(quick)` lists what to run, `claims` say what should come out.
+    """The experiment of a paper: `cases(quick)` returns the cases to run, and `claims` what their results should show.
 
-    `tables`, if there are any, are made of the results after the claims; what has no result yet stays empty there.
+    `tables`, if given, makes additional tables from the results; cells without a result stay empty.
     """
 
     name: str
@@ -92,10 +92,10 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run leaves: the results of the mode's cases, how many runs failed, how many were not started.
+    """The outcome of `run`: the results of the cases, the number of failed runs, and the number not started.
 
-    `missing` says what was not here, with how many runs could not be made for it. Cases that were left out because
-    of a module that is not installed are not among `cases`.
+    `missing` maps each library or data set that was not available to the number of runs that could not be made.
+    `cases` does not include the cases that were skipped because a module is not installed.
     """
 
     cases: Sequence[Case]
@@ -106,12 +106,12 @@ class Outcome:
 
 
 def discover(root: Path = ROOT) -> dict[str, str]:
-    """Experiment names and first docstring lines, read without importing: listing takes no time."""
+    """Return the names of experiments with their first docstring lines, which are read without importing anything."""
     return {path.parent.name: first_line(path) for path in sorted(root.glob("*/experiment.py"))}
 
 
 def first_line(path: Path) -> str:
-    """First line of a module's docstring; a file that does not parse says so in its place."""
+    """Return the first line of a module's docstring, or the error if the file cannot be parsed."""
     try:
         return (ast.get_docstring(ast.parse(path.read_bytes())) or "").partition("\n")[0]
     except (SyntaxError, ValueError) as error:
@@ -119,7 +119,7 @@ def first_line(path: Path) -> str:
 
 
 def import_under(root: Path, package: str, home: Path, module: str) -> ModuleType:
-    """Import `module` of `package`, whose folder is `home`, or of a stand-in for it with another `root`."""
+    """Import `module` of `package` from the folder `root`; if this is not its `home`, under a name of its own."""
     root = root.resolve()
     if root != home:
         package = f"_{package}_{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
@@ -145,7 +145,7 @@ def load(name: str, root: Path = ROOT) -> Experiment:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that decide the numbers, without importing them."""
+    """Return the versions of Python and of the libraries that affect the results, without importing them."""
     versions = {"python": ".".join(map(str, sys.version_info[:3]))}
     for package in PACKAGES:
         try:
@@ -157,7 +157,7 @@ def library_versions() -> dict[str, str]:
 
 @functools.cache
 def commit() -> str:
-    """The commit of the source tree, with a + where files differ from it; empty where there is no repository."""
+    """Return the commit of the source tree, with a + if files differ from it; empty if there is no repository."""
 
     def git(*arguments: str) -> str:
         made = subprocess.run(["git", *arguments], cwd=ROOT.parent, capture_output=True, text=True, check=True)
@@ -171,12 +171,12 @@ def commit() -> str:
 
 
 def machine() -> str:
-    """What kind of machine this is; times are worth as much as this says."""
+    """Return the system, the processor type and the number of cores, without which times mean little."""
     return f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 
 def read_records(file: BinaryIO) -> list[Record]:
-    """All whole lines of a journal. What a kill left of a last line is cut off: the next one starts clean."""
+    """Return the records of all complete lines of a journal, and cut off an incomplete last line, left by a kill."""
     file.seek(0)
     content = file.read()
     whole = content[: content.rfind(b"\n") + 1]
@@ -186,7 +186,7 @@ def read_records(file: BinaryIO) -> list[Record]:
     for line in whole.splitlines():
         try:
             record = json.loads(line)
-        except ValueError:  # a block lost with the power, say: that run is simply done again
+        except ValueError:  # a damaged line, for example after a power failure: the run is done again
             continue
         if isinstance(record, dict) and "case" in record:
             records.append(record)
@@ -195,7 +195,7 @@ def read_records(file: BinaryIO) -> list[Record]:
 
 @contextmanager
 def open_journal(path: Path) -> Iterator[tuple[list[Record], Callable[[Record], None], BinaryIO]]:
-    """A journal's records, a function that appends one for good, and the file; one run at a time."""
+    """Open and lock a journal; give its records, a function that appends a record to disk, and the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         if fcntl is not None:
@@ -217,7 +217,7 @@ def open_journal(path: Path) -> Iterator[tuple[list[Record], Callable[[Record], 
 
 
 def latest(records: Sequence[Record], cases: Sequence[Case]) -> dict[tuple[str, int], Record]:
-    """The last line of each (case, seed) with the case's present settings."""
+    """Return the last record of each (case, seed) that was made with the present settings of the case."""
     keys = {case.name: case.key for case in cases}
     seeds = {case.name: case.seeds for case in cases}
     found: dict[tuple[str, int], Record] = {}
@@ -231,7 +231,7 @@ def latest(records: Sequence[Record], cases: Sequence[Case]) -> dict[tuple[str, 
 
 
 def plain_measures(measures: Mapping[str, Any]) -> dict[str, float | str]:
-    """Measures as Python numbers and text; NumPy and PyTorch scalars are accepted, all else refused."""
+    """Convert measures to Python numbers and text; NumPy and PyTorch scalars are accepted, anything else raises."""
     plain = {}
     for name, value in measures.items():
         scalar = value.item() if hasattr(value, "item") else value
@@ -242,7 +242,10 @@ def plain_measures(measures: Mapping[str, Any]) -> dict[str, float | str]:
 
 
 def run_case(case: Case, seed: int, clock: Callable[[], float], progress: TextIO) -> Record:
-    """One run as a journal line; an exception becomes a line too, and its traceback, if it is a fault, progress."""
+    """Run one case with one seed and return its journal line, which holds either the measures or the error.
+
+    The traceback of an error is printed to `progress`, unless data or a library was missing.
+    """
     record: Record = {"case": case.name, "key": case.key, "seed": seed, "settings": case.settings}
     start = clock()
     try:
@@ -258,7 +261,7 @@ def run_case(case: Case, seed: int, clock: Callable[[], float], progress: TextIO
 
 
 def cases_of(experiment: Experiment, quick: bool, seeds: int | None) -> list[Case]:
-    """The cases of a mode, all with `seeds` seeds if given; two of one name would share their results."""
+    """Return the cases of a mode, all with `seeds` seeds if given; raise if names repeat, as results go by name."""
     cases = [case if seeds is None else replace(case, seeds=seeds) for case in experiment.cases(quick)]
     names = [case.name for case in cases]
     if len(set(names)) < len(names):
@@ -279,11 +282,11 @@ def run(
     clock: Callable[[], float] = time.monotonic,
     progress: TextIO | None = None,
 ) -> Outcome:
-    """Run every (case, seed) that has no result yet; errors of earlier runs are tried again.
+    """Run every (case, seed) that has no result yet; runs that failed before are repeated.
 
-    `only` keeps the cases whose name contains it, `fresh` forgets what those have, and after `time_limit`
-    seconds nothing new is started. Cases that need a module that is not installed are left out. `known` are lines
-    of other runs, which count where the journal has none. `progress` is stderr unless given.
+    `only` selects the cases whose name contains it, and `fresh` discards their earlier results. After `time_limit`
+    seconds no further run is started. Cases that need a module that is not installed are skipped. `known` holds records
+    of other runs, which count if the journal has none. `progress` is stderr by default.
     """
     progress = progress or sys.stderr
     cases = cases_of(experiment, quick, seeds)
@@ -296,7 +299,7 @@ def run(
         if fresh and len(chosen) == len(cases):
             file.truncate(0)
             records.clear()
-        elif fresh:  # a line that drops a case, not a rewrite: a kill must not cost the other cases
+        elif fresh:  # A line is appended that drops the case: a kill while rewriting would lose the other cases.
             for case in chosen:
                 records.append({"case": case.name, "dropped": True})
                 append(records[-1])

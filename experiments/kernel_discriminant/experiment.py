@@ -1,13 +1,14 @@
 """Kernel discriminants against LDA, QDA, KernelPCA + LDA, SVC and nearest neighbors: accuracy, time, map in the plane.
 
-The note has no table, so the claims are those of a comparison. Every contestant gets the same rows. The ridge and the
-bandwidth of KernelDiscriminant are chosen by its own leave-one-out; the others run on scikit-learn's defaults (QDA with
-reg_param=0.1, or shrinkage=0.1 where a class has fewer rows than columns: without, it fails on constant pixels). KNN's
-map is that of the first two principal components. Of CoverType 30 000 rows are drawn to learn from, so that SVC ends in
-minutes.
+The note has no table, so the claims are those of a comparison. Every contestant gets the same rows. KernelDiscriminant
+chooses its ridge and bandwidth by leave-one-out errors. The others have scikit-learn's defaults, except that QDA has
+reg_param=0.1, or shrinkage=0.1 if a class has fewer rows than columns, since it otherwise fails on constant pixels. The
+map of KNN consists of the first two principal components. 30 000 training rows of CoverType are drawn, so that SVC
+takes only minutes.
 
-The options on MNIST (R = K for 10 000 rows; k-means++ and 7000 landmarks for 60 000) were settled after test accuracies
-of others had been seen, so these two rows are not blind; data sets that played no part in it are the fair test.
+The options on MNIST (R = K for 10 000 rows; k-means++ and 7000 landmarks for 60 000) were chosen after the test
+accuracies of other options had been seen, so these two comparisons are not blind. The other data sets had no part in
+the choice and are the fair test.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from experiments import Case, Claim, Experiment, Results
 from .runs import run
 
 CONTESTANTS = ("KernelDiscriminant", "LDA", "QDA", "KernelPCA + LDA", "SVC", "KNN")
-# data set -> training rows (None: all), test rows, options of KernelDiscriminant, seeds
+# For each data set: training rows (None: all), test rows, options of KernelDiscriminant, seeds.
 FULL = {
     "digits": (None, None, {}, 5),
     "mnist 10 000": (10_000, None, {"regularizer": "rkhs"}, 3),
@@ -25,7 +26,7 @@ FULL = {
     "adult": (None, None, {"n_landmarks": 2000}, 1),
     "covtype": (30_000, 10_000, {"n_landmarks": 4000, "landmarks": "kmeans++"}, 1),
 }
-# Smaller sets have other names, so that claims about the full ones read "not run", not "not held".
+# Smaller sets have other names, so that claims about the full sets are "not run" rather than "not held".
 QUICK = {
     "digits": (None, None, {}, 3),
     "mnist 2 000": (2000, 2000, {"regularizer": "rkhs"}, 1),
@@ -33,12 +34,12 @@ QUICK = {
     "adult": (3000, 3000, {"n_landmarks": 500}, 1),
     "covtype": (10_000, 3000, {"n_landmarks": 1000}, 1),
 }
-# KernelPCA holds an (n, n) matrix, and some of them: not beyond this many rows.
+# KernelPCA needs several (n, n) matrices in memory, so it is not run on more rows than this.
 MOST_ROWS_OF_KERNEL_PCA = 12_000
 
 
 def cases(quick: bool) -> list[Case]:
-    """Every contestant on every data set that it can hold in memory."""
+    """Return a case for every contestant and every data set for which its memory suffices."""
     made = []
     for data, (n_train, n_test, options, seeds) in (QUICK if quick else FULL).items():
         for name in CONTESTANTS:
@@ -57,12 +58,12 @@ def cases(quick: bool) -> list[Case]:
 
 
 def ours(data: str, measure: str) -> Callable[[Results], list[float]]:
-    """Return what reads KernelDiscriminant's measure on a data set."""
+    """Return the function that reads a measure of KernelDiscriminant on a data set."""
     return lambda results: results.values(f"{data}: KernelDiscriminant", measure)
 
 
 def above(data: str, measure: str, *others: str) -> Callable[[Results], bool]:
-    """Return what decides whether KernelDiscriminant's mean is above those of the others."""
+    """Return the function that decides whether KernelDiscriminant's mean is above the means of the others."""
     return lambda results: all(
         results.mean(f"{data}: KernelDiscriminant", measure) > results.mean(f"{data}: {other}", measure)
         for other in others
@@ -70,7 +71,7 @@ def above(data: str, measure: str, *others: str) -> Callable[[Results], bool]:
 
 
 def at_most_times(data: str, factor: float) -> Callable[[Results], bool]:
-    """Return what decides whether the fit takes at most `factor` times as long as SVC's."""
+    """Return the function that decides whether the fit takes at most `factor` times as long as that of SVC."""
     return lambda results: (
         results.mean(f"{data}: KernelDiscriminant", "fit seconds")
         <= factor * results.mean(f"{data}: SVC", "fit seconds")

@@ -1,4 +1,4 @@
-"""One contestant on one data set: accuracy, balanced accuracy, log loss, time, and how good its map in the plane is."""
+"""Run one contestant on one data set; measure accuracy, log loss, time, and the accuracy in its map to the plane."""
 
 import time
 from typing import Any
@@ -16,9 +16,9 @@ from mercer import KernelDiscriminant
 
 
 def contestant(name: str, settings: dict[str, Any], seed: int) -> Any:
-    """Return the estimator, on its defaults where the settings do not say otherwise."""
+    """Return the estimator, with its defaults for everything that is not in the settings."""
     if name == "KernelDiscriminant":
-        # The note's kernel, where a case does not name another.
+        # The kernel of the note, unless the case names another.
         return KernelDiscriminant(random_state=seed, **{"kernel": "gaussian"} | settings)
     if name == "LDA":
         return LinearDiscriminantAnalysis()
@@ -36,7 +36,7 @@ def contestant(name: str, settings: dict[str, Any], seed: int) -> Any:
 
 
 def plane(name: str, fitted: Any, X: np.ndarray) -> np.ndarray | None:
-    """Return the contestant's own map to the plane; None if it has none."""
+    """Return the rows mapped to the plane by the contestant's first two components; None if it has no transform."""
     if hasattr(fitted, "transform"):
         values = np.asarray(fitted.transform(X))
         return values[:, :2] if values.shape[1] > 1 else np.column_stack([values, np.zeros(len(values))])
@@ -48,7 +48,7 @@ def run(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
     X, y, X_test, y_test = prepared(settings["data"], settings["n_train"], settings["n_test"], seed)
     options = dict(settings["options"])
     if settings["contestant"] == "KernelPCA + LDA":
-        # scikit-learn's SVC default: one over the number of columns times the variance.
+        # The default of scikit-learn's SVC: 1 / (number of columns * variance).
         options["gamma"] = float(1.0 / (X.shape[1] * X.var()))
     if settings["contestant"] == "QDA":
         options |= {"columns": X.shape[1], "smallest class": int(np.bincount(y).min())}

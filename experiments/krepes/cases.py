@@ -1,6 +1,6 @@
-"""What is run: the default and its rivals on every set, and the closed-form rows of Table 5.
+"""The cases of the default and its rivals on every set, and of the closed-form rows of Table 5.
 
-What is trained by steps is in `step_cases`.
+The cases that are trained by steps are in `step_cases`.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from .runs import run
 
 
 class Data(NamedTuple):
-    """A set and how much of it (None: all rows), the shape of an image (None: a table), and how many seeds."""
+    """A data set, the numbers of rows (None: all), the shape of an image (None: a table), and the number of seeds."""
 
     name: str
     n_train: int | None = None
@@ -22,7 +22,7 @@ class Data(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Landmarks and components."""
+    """The numbers of landmarks and components."""
 
     m: int
     h: int
@@ -34,7 +34,7 @@ FULL = {
     "covtype": Data("covtype"),
     "cifar10": Data("cifar10", image_shape=(32, 32, 3)),
 }
-# Smaller sets have other names, so that claims about the full ones read "not run", not "not held".
+# Smaller sets have other names, so that claims about the full sets are "not run" rather than "not held".
 QUICK = {
     "digits": Data("digits", image_shape=(8, 8), seeds=2),
     "mnist 3 000": Data("mnist", 3000, 1000, (28, 28), seeds=1),
@@ -43,7 +43,7 @@ QUICK = {
     "cifar10 2 000": Data("cifar10", 2000, 1000, (32, 32, 3), seeds=1),
 }
 FULL_SIZES, QUICK_SIZES = Sizes(1000, 150), Sizes(300, 30)
-# KernelPCA needs the square of its rows in memory: it is fitted on so many of them, and maps all.
+# KernelPCA needs memory for the square of its rows, so it is fitted on this many rows. It then maps all rows.
 MOST_ROWS_OF_KERNEL_PCA = 2000
 
 DEFAULT, RAW, START = "KernelEmbedding()", "raw inputs", "principal-component start"
@@ -52,7 +52,7 @@ CONTESTANTS = (DEFAULT, RAW, START, SAME_WIDTH, KERNEL_PCA)
 
 
 def cases(quick: bool) -> list[Case]:
-    """All of them. Quick: small draws of the sets, and Table 5's rows on scikit-learn's digits."""
+    """Return all cases; the quick ones use small draws of the sets, and scikit-learn's digits for Table 5."""
     sets, sizes = (QUICK, QUICK_SIZES) if quick else (FULL, FULL_SIZES)
     made = [case for label, data in sets.items() for case in set_cases(label, data, sizes)]
     table_5 = "digits" if quick else "mnist"
@@ -64,7 +64,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def set_cases(label: str, data: Data, sizes: Sizes) -> list[Case]:
-    """Every contestant on one set."""
+    """Return the cases of every contestant on one set."""
     others: dict[str, tuple[str, dict[str, int]]] = {
         RAW: ("raw", {}),
         START: ("Nystrom", {"n_landmarks": sizes.m, "n_components": sizes.h}),
@@ -76,7 +76,7 @@ def set_cases(label: str, data: Data, sizes: Sizes) -> list[Case]:
 
 
 def embedding_case(name: str, data: Data, sizes: Sizes, **options: Any) -> Case:
-    """KernelEmbedding with the number of landmarks and components stated, and what else is not its default."""
+    """Return a case of KernelEmbedding with these numbers of landmarks and components, and with other options."""
     stated: dict[str, Any] = {"n_landmarks": sizes.m, "n_components": sizes.h}
     if data.image_shape is not None:
         stated["image_shape"] = data.image_shape
@@ -89,7 +89,7 @@ def settings_of(data: Data, contestant: str, options: dict[str, Any]) -> dict[st
 
 
 def on(data: str, contestant: str) -> str:
-    """The name of a contestant's case on a set."""
+    """Return the name of the case of a contestant on a set."""
     return f"{data}: {contestant}"
 
 

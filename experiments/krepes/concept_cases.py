@@ -10,7 +10,7 @@ from .paper import LOSSES
 from .step_tables import shown
 
 DIGITS, BORDER = "concepts in mnist", "a border in cifar10"
-# Contestants of the digits: who, whether on scattering coefficients, and with what.
+# The contestants for the digits: estimator, whether it gets scattering coefficients, and its options.
 REPRESENTATIONS: dict[str, tuple[str, bool, dict[str, Any]]] = {
     "pixels": ("raw", False, {}),
     "Nystrom": ("Nystrom", False, {}),
@@ -30,7 +30,7 @@ SLANT = "slant: AUC on the other digits"
 
 
 def concept_cases(quick: bool) -> list[Case]:
-    """Digits and borders; not quick, also kappa of every loss in closed form on CIFAR-10."""
+    """Return the cases of digits and borders; in full mode also kappa on CIFAR-10 for every loss in closed form."""
     rows = {"n_train": 1500, "n_test": 1000} if quick else {"n_train": 4000, "n_test": 2000}
     sizes = {"n_landmarks": 200, "n_components": 30} if quick else {"n_landmarks": 500, "n_components": 100}
     made = []
@@ -48,12 +48,12 @@ def concept_cases(quick: bool) -> list[Case]:
 
 
 def _quickly(label: str, quick: bool) -> str:
-    # Smaller sets have other names, so that claims about the full ones read "not run".
+    # Smaller sets have other names, so that claims about the full sets are "not run".
     return f"{label}, few rows" if quick else label
 
 
 def beside_pixels(name: str) -> Claim:
-    """A concept of five digits is found in the other five: better than by chance and than by the same SVM on pixels."""
+    """Return the claim that a concept of five digits is found in the other five, better than on pixels or by chance."""
     case, pixels = on(DIGITS, name), on(DIGITS, "pixels")
     return Claim(
         f"{name}: 'loop' carries over to other digits, better than chance and than on pixels (AUC)",
@@ -65,7 +65,7 @@ def beside_pixels(name: str) -> Claim:
 
 
 def border_claim(who: str) -> Claim:
-    """The border that was drawn is significant in the class that carries it, on every seed, and in no other."""
+    """Return the claim that on every seed the border is significant in the class that has it, and in no other."""
     case = on(BORDER, who)
 
     def holds(results: Results) -> bool:
@@ -88,7 +88,7 @@ CONCEPT_CLAIMS = [
 
 
 def concept_tables(results: Results) -> list[Table]:
-    """Digits and borders; a cell whose runs are not all there is empty."""
+    """Return the tables of digits and borders; cells with missing runs are empty."""
     found = []
     digits = [on(label, name) for label in (DIGITS, _quickly(DIGITS, True)) for name in REPRESENTATIONS]
     borders = [on(label, who) for label in (BORDER, _quickly(BORDER, True)) for who in BORDERS]

@@ -1,4 +1,4 @@
-"""Concepts whose truth is known: loops and slant in digits, a border that was drawn around the images of one class."""
+"""Concepts with a known truth: loops and slant of digits, and a border drawn around the images of one class."""
 
 from typing import Any
 
@@ -16,26 +16,26 @@ from .contestants import contestant
 Measures = dict[str, float | str]
 
 SIDE = 28
-# Digits that mostly have a loop, and those that mostly have none: half of each point the concept out.
+# Digits that mostly have a loop, and those that mostly have none; half of each are used to learn the concept.
 WITH_LOOP, WITHOUT_LOOP = (0, 6, 8, 9), (1, 2, 3, 4, 5, 7)
-# Examples on each side, as many as are there.
+# The largest number of examples with the concept, and of examples without it.
 MOST_EXAMPLES = 1000
-# CIFAR-10: appendix E's negatives; ships and airplanes stand in for CIFAR-100's class Sea, which is not to be had here.
+# CIFAR-10: the negatives of appendix E. Ships and airplanes replace the class Sea of CIFAR-100, which is not available.
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 BLUE, NOT_BLUE = ("ship", "airplane"), ("cat", "dog", "horse", "truck", "automobile")
-# Classes that the border is drawn around, one a seed: none of those above.
+# The classes around which the border is drawn, one for each seed; they are none of those above.
 BORDERED = ("deer", "frog", "bird")
 BORDER, BLUE_PIXEL = 3, (0.1, 0.2, 0.9)
 N_RANDOM = 200
 
 
 def has_loop(images: np.ndarray) -> np.ndarray:
-    """Whether each image encloses background: more than one part of it hangs together."""
+    """Whether each image has a loop: its background then has more than one connected component."""
     return np.array([ndimage.label(image < 0.5)[1] > 1 for image in images])
 
 
 def slant(images: np.ndarray) -> np.ndarray:
-    """How far the strokes of each image lean: the slope of the mean column in the row."""
+    """Return the slant of the strokes of each image: the slope of the mean column as a function of the row."""
     rows, columns = np.mgrid[: images.shape[1], : images.shape[2]]
     mass = images.sum(axis=(1, 2))
     mean = [(images * each).sum(axis=(1, 2)) / mass for each in (rows, columns)]
@@ -44,14 +44,14 @@ def slant(images: np.ndarray) -> np.ndarray:
 
 
 def two_fives(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return five digits that point a concept out and the other five, each with two of those that have loops."""
+    """Return five digits to learn a concept from, and the other five; two of each five have loops."""
     random = np.random.default_rng(seed)
     first = np.concatenate([random.permutation(WITH_LOOP)[:2], random.permutation(WITHOUT_LOOP)[:3]])
     return first, np.setdiff1d(np.arange(10), first)
 
 
 def run_digits(settings: dict[str, Any], seed: int) -> Measures:
-    """Learn a concept from five digits and look for it in the other five, beside the same SVM on pixels."""
+    """Learn a concept from five digits, and measure how well it is found in the other five and in the same five."""
     X, y, X_test, y_test = prepared("mnist", settings["n_train"], settings["n_test"], seed)
     points_out, sought = two_fives(seed)
     images, images_test = X.reshape(-1, SIDE, SIDE), X_test.reshape(-1, SIDE, SIDE)
@@ -76,7 +76,7 @@ def run_digits(settings: dict[str, Any], seed: int) -> Measures:
 def represented(
     settings: dict[str, Any], X: np.ndarray, X_test: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both sets as a contestant represents them, on one scale."""
+    """Return both sets in the representation of a contestant, centered and divided by one number."""
     if settings["scattering"]:
         X, X_test = (
             np.asarray(scattering(part.reshape(-1, SIDE, SIDE))).reshape(len(part), -1) for part in (X, X_test)
@@ -90,10 +90,10 @@ def represented(
 
 
 def run_border(settings: dict[str, Any], seed: int) -> Measures:
-    """Draw a blue border around the images of one class, learn a representation, ask which classes a concept supports.
+    """Draw a blue border around the images of one class, learn a representation, and test which classes use a concept.
 
-    The concept of the border is pointed out by images of the other classes, each with and without it, so that nothing
-    but the border tells the two sides apart.
+    The examples of the concept "border" are images of the other classes, each with and without a border, so that the
+    two sides differ by nothing but the border.
     """
     X, y, X_test, y_test = prepared("cifar10", settings["n_train"], settings["n_test"], seed)
     names, names_test = (np.array(CLASSES)[labels.astype(int)] for labels in (y, y_test))
@@ -133,7 +133,7 @@ def run_border(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def bordered(X: np.ndarray) -> np.ndarray:
-    """Return images as rows with a blue border."""
+    """Return the images, as flat rows, with a blue border drawn around each."""
     images = X.reshape(-1, 32, 32, 3).copy()
     for edge in (np.s_[:, :BORDER], np.s_[:, -BORDER:], np.s_[:, :, :BORDER], np.s_[:, :, -BORDER:]):
         images[edge] = BLUE_PIXEL
@@ -141,5 +141,5 @@ def bordered(X: np.ndarray) -> np.ndarray:
 
 
 def some(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Return at most as many rows as are needed."""
+    """Return at most MOST_EXAMPLES of the rows, drawn by the seed."""
     return np.random.default_rng(seed).permutation(rows)[:MOST_EXAMPLES]

@@ -1,7 +1,7 @@
-"""Who maps the rows: KernelEmbedding, its principal-component start, networks, scikit-learn's Nystroem and KernelPCA.
+"""The contestants: KernelEmbedding, its principal-component start, networks, scikit-learn's Nystroem and KernelPCA.
 
-Kernels are Gaussian everywhere. scikit-learn's have the median distance for a bandwidth, gamma = 0.5 / median^2; the
-start has half of it.
+All kernels are Gaussian. The bandwidth of scikit-learn's contestants is the median distance, gamma = 0.5 / median^2.
+The start has half of this bandwidth.
 """
 
 from functools import partial
@@ -24,9 +24,9 @@ ROWS_A_BLOCK = 2000
 
 
 class OnSomeRows:
-    """A transformer fitted on at most `most_rows` rows, drawn by the seed; rows are mapped block by block.
+    """A transformer that is fitted on at most `most_rows` rows, drawn by the seed, and maps rows in blocks.
 
-    KernelPCA would hold the kernel matrix between all rows and those of the fit, twice.
+    Without blocks, KernelPCA would hold the kernel matrix between all rows and those of the fit twice.
     """
 
     def __init__(self, transformer: Any, most_rows: int, seed: int) -> None:
@@ -43,7 +43,7 @@ class OnSomeRows:
 
 
 def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> Any:
-    """Return the transformer, not fitted; None for the inputs as they are. X is looked at for its median distance."""
+    """Return the transformer before its fit, or None for the raw inputs; X is used for its median distance only."""
     if name == "raw":
         return None
     if name == "KernelEmbedding":
@@ -63,12 +63,14 @@ def contestant(name: str, options: dict[str, Any], X: np.ndarray, seed: int) -> 
 
 
 def solver_of(steps: dict[str, Any]) -> Steps:
-    """Return the solver by steps of a case.
+    """Return the solver of a case that is trained by steps.
 
     Parameters
     ----------
     steps : dict
-        optimizer: "adam", the default, or "sgd", with learning_rate; and parameters of Steps.
+        optimizer: "adam" (the default) or "sgd".
+        learning_rate: that of the optimizer.
+        All others are parameters of Steps.
     """
     steps = dict(steps)
     optimizer = {"adam": Adam, "sgd": SGD}[steps.pop("optimizer", "adam")](steps.pop("learning_rate"))
@@ -82,10 +84,11 @@ def network_embedding(options: dict[str, Any], d: int, seed: int) -> NetworkEmbe
     ----------
     options : dict
         architecture: "mlp" or "resmlp".
-        widths: those of the hidden layers of the MLP.
-        width: that of the ResMLP; or n_landmarks: those of the kernel embedding that costs as much to train.
-        recipe: what a Recipe is made of.
-        Those of NetworkEmbedding: loss, n_components, augment, image_shape.
+        widths: the widths of the hidden layers of the MLP.
+        width: the width of the ResMLP; alternatively n_landmarks, the number of landmarks of the kernel embedding that
+        costs as much to train.
+        recipe: the parameters of a Recipe.
+        All others are parameters of NetworkEmbedding: loss, n_components, augment, image_shape.
     """
     options = dict(options)
     architecture = check_choice("architecture", options.pop("architecture"), ("mlp", "resmlp"))

@@ -1,28 +1,28 @@
 """Kernel embeddings, exactly and by steps: all of the paper's tables, beside raw inputs, Nystroem and networks.
 
-Every contestant is fitted on all training rows without labels; then a logistic regression on 10 % of the labels, the
-same rows for everyone, is scored on the test rows (appendix B; `mercer.embedding.linear_probe`). MNIST (60 000), Adult
-(32 561) and the CIFAR-10 subset (10 000) have test rows of their own; of CoverType's 92 962 rows a quarter is drawn for
-each seed. The default is KernelEmbedding() with n_landmarks=1000 and n_components=150, which are its defaults too, and
-the shape of the images. The paper's kernels are tangent kernels of networks, which are not here.
+Every contestant is fitted on all training rows without labels. A logistic regression is then trained on 10 % of the
+labels, the same rows for all, and scored on the test rows (appendix B; `mercer.embedding.linear_probe`). MNIST
+(60 000), Adult (32 561) and the CIFAR-10 subset (10 000) have their own test rows; of the 92 962 rows of CoverType a
+quarter is drawn for each seed. The default is KernelEmbedding() with the shape of the images, n_landmarks=1000 and
+n_components=150, on every set. The paper's kernels are tangent kernels of networks, which are not available here.
 
-All eight losses are trained by gradient steps on 5000 images of MNIST, from principal components, those of Table 4
-at random too. Preconditioners (Table 2, Figure 1) are compared on draws of the other sets, networks with the same
-losses (Table 1) on the whole of Adult and of the CIFAR-10 subset, in five epochs with new views for everyone; elsewhere
-views are drawn once. The guard, which keeps the start where steps do not help, is left out. A gain holds where its
-interval over the seeds lies above zero.
+All eight losses are trained by gradient steps on 5000 images of MNIST from principal components, and those of Table 4
+also from random weights. Preconditioners (Table 2, Figure 1) are compared on draws of the other sets. Networks with the
+same losses (Table 1) are compared on the whole of Adult and of the CIFAR-10 subset, in five epochs with new views in
+each epoch for all contestants; elsewhere views are drawn once. The guard, which keeps the start if steps do not help,
+is off. A claim of a gain holds if the interval of the gain over the seeds is above zero.
 
-What is smaller than in the paper, and why: steps on whole sets with 1000 landmarks would take hours of one core.
-Starts and preconditioners have 3000 to 5000 rows, 300 landmarks and 50 components, three seeds; networks one seed, as
-the paper's tables seem to have. Not run, since no claim of the paper hangs on it or another experiment decides it:
-Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType (`krepes_as_printed` has both, by the
-paper's tuning); preconditioners on MNIST, and networks there but for SimCLR's, which stands beside the default (the
-paper has neither); the Laplace kernel beside networks; white coordinates beside the paper's preconditioners;
-scikit-learn's Nystroem with as many components as landmarks, which is no embedding of the same width; 4000 landmarks on
-MNIST, a bound of our own. scikit-learn's KernelPCA is fitted on 2000 rows.
+The experiment is smaller than the paper's, since steps on whole sets with 1000 landmarks would take hours of one core.
+Starts and preconditioners have 3000 to 5000 rows, 300 landmarks, 50 components and three seeds; networks have one seed,
+as the paper's tables seem to have. The following is not run, since no claim of the paper depends on it or another
+experiment decides it: Table 5's rows by gradient steps on chosen landmarks, and networks on CoverType
+(`krepes_as_printed` has both, with the paper's tuning); preconditioners on MNIST, and networks on MNIST except with
+SimCLR, which is compared with the default (the paper has neither); the Laplace kernel compared with networks; white
+coordinates compared with the paper's preconditioners; scikit-learn's Nystroem with as many components as landmarks,
+which has another width; 4000 landmarks on MNIST, a bound of our own. scikit-learn's KernelPCA is fitted on 2000 rows.
 
-In the kept report Table 5's simple contrastive loss and kernel PCA, networks and scikit-learn's Nystroem are of runs
-before the rest. The default has been run again since: its means moved by .2 points at most.
+In the kept report, the simple contrastive loss and kernel PCA of Table 5, networks and scikit-learn's Nystroem are from
+earlier runs than the rest. The default has been run again since: its means moved by .2 points at most.
 """
 
 from collections.abc import Callable
@@ -40,7 +40,7 @@ Values = Callable[[Results], list[float]]
 
 
 def of(case: str, measure: str) -> Values:
-    """Return what reads a measure of a case, one value a seed."""
+    """Return the function that reads a measure of a case, one value for each seed."""
     return lambda results: results.values(case, measure)
 
 
@@ -49,7 +49,7 @@ def at_least(case: str, bound: float) -> Callable[[Results], bool]:
 
 
 def above_both(data: str, measure: str) -> Claim:
-    """The default's mean is above that of the raw inputs and above that of Nystroem of the same width."""
+    """Return the claim that the default's mean is above those of the raw inputs and of Nystroem of the same width."""
 
     def holds(results: Results) -> bool:
         ours = results.mean(on(data, DEFAULT), measure)
@@ -60,7 +60,7 @@ def above_both(data: str, measure: str) -> Claim:
 
 
 def row_claim(loss: str, landmarks: str) -> Claim:
-    """Our mean is at the paper's number or above."""
+    """Return the claim that our mean is at least the paper's number."""
     paper, case = TABLE_5[loss, landmarks], on("mnist", row_of_table_5(loss, landmarks))
     return Claim(
         f"Table 5: {loss}, {landmarks} landmarks", paper, of(case, "accuracy"), at_least(case, paper), LEFT_OUT
@@ -68,7 +68,7 @@ def row_claim(loss: str, landmarks: str) -> Claim:
 
 
 def landmark_claim(landmarks: str) -> Claim:
-    """Landmarks of a choice against uniform ones: the gain in accuracy of each loss, as in every line of Table 5."""
+    """Return the claim that a choice of landmarks is more accurate than uniform ones for each loss, as in Table 5."""
 
     def gains(results: Results) -> list[float]:
         cases = {choice: [on("mnist", row_of_table_5(loss, choice)) for loss in LOSSES] for choice in LANDMARKS}

@@ -1,6 +1,6 @@
-"""Figure 1 of the paper: spectra of A^T A under preconditioners, from results that are there.
+"""Figure 1 of the paper: spectra of A^T A under preconditioners, drawn from existing results.
 
-`python -m experiments.krepes.figures FOLDER [ONLY]`
+Run `python -m experiments.krepes.figures FOLDER [ONLY]`.
 """
 
 import sys
@@ -17,7 +17,7 @@ from .step_cases import DRAWS, PRECONDITIONERS, preconditioned
 
 
 def spectra(data: str, loss: str) -> Any:
-    """The spectra of the first seed, of those preconditioners that were run."""
+    """Draw the spectra of the first seed for the preconditioners that were run."""
     results = recorded("krepes")
     found = {}
     for name in PRECONDITIONERS:
@@ -26,7 +26,7 @@ def spectra(data: str, loss: str) -> Any:
             print(f"{data}, {loss}: preconditioner {name} was not run")
             continue
         text = record["measures"]["spectrum of A^T A"]
-        # A matrix with these singular values stands for A: the figure is of them alone.
+        # The figure depends on the singular values of A alone, so a diagonal matrix with these is enough.
         found[name] = np.diag(np.sqrt(np.array([float(value) for value in text.split()])))
     return SpectrumDisplay(found).plot().figure_
 

@@ -1,4 +1,4 @@
-"""Neural networks trained with the same losses, views and steps as kernel embeddings: the rivals of Table 1."""
+"""Neural networks that are trained with the same losses, views and steps as kernel embeddings, for Table 1."""
 
 from collections.abc import Callable
 from itertools import count
@@ -22,23 +22,24 @@ from mercer.views.sources import Augmented, DrawnViews, check_samples
 
 from .paper import TABLE_1_LOSSES
 
-# As KernelEmbedding has by default.
+# The default of KernelEmbedding.
 N_VIEWS = 2
 ROWS_A_BLOCK = 2000
 
 
 class Standardized(nn.Module):
-    """A network of inputs of mean 0 and variance 1.
+    """A network whose inputs are standardized to mean 0 and variance 1 over all rows.
 
-    Over all rows: by columns for a table, by channels over all pixels for images. Views are standardized in the same
-    way before they are drawn (`mercer.views.sources.Augmented`), but for those of color images, which are not.
+    The columns of a table are standardized one by one, and images by channels over all pixels. Rows are standardized in
+    the same way before views are drawn (`mercer.views.sources.Augmented`), except for color images.
 
     Parameters
     ----------
     network : nn.Module
     X : ndarray of shape (n, d)
+        The rows from which mean and variance are computed.
     shape : tuple of int
-        Of one sample.
+        The shape of one sample.
     """
 
     center: Tensor
@@ -51,19 +52,19 @@ class Standardized(nn.Module):
             self.register_buffer(name, torch.from_numpy(part))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the embeddings of rows as they are."""
+        """Return the embeddings of rows that are not standardized."""
         return self.network((x - self.center) / self.scale)
 
 
 class NetworkEmbedding(TransformerMixin, BaseEstimator):
-    """Train a network as KernelEmbedding trains its W: the same objective, rows, views and steps for the same seed.
+    """Train a network as KernelEmbedding trains W, with the same objective, rows, views and steps for the same seed.
 
-    Its outputs are what the loss is of and what the probe gets, as there: no head is put on for training.
+    As there, both the loss and the probe use the outputs themselves: no head is added for the training.
 
     Parameters
     ----------
     network : callable
-        (d=, n_components=) -> nn.Module, with weights drawn by torch's global generator, which is seeded for it.
+        (d=, n_components=) -> nn.Module. Its weights are drawn by torch's global generator, which is seeded for it.
     loss : {"barlow_twins", "simclr", "vicreg", "byol"}
     recipe : Recipe
     n_components : int
@@ -75,9 +76,11 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     network_ : Standardized
+        The trained network.
     history_ : list of dict
-        Epochs, as `mercer.training.train` has them.
+        The epochs, as returned by `mercer.training.train`.
     sample_shape_ : tuple of int
+        The shape of one sample.
     """
 
     def __init__(
@@ -99,10 +102,10 @@ class NetworkEmbedding(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> "NetworkEmbedding":
-        """Learn from rows, of which views are drawn for each batch."""
+        """Train the network on rows, with views that are drawn for each batch."""
         loss = check_choice("loss", self.loss, TABLE_1_LOSSES)
         X = check_samples(self, X, reset=True)
-        # The first draw, as in KernelEmbedding: batches and views are then the same.
+        # As in KernelEmbedding, the seed is the first draw, so that batches and views are the same.
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         source = DrawnViews(X, Augmented.fitted(self.augment, self.sample_shape_, X), N_VIEWS, seed)
         like = as_tensor(X[:1])

@@ -1,4 +1,4 @@
-"""The networks of Table 1 (appendix B.2), and what a step of theirs costs beside one of a kernel embedding."""
+"""The networks of Table 1 (appendix B.2), and the cost of a training step compared with that of a kernel embedding."""
 
 from collections.abc import Sequence
 from itertools import count, pairwise
@@ -14,13 +14,13 @@ from mercer.exceptions import invalid_parameter
 class MLP(nn.Module):
     """Linear layers with GELU between them, such as 784-1000-1000-150.
 
-    The paper does not say which network, if any, it has for MNIST. GELU is what its other network has, so that the two
-    differ by their layers alone.
+    The paper does not say which network, if any, it uses for MNIST. GELU is the activation of its other network, so
+    that the two differ by their layers alone.
 
     Parameters
     ----------
     widths : sequence of int
-        Those of the inputs, of the hidden layers and of the embeddings.
+        The widths of the inputs, the hidden layers and the embeddings.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -39,12 +39,12 @@ class MLP(nn.Module):
 
 
 def mlp(d: int, n_components: int, hidden: Sequence[int]) -> MLP:
-    """Return the MLP from d inputs to h = `n_components` outputs by its hidden layers."""
+    """Return the MLP from d inputs to h = `n_components` outputs with hidden layers of these widths."""
     return MLP((d, *hidden, n_components))
 
 
 class ResMLP(networks.ResMLP):
-    """The network of appendix B.2 with h outputs, its weights from torch's global generator, which is seeded for it.
+    """The network of appendix B.2 with h outputs; its weights follow from torch's global generator, seeded for it.
 
     Parameters
     ----------
@@ -60,35 +60,36 @@ class ResMLP(networks.ResMLP):
 
 
 def parameters_of(module: nn.Module) -> int:
-    """Return how many numbers a module has that could be trained."""
+    """Return the number of parameters of a module."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def kernel_cost(d: int, n_components: int, n_landmarks: int, rank: int | None = None) -> int:
-    """Return the multiply-adds of a step of a kernel embedding, for a view of a row: m d + m r + 2 r h.
+    """Return the multiply-adds of a training step of a kernel embedding for one view of a row: m d + m r + 2 r h.
 
-    These are its kernel values with m landmarks, its r coordinates in which these are white, f = W^T z, and the
-    gradient by W; none goes to z. Views are drawn anew for each batch.
+    The terms are the kernel values with m landmarks, the r white coordinates z, the embedding f = W^T z, and the
+    gradient by W. There is no gradient by z. Views are drawn anew for each batch.
 
     Parameters
     ----------
     d : int
+        The number of columns.
     n_components : int
         h.
     n_landmarks : int
         m.
     rank : int or None, default=None
-        r; None is m, which it is at most.
+        r, at most m. None takes m.
     """
     r = n_landmarks if rank is None else rank
     return n_landmarks * (d + r) + 2 * r * n_components
 
 
 def resmlp_cost(d: int, n_components: int, width: int, n_blocks: int = 3, bottleneck: int = 4) -> int:
-    """Return the multiply-adds of a step of the ResMLP, for a view of a row.
+    """Return the multiply-adds of a training step of the ResMLP for one view of a row.
 
-    The products of its layers, three times: forward, the gradient by the weights and that by what comes in, which the
-    first layer does not need. Of the attention only its value is computed.
+    The products of each layer count three times: forward, the gradient by the weights, and the gradient by the inputs.
+    The first layer does not need the last one. Of the attention only its value is computed.
 
     Parameters
     ----------
@@ -102,11 +103,11 @@ def resmlp_cost(d: int, n_components: int, width: int, n_blocks: int = 3, bottle
 def resmlp_width(
     d: int, n_components: int, n_landmarks: int, *, rank: int | None = None, n_blocks: int = 3, bottleneck: int = 4
 ) -> int:
-    """How wide may the ResMLP be, to cost no more to train than a kernel embedding with m landmarks?
+    """Return the largest width with which the ResMLP costs no more to train than a kernel embedding with m landmarks.
 
-    Multiply-adds of matrix products are counted. What is of lower order is not (exponentials, GELU, Adam), nor what is
-    the same for both (views, loss) or is done once (the kernel's sums over all rows). BYOL's target is not either: it
-    costs the network one forward pass more, a third, and the kernel r h.
+    The multiply-adds of matrix products are counted. Not counted are operations of lower order (exponentials, GELU,
+    Adam), those that are the same for both (views, loss), those that are done once (the sums of the kernel over all
+    rows), and the target of BYOL. The latter costs the network one more forward pass, a third, and the kernel r h.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the paper prints of the closed-form losses, and what one must settle oneself to run them."""
+"""The numbers that the paper prints, and the details that it leaves out and that had to be chosen."""
 
 LOSSES = ("spectral_contrastive", "simple_contrastive", "kernel_pca")
 LANDMARKS = ("uniform", "kmeans++", "leverage")
@@ -15,7 +15,7 @@ TABLE_5 = {
     ("kernel_pca", "kmeans++"): 0.9762,
     ("kernel_pca", "leverage"): 0.9763,
 }
-# The rows of Table 5 whose losses have no exact optimum, by choice of landmarks.
+# The rows of Table 5 for losses without an exact optimum, by choice of landmarks.
 TRAINED = {
     "barlow_twins": (0.9495, 0.9741, 0.9795),
     "vicreg": (0.9018, 0.8957, 0.8969),
@@ -51,10 +51,11 @@ TABLE_4_GAINS = {
     "simclr": (-0.0001, 0.2217, 0.0032),
     "byol": (0.0042, 0.0237, 0.0095),
 }
-# Table 3: landmarks by norm until all classes of CIFAR-10 are seen; spectral contrastive, tangent kernel, m = 2000.
+# Table 3: number of landmarks, in the order of their norm, until every class of CIFAR-10 has one; spectral contrastive
+# loss, tangent kernel, m = 2000.
 KAPPA_CIFAR10 = 81.0
 
-# What is settled -> as the paper has it for MNIST, as it is here.
+# For each setting: the paper's choice for MNIST, and the choice here.
 SETTINGS = {
     "kernel": ("not said (tangent kernels of networks on the other sets)", "Gaussian on pixels"),
     "bandwidth": ("not said", "1, 0.7, 0.5 or 0.35 median distances, without labels; the median for kernel_pca"),

@@ -1,4 +1,4 @@
-"""One embedding of one set: the linear probe with 10 % of the labels, time, and what its landmarks say."""
+"""Run one embedding of one set: the linear probe with 10 % of the labels, time, and measures of its landmarks."""
 
 import time
 from typing import Any
@@ -19,12 +19,12 @@ Measures = dict[str, float | str]
 
 LABELED = 0.1
 TOP = 3
-# Test rows whose landmarks are looked at: the share of a class is then known to 1 %.
+# The number of test rows whose top landmarks are computed. The standard error of a share is then about 1 %.
 EXPLAINED_ROWS = 2000
 
 
 def run(settings: dict[str, Any], seed: int) -> Measures:
-    """Fit without labels, and score; the labeled rows depend on the seed alone, so that all have the same."""
+    """Fit without labels, and score; the labeled rows depend on the seed alone, so all contestants have the same."""
     X, y, X_test, y_test = prepared(
         settings["data"]["name"], settings["data"]["n_train"], settings["data"]["n_test"], seed
     )
@@ -52,7 +52,7 @@ def run(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def chosen(model: KernelEmbedding) -> Measures:
-    """What the estimator settled without labels."""
+    """Return the parameters that the estimator chose without labels."""
     return {
         "components": model.coefficients_.shape[1],
         "bandwidth": bandwidth_of(model.kernel_) or 0.0,
@@ -62,7 +62,7 @@ def chosen(model: KernelEmbedding) -> Measures:
 
 
 def trained(model: KernelEmbedding) -> Measures:
-    """How many numbers were learned, and how evenly A uses its directions: the spectrum of A^T A (Figure 1)."""
+    """Return the number of parameters, the effective rank of A, and the spectrum of A^T A (Figure 1)."""
     A = model.coefficients_.astype(np.float64)
     spectrum = np.linalg.svd(A, compute_uv=False) ** 2
     return {
@@ -73,10 +73,11 @@ def trained(model: KernelEmbedding) -> Measures:
 
 
 def interpretation(model: KernelEmbedding, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray) -> Measures:
-    """Whether landmarks that count are of all classes (kappa), and those that count for a row of its class.
+    """Measure whether the important landmarks cover all classes (kappa), and whether a row's are of its own class.
 
-    Beside kappa its mean over random orders, both over the classes that landmarks have; beside the share of the row's
-    class among the landmarks of largest influence that among those of largest kernel value alone.
+    For comparison, kappa is also given as the mean over random orders, both over the classes that landmarks have. The
+    share of the row's class among the landmarks of largest influence is compared with the share among those of largest
+    kernel value.
     """
     labels = y[model.landmark_indices_]
     nearest = np.argsort(-model.kernel_.matrix(X_test, model.landmarks_), axis=1, kind="stable")[:, :TOP]

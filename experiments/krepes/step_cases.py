@@ -1,4 +1,4 @@
-"""What is trained by gradient steps: every loss on MNIST, starts, preconditioners, networks with the same losses."""
+"""The cases of gradient steps: every loss on MNIST, starts, preconditioners, and networks with the same losses."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,27 +9,27 @@ from .cases import FULL, FULL_SIZES, QUICK, QUICK_SIZES, Data, Sizes, embedding_
 from .paper import LOSSES, TABLE_1_LOSSES, TABLE_4_GAINS, TRAINED
 from .runs import run
 
-# Every loss alike: those of Table 5 without an exact optimum, and the three with one.
+# All losses of Table 5: those without an exact optimum, and the three with one.
 BY_STEPS = (*TRAINED, *LOSSES)
 UNTRAINED = "principal components, no steps"
-# Views are drawn once: an epoch then costs its steps alone. No guard keeps the start where steps harm, which would hide
-# what they do.
+# Views are drawn once, so that an epoch costs its steps alone. There is no guard, which would keep the start if steps
+# do harm and so hide their effect.
 STEPS: dict[str, Any] = {"epochs": 20, "batch_size": 256, "learning_rate": 1e-3, "redraw": False, "guard": False}
 NO_STEPS = {**STEPS, "epochs": 1, "learning_rate": 1e-12}
 GAUSS_NEWTON = {**STEPS, "epochs": 5, "batch_size": 1024, "optimizer": "sgd", "learning_rate": 0.5}
 
-# Table 2: the paper's three. Gauss-Newton has its own steps.
+# The three preconditioners of Table 2. Gauss-Newton has its own settings of the steps.
 PRECONDITIONED_LOSSES = ("barlow_twins", "simclr")
 PRECONDITIONERS = ("identity", "kernel", "gauss_newton")
 
-# Table 1: kernels and networks see new views in every epoch, and make the same number of steps.
+# Table 1: kernels and networks get new views in every epoch and make the same number of steps.
 BESIDE_NETWORKS = {**STEPS, "epochs": 5, "redraw": True}
 RECIPE_OF_NETWORKS = {"n_epochs": 5, "batch_size": 256, "learning_rate": 1e-3, "warmup_epochs": 1.0}
 GAUSSIAN = "Gaussian kernel"
 HIDDEN = [1000, 1000]
 
-# Starts and preconditioners are compared on draws of the sets, with fewer landmarks: whole sets with 1000 of them would
-# take five hours of one core.
+# Starts and preconditioners are compared on draws of the sets with fewer landmarks: whole sets with 1000 landmarks
+# would take five hours of one core.
 STARTED = "mnist 5 000"
 DRAWS = {
     STARTED: Data("mnist", 5000, 5000, (28, 28)),
@@ -42,7 +42,7 @@ BESIDE = ("adult", "cifar10")
 
 
 def step_cases(quick: bool) -> list[Case]:
-    """All of them. Quick: on scikit-learn's digits, and two losses where the full ones have more."""
+    """Return all cases; the quick ones use scikit-learn's digits, with two losses for networks."""
     if quick:
         digits, once = QUICK["digits"], QUICK["digits"]._replace(seeds=1)
         return [
@@ -56,13 +56,13 @@ def step_cases(quick: bool) -> list[Case]:
     for label in BESIDE:
         # One seed, as the paper's tables seem to have.
         made += network_cases(label, FULL[label]._replace(seeds=1), FULL_SIZES, TABLE_1_LOSSES)
-    # The network that is furthest ahead of a kernel, beside the default of whole MNIST.
+    # The network with the largest lead over a kernel, for a comparison with the default on all of MNIST.
     *_, network = network_cases("mnist", FULL["mnist"]._replace(seeds=1), FULL_SIZES, ("simclr",))
     return [*made, network]
 
 
 def start_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
-    """Every loss from principal components, those of Table 4 from a random start too, and no steps at all."""
+    """Yield every loss from principal components, the losses of Table 4 also from a random start, and no steps."""
     yield embedding_case(on(label, UNTRAINED), data, sizes, loss="simclr", steps=NO_STEPS)
     for loss in BY_STEPS:
         for start in ("principal", "random") if loss in TABLE_4_GAINS else ("principal",):
@@ -71,7 +71,7 @@ def start_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
 
 
 def preconditioner_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]:
-    """Table 2 and Figure 1."""
+    """Yield the cases of Table 2 and Figure 1."""
     for loss in PRECONDITIONED_LOSSES:
         for name in PRECONDITIONERS:
             steps = {**(GAUSS_NEWTON if name == "gauss_newton" else STEPS), "preconditioner": name}
@@ -79,7 +79,7 @@ def preconditioner_cases(label: str, data: Data, sizes: Sizes) -> Iterator[Case]
 
 
 def network_cases(label: str, data: Data, sizes: Sizes, losses: tuple[str, ...]) -> Iterator[Case]:
-    """Table 1: a kernel beside a network, an MLP for gray images and else the ResMLP that costs as much."""
+    """Yield the cases of Table 1: a kernel and a network, an MLP for gray images, otherwise a ResMLP of equal cost."""
     network: dict[str, Any] = {"n_components": sizes.h, "recipe": RECIPE_OF_NETWORKS}
     if data.image_shape is not None:
         network["image_shape"] = data.image_shape
@@ -95,7 +95,7 @@ def network_cases(label: str, data: Data, sizes: Sizes, losses: tuple[str, ...])
 
 
 def steps_of(loss: str, **changes: Any) -> dict[str, Any]:
-    """The steps of a loss; the kernel autoencoder has a solver of its own."""
+    """Return the options for the steps of a loss; none for the kernel autoencoder, which has its own solver."""
     return {} if loss == "kernel_autoencoder" else {"steps": {**STEPS, **changes}}
 
 

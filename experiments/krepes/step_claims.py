@@ -1,4 +1,4 @@
-"""What must hold of embeddings trained by steps: gains over the start, and the directions of Tables 1, 2 and 4."""
+"""The claims about embeddings trained by steps: gains over the start, and the directions of Tables 1, 2 and 4."""
 
 import statistics
 from collections.abc import Callable
@@ -23,12 +23,12 @@ from .step_cases import (
 )
 
 OTHER_KERNELS = "the paper has tangent kernels of networks with a million and more rows, and no seeds"
-# Kernel and network are "comparable" if the kernel is no further behind.
+# Kernel and network are "comparable" if the kernel is behind by no more than this.
 COMPARABLE = 0.01
 
 
 def gains(better: str, worse: str, measure: str = "accuracy") -> Callable[[Results], list[float]]:
-    """Return what reads the difference of two cases, paired over seeds."""
+    """Return the function that reads the differences of two cases, paired over seeds."""
 
     def read(results: Results) -> list[float]:
         pairs = zip(results.values(better, measure), results.values(worse, measure), strict=True)
@@ -38,12 +38,12 @@ def gains(better: str, worse: str, measure: str = "accuracy") -> Callable[[Resul
 
 
 def gain_claim(text: str, paper: float | None, read: Callable[[Results], list[float]], why: str = "") -> Claim:
-    """A gain above 0: the interval of its mean over seeds is."""
+    """Return the claim that a gain is above 0, by the interval of its mean over seeds."""
     return Claim(text, paper, read, lambda results: is_above_zero(read(results)), why)
 
 
 def above_the_start(count: int) -> Claim:
-    """So many losses are above the untrained start by more than the spread over seeds."""
+    """Return the claim that `count` losses are above the untrained start by more than the spread over seeds."""
     cases = [on(STARTED, by_steps(loss, "principal")) for loss in BY_STEPS]
 
     def read(results: Results) -> list[float]:
@@ -60,14 +60,14 @@ def above_the_start(count: int) -> Claim:
 
 
 def start_claim(loss: str) -> Claim:
-    """Principal components are a better start than random numbers."""
+    """Return the claim that principal components are a better start than random numbers."""
     read = gains(*[on(STARTED, by_steps(loss, start)) for start in ("principal", "random")])
     text = f"Table 4: {loss} from principal components above a random start (gain; the paper's on CoverType)"
     return gain_claim(text, TABLE_4_GAINS[loss][1], read, f"{OTHER_KERNELS}; this is {STARTED}")
 
 
 def preconditioner_claim(data: str, loss: str, name: str) -> Claim:
-    """A preconditioner makes better embeddings than none."""
+    """Return the claim that a preconditioner leads to better embeddings than none."""
     none, *others = TABLE_2[DRAWS[data].name, loss]
     paper = dict(zip(PRECONDITIONERS[1:], others, strict=False))[name] - none
     read = gains(*[on(data, preconditioned(loss, other)) for other in (name, "identity")])
@@ -76,20 +76,20 @@ def preconditioner_claim(data: str, loss: str, name: str) -> Claim:
 
 
 def rank_claim(data: str, name: str) -> Claim:
-    """A preconditioner flattens the spectrum of A^T A."""
+    """Return the claim that a preconditioner flattens the spectrum of A^T A."""
     cases = [on(data, preconditioned("barlow_twins", other)) for other in (name, "identity")]
     text = f"Figure 1: {data}, effective rank of A under barlow_twins with preconditioner {name} above none (gain)"
     return gain_claim(text, None, gains(*cases, measure="effective rank"), OTHER_KERNELS)
 
 
 def network_claim(data: str, loss: str) -> Claim:
-    """The kernel is no more than a little behind the network."""
+    """Return the claim that the kernel is behind the network by no more than COMPARABLE."""
     read = gains(*[on(data, beside_networks(loss, name)) for name in (GAUSSIAN, network_of(FULL[data]))])
     text = f"Table 1: {data}, {loss}: a kernel above the network, or no more than {COMPARABLE} behind (gain)"
     return Claim(text, None, read, lambda results: statistics.fmean(read(results)) >= -COMPARABLE)
 
 
-# The draws that preconditioners are compared on, by the paper's order.
+# The draws on which preconditioners are compared, in the order of the paper.
 PRECONDITIONED = {data.name: label for label, data in DRAWS.items() if label != STARTED}
 
 STEP_CLAIMS = [

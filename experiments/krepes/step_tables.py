@@ -1,4 +1,4 @@
-"""Tables of what is trained by steps: losses and starts, preconditioners, networks, and what was not run."""
+"""The tables of gradient steps: losses and starts, preconditioners, networks, and what was not run."""
 
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
@@ -23,7 +23,7 @@ SETS = FULL | DRAWS | QUICK
 
 
 def step_tables(results: Results) -> list[Table]:
-    """All of them; a cell whose runs are not all there is empty."""
+    """Return all tables; cells with missing runs are empty."""
     return [
         start_table(results),
         preconditioner_table(results, "accuracy", "Table 2: accuracy, the paper's with tangent kernels in brackets"),
@@ -43,7 +43,7 @@ def sets_with(results: Results, text: str) -> list[str]:
 
 
 def start_table(results: Results) -> Table:
-    """Losses by gradient steps on MNIST (quick: on digits), Table 5's number for uniform landmarks beside."""
+    """Return the table of losses by gradient steps on MNIST (quick: digits), with Table 5 for uniform landmarks."""
     data = STARTED if on(STARTED, UNTRAINED) in results.seeds else "digits"
     printed = {**{loss: row[0] for loss, row in TRAINED.items()}, **{loss: TABLE_5[loss, "uniform"] for loss in LOSSES}}
     rows = [[UNTRAINED, or_empty(shown, results, on(data, UNTRAINED), "accuracy"), "-", "-", "-"]]
@@ -63,7 +63,7 @@ def start_table(results: Results) -> Table:
 
 
 def preconditioner_table(results: Results, measure: str, title: str) -> Table:
-    """Sets and losses by preconditioner."""
+    """Return the table of a measure for sets and losses, with a column for each preconditioner."""
     rows = []
     for data in sets_with(results, "under preconditioner"):
         for loss in PRECONDITIONED_LOSSES:
@@ -76,7 +76,7 @@ def preconditioner_table(results: Results, measure: str, title: str) -> Table:
 
 
 def network_table(results: Results, data: str) -> Table:
-    """A kernel beside a network: accuracy, time, and how many numbers are learned."""
+    """Return the comparison of a kernel with a network: accuracy, time and number of parameters."""
     measures = ("accuracy", "balanced accuracy", "fit seconds", "parameters")
     rows = []
     for loss in TABLE_1_LOSSES:
@@ -88,7 +88,7 @@ def network_table(results: Results, data: str) -> Table:
 
 
 def not_run_table() -> Table:
-    """The sets of Table 1 as the paper has them: accuracy of its kernel and of its network, and what would run here."""
+    """Return Table 1 of the paper: the accuracy of its kernel and its network, and the command that would run it."""
     how = {
         "Adult, 1 000 000 rows": "not public",
         "Higgs, 1 000 000 rows": "needs HIGGS.csv of the UCI repository",

@@ -1,4 +1,4 @@
-"""The experiment's own tables: contestants by sets, Table 5 beside the paper's, and landmarks."""
+"""The tables of the experiment: contestants by sets, Table 5 with the paper's numbers, and landmarks."""
 
 from experiments import Results, Table, or_empty
 
@@ -9,7 +9,7 @@ from .step_tables import shown, step_tables
 
 
 def tables(results: Results) -> list[Table]:
-    """All of them; a cell whose runs are not all there is empty."""
+    """Return all tables; cells with missing runs are empty."""
     return [
         set_table(results, "accuracy", "Accuracy of the probe, 10 % of the labels"),
         set_table(results, "balanced accuracy", "Balanced accuracy of the probe"),
@@ -23,14 +23,14 @@ def tables(results: Results) -> list[Table]:
 
 
 def set_table(results: Results, measure: str, title: str) -> Table:
-    """Contestants by sets."""
+    """Return a table of a measure, with a row for each contestant and a column for each set."""
     sets = [data for data in (*FULL, *QUICK) if on(data, DEFAULT) in results.seeds]
     rows = [[name, *(or_empty(shown, results, on(data, name), measure) for data in sets)] for name in CONTESTANTS]
     return Table(title, ("contestant", *sets), rows)
 
 
 def table_5(results: Results) -> Table:
-    """Losses by landmarks on MNIST (quick: on digits), the paper's in brackets."""
+    """Return the accuracy by loss and landmarks on MNIST (quick: digits), with the paper's in brackets."""
     data = "mnist" if on("mnist", DEFAULT) in results.seeds else "digits"
     rows = []
     for loss in LOSSES:
@@ -47,7 +47,7 @@ def settings_table() -> Table:
 
 
 def landmark_table(results: Results) -> Table:
-    """What the landmarks of every embedding say."""
+    """Return the measures of the landmarks of every embedding."""
     measures = ("kappa", "kappa of a random order", "top 3 of the class", "top 3 by the kernel alone")
     rows = [[case, *(or_empty(shown, results, case, measure) for measure in measures)] for case in results.seeds]
     return Table("Landmarks", ("embedding", *measures), [row for row in rows if any(row[1:])])

@@ -1,4 +1,4 @@
-"""What is run: Table 5 for all losses, Tables 1, 2 and 4 on small draws of their sets, and landmarks against rows."""
+"""The cases: Table 5 for all losses, Tables 1, 2 and 4 on small draws of their sets, and numbers of landmarks."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from .runs import run_embedding, run_landmarks, run_network
 
 
 class Data(NamedTuple):
-    """A set, how many of its rows are drawn to learn from and to test, and the shape of an image (None: a table)."""
+    """A data set, the numbers of training and test rows that are drawn, and the shape of an image (None: a table)."""
 
     name: str
     n_train: int
@@ -19,7 +19,7 @@ class Data(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Landmarks, components, epochs at most, and draws of the search; the paper has 2000, 150, 60 to 80, and 3 or 4."""
+    """Numbers of landmarks, components, epochs and draws of the search; the paper has 2000, 150, 60 to 80, 3 or 4."""
 
     m: int
     h: int
@@ -28,7 +28,7 @@ class Size(NamedTuple):
 
 
 ALL_LOSSES = (*TRAINED, *LOSSES)
-# Table 5's columns; its leverage scores are the paper's own estimate, section 3.3.
+# The columns of Table 5. Leverage scores are the paper's own estimate (section 3.3).
 LANDMARKS = ("uniform", "kmeans++", "leverage_hutchinson")
 PRECONDITIONERS = ("none", "general", "gauss_newton")
 PRECONDITIONED = ("barlow_twins", "simclr")
@@ -48,7 +48,7 @@ LAW_TEST_ROWS, LAW_SEEDS = 3000, 1
 
 
 def cases(quick: bool) -> list[Case]:
-    """All of them. Quick: two losses of Table 5 on scikit-learn's digits, and a table with a preconditioner."""
+    """Return all cases; the quick ones are Table 5 on scikit-learn's digits, and a table with a preconditioner."""
     if quick:
         first, second = QUICK
         made = [embedding(first, "simclr", landmarks, True) for landmarks in LANDMARKS]
@@ -65,7 +65,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def table_cases(data: str) -> Iterator[Case]:
-    """Tables 1, 2 and 4 on one set: a kernel by every loss, its other start and preconditioners, and networks."""
+    """Yield the cases of Tables 1, 2 and 4 on one set: losses with kernels and networks, starts, preconditioners."""
     for loss in TABLE_1_LOSSES:
         yield embedding(data, loss, "uniform")
         settings = {"data": FULL[data]._asdict(), "loss": loss, **FULL_SIZE._asdict()}
@@ -78,14 +78,14 @@ def table_cases(data: str) -> Iterator[Case]:
 
 
 def embedding(data: str, loss: str, landmarks: str, quick: bool = False, **changes: Any) -> Case:
-    """`papers.krepes_search` on a set; from principal components and not preconditioned, if nothing else is said."""
+    """Return the case of `papers.krepes_search` on a set; by default from principal components, not preconditioned."""
     sets, size = (QUICK, QUICK_SIZE) if quick else (FULL, FULL_SIZE)
     settings = {"data": sets[data]._asdict(), "loss": loss, "landmarks": landmarks, **size._asdict(), **changes}
     return Case(on(data, loss, landmarks, **changes), run_embedding, settings)
 
 
 def on(data: str, loss: str, how: str, **changes: Any) -> str:
-    """The name of a case."""
+    """Return the name of a case."""
     return ", ".join([f"{data}: {loss}", how, *(f"{name} {value}" for name, value in changes.items())])
 
 

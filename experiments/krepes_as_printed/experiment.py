@@ -1,17 +1,17 @@
 """Kernel representation learning with the tuning of appendix B.3 for every method alike: Tables 1, 2, 4, 5.
 
-Every embedding is `mercer.papers.krepes_search`: three draws of rate, decay and the loss's coefficients, judged by a
-linear classifier on the labeled validation rows (2 % of images, 10 % of tables), then a fit on all rows and the probe
-with 10 % of the labels. Networks have their rate by the same draws on the same rows. Leverage scores are the paper's
-own estimate, Hutchinson's (section 3.3).
+Every embedding is tuned by `mercer.papers.krepes_search`. It draws learning rate, decay and the coefficients of the
+loss three times, scores each by a linear classifier on the labeled validation rows (2 % of images, 10 % of tables), and
+fits the best on all rows. The result is then probed with 10 % of the labels. The learning rate of networks is chosen by
+the same draws on the same rows. Leverage scores are the paper's own estimate, Hutchinson's (section 3.3).
 
-What is smaller than in the paper, and why: some minutes of one core were to be had. 1500 rows are drawn of MNIST,
-Adult and CoverType; 150 landmarks, 30 components, 6 epochs (one round of the autoencoder's solver); one seed, as the
-paper's tables seem to have. So the numbers are not those of the paper, and single differences of a point are chance:
-3000 test rows know an accuracy to .7 points. What is compared is the direction of each table. Not run: Higgs (not
-here), a million rows of Adult (not public; resampling its 32 561 rows adds no information), CIFAR-10 under the
-tangent kernel of a ResNet-34 of ImageNet (no weights here), Figure 3's concept from CIFAR-100 (not here). `krepes`
-has whole sets under our defaults, without a search.
+The experiment is smaller than the paper's, so that it takes some minutes of one core. 1500 rows are drawn of MNIST,
+Adult and CoverType, with 150 landmarks, 30 components, 6 epochs (one round of the autoencoder's solver) and one seed,
+as the paper's tables seem to have. The numbers are therefore not those of the paper, and single differences of a point
+are chance: with 3000 test rows the standard error of an accuracy is .7 points. Only the direction of each table is
+compared. The following is not run: Higgs (not available here), a million rows of Adult (not public; resampling its
+32 561 rows adds no information), CIFAR-10 under the tangent kernel of a ResNet-34 of ImageNet (no weights here), and
+the concept from CIFAR-100 of Figure 3 (not available here). `krepes` runs whole sets with our defaults and no search.
 """
 
 import statistics
@@ -41,19 +41,19 @@ from .cases import (
 
 Read = Callable[[Results], list[float]]
 SMALL = "small draws of the sets, one seed, and a Gaussian kernel where the paper has tangent kernels"
-# An accuracy that is no further behind is as good: a standard error of 3000 test rows is .007.
+# Accuracies within this distance count as equally good: the standard error with 3000 test rows is .007.
 NEAR = 0.01
 
 
 def printed(loss: str, landmarks: str) -> float:
-    """Table 5's figure."""
+    """Return the number printed in Table 5."""
     if loss in TRAINED:
         return TRAINED[loss][LANDMARKS.index(landmarks)]
     return TABLE_5[loss, {"leverage_hutchinson": "leverage"}.get(landmarks, landmarks)]
 
 
 def scored(data: str) -> str:
-    """By what a set is judged: tables are imbalanced, so that B.3 asks for the balanced accuracy."""
+    """Return the measure of a set: accuracy for images, balanced accuracy (B.3) for tables, which are imbalanced."""
     return "accuracy" if FULL[data].image_shape is not None else "balanced accuracy"
 
 
@@ -62,12 +62,12 @@ def gain(better: str, worse: str, measure: str) -> Read:
 
 
 def gain_claim(text: str, paper: float | str | None, read: Read) -> Claim:
-    """A gain above 0; of several, the interval of their mean."""
+    """Return the claim that a gain is above 0; for several gains, that the interval of their mean is."""
     return Claim(text, paper, read, lambda results: is_above_zero(read(results)), SMALL)
 
 
 def landmark_claim(landmarks: str) -> Claim:
-    """Landmarks of a choice against uniform ones, over all losses."""
+    """Return the claim that a choice of landmarks is better than uniform ones, over all losses."""
 
     def read(results: Results) -> list[float]:
         pairs = [(on("mnist", loss, landmarks), on("mnist", loss, "uniform")) for loss in ALL_LOSSES]
@@ -79,7 +79,7 @@ def landmark_claim(landmarks: str) -> Claim:
 
 
 def order_claim() -> Claim:
-    """Which losses are good: the rank correlation of our row means with the paper's."""
+    """Return the claim that losses rank as in the paper, by the rank correlation of our row means with the paper's."""
 
     def read(results: Results) -> list[float]:
         theirs = [statistics.fmean(printed(loss, how) for how in LANDMARKS) for loss in ALL_LOSSES]
@@ -114,7 +114,7 @@ def preconditioner_claim(data: str, loss: str, name: str) -> Claim:
 
 
 def largest_gain_claim() -> Claim:
-    """Gauss-Newton against the general preconditioner, set and loss by set and loss."""
+    """Return the claim that Gauss-Newton is better than the general preconditioner, over all sets and losses."""
 
     def read(results: Results) -> list[float]:
         return [
@@ -141,7 +141,7 @@ def rank_claim(data: str, name: str) -> Claim:
 
 
 def landmarks_needed(results: Results) -> list[float]:
-    """For each number of rows, how many landmarks come within a point of the accuracy of the most."""
+    """Return, for each number of rows, the fewest landmarks within a point of the accuracy of the largest number."""
     needed = []
     for n in LAW_ROWS:
         found = [results.mean(law(n, m), "accuracy") for m in LAW_LANDMARKS]
@@ -150,7 +150,7 @@ def landmarks_needed(results: Results) -> list[float]:
 
 
 def grows_like_a_logarithm(results: Results) -> bool:
-    """Nine times the rows need at most twice the landmarks, a step of the grid; √n would be three times."""
+    """Whether nine times the rows need at most twice the landmarks, one step of the grid; √n would need three times."""
     needed = landmarks_needed(results)
     return needed[-1] <= 2 * needed[0]
 
@@ -179,7 +179,7 @@ CLAIMS = [
 
 
 def tables(results: Results) -> list[Table]:
-    """Table 5 beside the paper's, tables of sets, and landmarks against rows; a cell without runs is empty."""
+    """Return Table 5 with the paper's numbers, tables of the sets, and accuracies by numbers of rows and landmarks."""
 
     def cell(case: str, measure: str, digits: int = 3) -> str:
         return f"{results.mean(case, measure):.{digits}f}"

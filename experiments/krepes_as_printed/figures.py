@@ -1,4 +1,7 @@
-"""Accuracy against landmarks for several numbers of rows: `python -m experiments.krepes_as_printed.figures FOLDER`."""
+"""Accuracy by the number of landmarks, for several numbers of rows.
+
+Run `python -m experiments.krepes_as_printed.figures FOLDER`.
+"""
 
 import sys
 from typing import Any
@@ -10,7 +13,7 @@ from .cases import LAW_LANDMARKS, LAW_ROWS, law
 
 
 def landmarks_and_rows() -> Any:
-    """Where the curves level off, landmarks suffice: that place hardly moves with the rows."""
+    """Draw the accuracies; the number of landmarks at which a curve levels off hardly depends on the number of rows."""
     results, ax = recorded("krepes_as_printed"), axes_or_new(None, figsize=(5.4, 3.6))
     for n, color in zip(LAW_ROWS, CATEGORIES, strict=False):
         accuracies = [results.mean(law(n, m), "accuracy") for m in LAW_LANDMARKS]

@@ -1,4 +1,4 @@
-"""One embedding by the tuning of appendix B.3, and what 10 % of the labels make of it (appendix B)."""
+"""Runs of one embedding each: the tuning of appendix B.3, and the probe with 10 % of the labels (appendix B)."""
 
 import time
 from dataclasses import replace
@@ -22,12 +22,12 @@ from mercer.training import Recipe
 
 Measures = dict[str, float | str]
 PRECONDITIONERS = {"none": Identity(), "general": KernelMatrix(), "gauss_newton": GaussNewton()}
-# The width of the ResMLP; the paper has 1032, with 5 million parameters.
+# The width of the ResMLP; in the paper it is 1032, with 5 million parameters.
 WIDTH = 128
 
 
 def run_embedding(settings: dict[str, Any], seed: int) -> Measures:
-    """Search, fit again on all rows, and probe; the labeled rows of the search are not those of the probe's test."""
+    """Search, fit the best setting on all rows, and probe it; the search does not use the test rows of the probe."""
     data, loss = settings["data"], settings["loss"]
     X, y, X_test, y_test = prepared(data["name"], data["n_train"], data["n_test"], seed)
     with threadpool_limits(1):
@@ -48,7 +48,7 @@ def run_embedding(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def options_of(settings: dict[str, Any]) -> dict[str, Any]:
-    """What is not as in `papers.krepes`: sizes, landmarks, epochs, views of images, and what a table compares."""
+    """Return the parameters that differ from `papers.krepes`: sizes, landmarks, views, and those of the solver."""
     options = {
         "n_draws": settings["draws"],
         "n_landmarks": settings["m"],
@@ -70,7 +70,7 @@ def options_of(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_network(settings: dict[str, Any], seed: int) -> Measures:
-    """The network of Table 1, its rate by the same draws, rows and scores as the kernel's."""
+    """Train the network of Table 1; its rate is chosen by the same draws, rows and scores as that of the kernel."""
     data = settings["data"]
     X, y, X_test, y_test = prepared(data["name"], data["n_train"], data["n_test"], seed)
     score = probe_scorer(labeled=0.5, balanced="auto")
@@ -103,7 +103,7 @@ def run_network(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_landmarks(settings: dict[str, Any], seed: int) -> Measures:
-    """How good so many landmarks are for so many rows: spectral contrastive, exactly, with nothing searched."""
+    """Measure the accuracy for a number of landmarks and rows: the exact spectral contrastive optimum, no search."""
     X, y, X_test, y_test = prepared("mnist", settings["rows"], settings["test_rows"], seed)
     m = settings["landmarks"]
     model = KernelEmbedding(

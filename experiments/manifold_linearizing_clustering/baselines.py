@@ -1,4 +1,4 @@
-"""Subspace clustering with the grids of section 3.1, best by accuracy as in the paper, and with ℓ2 projections."""
+"""Subspace clustering with the grids of section 3.1, the best by accuracy as in the paper, and A-DSSC."""
 
 import itertools
 import warnings
@@ -18,11 +18,12 @@ from mercer.sinkhorn import sparse_doubly_stochastic
 
 from .runs import Measures, cached, scores
 
-# (γ, τ) of EnSC; its γ is our strength, which must be above 1: their 1 leaves no coefficient.
+# The grid (γ, τ) of EnSC. Its γ is our strength, which must be above 1: the paper's value 1 leaves no coefficient.
 STRENGTHS, L1_RATIOS = (5.0, 10.0, 50.0, 100.0), (0.9, 0.95, 1.0)
-# (k_max, ε) of SSC-OMP.
+# The grid (k_max, ε) of SSC-OMP.
 COUNTS, TOLERANCES = (3, 5, 10, 20), (1e-4, 1e-5, 1e-6, 1e-7)
-# Doubly stochastic subspace clustering: ridges (shares of the largest eigenvalue) and strengths of the projection.
+# The grid of doubly stochastic subspace clustering: ridges, as shares of the largest eigenvalue, and strengths of the
+# projection.
 RIDGES, PROJECTION_STRENGTHS = (1e-3, 1e-2), (0.01, 0.1, 1.0)
 
 
@@ -34,14 +35,14 @@ def grid(name: str) -> list[Any]:
 
 
 def best_of_grid(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> Measures:
-    """Return the scores of the setting with the highest accuracy: labels choose, as the paper says that they do."""
+    """Return the scores of the setting with the highest accuracy; it is chosen by labels, as in the paper."""
     found = [(expression, subspaces(X, y, expression, seed)) for expression in grid(name)]
     best, measures = max(found, key=lambda pair: pair[1]["accuracy"])
     return {**measures, "setting": repr(best), "worst accuracy": min(float(m["accuracy"]) for _, m in found)}
 
 
 def subspaces(X: np.ndarray, y: np.ndarray, expression: Any, seed: int, **options: Any) -> Measures:
-    """Return the scores of one self-expression, no features learned."""
+    """Return the scores of one self-expression without feature learning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -52,7 +53,7 @@ def subspaces(X: np.ndarray, y: np.ndarray, expression: Any, seed: int, **option
 
 
 def run_pursuit(settings: dict[str, Any], seed: int) -> Measures:
-    """Matching pursuit on more and more rows: with landmarks past 5000 rows, as the estimator has it, or with all."""
+    """Run matching pursuit with all rows as dictionary, or with the estimator's default, landmarks past 5000 rows."""
     samples = cached(settings["data"], settings["rows"], seed, mean_kept=True)
     expression = MatchingPursuitExpression(settings["count"])
     landmarks = len(samples.X) if settings["all"] else None
@@ -60,9 +61,10 @@ def run_pursuit(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_projected(settings: dict[str, Any], seed: int) -> Measures:
-    """Doubly stochastic subspace clustering (A-DSSC): ridge coefficients, nearest doubly stochastic matrix, spectral.
+    """Run doubly stochastic subspace clustering (A-DSSC).
 
-    Ridge and strength are the best by accuracy; the paper quotes 99 % for all of MNIST.
+    It computes ridge coefficients, the nearest doubly stochastic matrix and spectral clusters. Ridge and strength are
+    the best by accuracy. The paper quotes 99 % for all of MNIST.
     """
     samples = cached(settings["data"], settings["rows"], seed, mean_kept=True)
     K = unit_rows(torch.from_numpy(samples.X.astype(np.float64)))

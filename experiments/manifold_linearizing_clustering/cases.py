@@ -1,4 +1,4 @@
-"""What is run: the two manifolds, and images through a scattering, digits and objects, beside peers."""
+"""The cases: the two manifolds, and images of digits and objects by their features, with peers."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,12 +12,12 @@ from .runs import run_manifolds, run_printed, run_printed_manifolds, run_set
 from .same_start import METHODS, run_on_one_start
 from .section_claims import run_collapse, run_free, run_spectral_step
 
-# Appendix D.1 prints N(0, 0.05 I): a variance, or a deviation as the figure looks.
+# Appendix D.1 prints N(0, 0.05 I): either a variance or, as the figure looks, a deviation.
 READINGS = {"deviation .05": 0.05, "variance .05": 0.05**0.5}
-# Heads as the appendix has them. It does not say how they are trained: on all 200 points, with noise for views, since
-# of three columns none can be dropped. A start of 600 epochs makes the two orthogonal by itself (cosines of .001 to
-# .003 at a deviation of .05, and .002 to .008 after the second stage). That of Figure 1c is called noisy and only
-# approximately linear by pieces: this one is short, and the second stage goes to its end.
+# The heads are those of the appendix, which does not say how they are trained. Here a batch is all 200 points, and
+# views are noise, since none of three columns can be dropped. A start of 600 epochs alone makes the two orthogonal
+# (cosines of .001 to .003 at a deviation of .05, and .002 to .008 after the second stage). The paper calls the start of
+# Figure 1c noisy and only approximately piecewise linear, so here the start is short and the second stage is complete.
 TO_THE_END = {"n_epochs": 600, "batch_size": 512, "learning_rate": 5e-3}
 TOY = {
     "n_clusters": 2,
@@ -27,21 +27,22 @@ TOY = {
     "start_recipe": {**TO_THE_END, "n_epochs": 60},
     "recipe": TO_THE_END,
 }
-# The clusters are found long before the end.
+# Fewer epochs are enough to find the clusters.
 QUICK_TOY = {**TOY, "recipe": {**TO_THE_END, "n_epochs": 200}}
-# Of the toys, of sets, of many rows, and of the presets on the toys. Table 6 of the paper has ten seeds, its text five.
+# Numbers of seeds: of toys, of sets, of sets with many rows, and of presets on toys. In the paper, Table 6 has ten
+# seeds, and the text five.
 TOY_SEEDS, SEEDS, MANY_ROWS_SEEDS, PRINTED_TOY_SEEDS = 3, 3, 2, 2
 TABLE_1_METHODS = [f"{name} on {where}" for name in ("EnSC", "SSC-OMP") for where in ("the start", "MLC's features")]
 GAMMAS = (0.0, 0.05, 0.5, 5.0)
 LOSSES = ("cross-entropy", "MCR²")
-# The presets, and on how many seeds of each set: a thousand epochs of the start and a second stage at d = 128 take
-# minutes.
+# The presets, and the number of seeds for each set. They are few, since a thousand epochs of the start and a second
+# stage with d = 128 take minutes.
 PRINTED = {"mlc": "mlc, as printed", "nmce": "nmce, as printed"}
 PRINTED_SETS = {"digits": 2, "coil20": 1, "mnist 2 000": 1, "cifar10 2 000": 1}
-# Matching pursuit: rows, coefficients a point, and whether all rows are its dictionary past 5000.
+# Matching pursuit: rows, coefficients of each point, and whether all rows are its dictionary past 5000 rows.
 PURSUITS = [(2000, 10, True), (5000, 10, True), (10_000, 10, False), (10_000, 10, True), (10_000, 5, True)]
 
-# Label -> name, rows.
+# The name and the number of rows for each label.
 FULL: dict[str, tuple[str, int | None]] = {
     "mnist 2 000": ("mnist", 2000),
     "mnist 10 000": ("mnist", 10_000),
@@ -53,17 +54,17 @@ QUICK: dict[str, tuple[str, int | None]] = {"digits, quick": ("digits", None)}
 
 # Table 4(a).
 IMBALANCED = ("mnist 2 000", "cifar10 2 000")
-# CIFAR-10 from pixels with the whole recipe, small: images, epochs of both stages, images a batch. A step on 48 images
-# takes some 3 s of one processor. After ten steps of the start nothing has moved yet: sixty.
+# CIFAR-10 from pixels with the whole recipe: images, epochs of both stages, and images in a batch. A step on 48 images
+# takes about 3 s of one processor. Ten steps of the start have no visible effect, so there are sixty.
 PIXELS = {"rows": 96, "start epochs": 30, "epochs": 10, "batch": 48}
-# Where criteria are compared: on the set that had no part in their choice.
+# The set on which criteria are compared; it had no part in their choice.
 JUDGED = ("cifar10 2 000",)
 
-# What photographs go through, which comes with `mercer[vision]`; without it no case of theirs can be run.
+# The module with the network for photographs, part of `mercer[vision]`; without it cases of photographs cannot be run.
 PRETRAINED = "efficientnet_lite_pytorch"
 
 OURS = "ManifoldClustering()"
-# Subspaces go through the origin: elastic nets and matching pursuit are given features whose mean was not taken off.
+# Subspaces contain the origin, so elastic nets and matching pursuit get features that are not centered.
 MEAN_KEPT = ", mean kept"
 SPARSE: dict[str, dict[str, Any]] = {
     "EnSC": {"self_expression": "elastic_net", "feature_learning": "none"},
@@ -87,15 +88,15 @@ ABLATED: dict[str, dict[str, Any]] = {
 
 
 def cases(quick: bool) -> list[Case]:
-    """All of them; those of features of photographs need the network that makes them."""
+    """Return all cases; those of photographs need the network that computes their features."""
     return [
         replace(case, needs=PRETRAINED) if case.settings.get("data") == "cifar10" else case for case in drawn_up(quick)
     ]
 
 
 def drawn_up(quick: bool) -> list[Case]:
-    """Quick: two seeds of the toy and digits, both with fewer epochs."""
-    # Quick ones have other names: claims about all seeds do not judge them.
+    """Return the cases without `needs`; the quick ones are two seeds of the toy, and digits, with fewer epochs."""
+    # Quick cases have other names, so that claims about all seeds do not use them.
     seeds, suffix, options = (2, ", quick", QUICK_TOY) if quick else (TOY_SEEDS, "", TOY)
     made = [
         Case(toy(reading) + suffix, run_manifolds, {"deviation": deviation, "options": options}, seeds)
@@ -124,7 +125,7 @@ def drawn_up(quick: bool) -> list[Case]:
 
 
 def one_start_case(label: str, method: str) -> Case:
-    """A method on the start that all seeds share: a grid of graphs of these features is always the same."""
+    """Return the case of a method on the start that all seeds share; a grid on its features needs only one seed."""
     data, rows = FULL[label]
     is_a_grid = method in TABLE_1_METHODS and method.endswith("on the start")
     settings = {"data": data, "rows": rows, "method": method}
@@ -132,7 +133,7 @@ def one_start_case(label: str, method: str) -> Case:
 
 
 def printed_cases() -> list[Case]:
-    """The presets, on the toys and on sets."""
+    """Return the cases of the presets, on the toys and on sets."""
     made = [
         Case(
             printed_toy(reading, preset),
@@ -152,7 +153,7 @@ def printed_cases() -> list[Case]:
 
 
 def section_cases() -> list[Case]:
-    """What the text says beside its tables."""
+    """Return the cases for the claims in the text of the paper."""
     made = [Case(free(gamma), run_free, {"deviation": 0.05, "gamma": gamma}, SEEDS) for gamma in GAMMAS]
     made += [Case(collapse(loss), run_collapse, {"loss": loss}, SEEDS) for loss in LOSSES]
     made.append(Case("line 10 of 10 000 rows", run_spectral_step, {"rows": 10_000}, 1))
@@ -182,9 +183,10 @@ def printed_toy(reading: str, preset: str) -> str:
 
 
 def peers_on(data: tuple[str, int | None]) -> list[str]:
-    """Return the peers on a set: sparse ones on pixels, whose mean was never taken off, or with the mean kept.
+    """Return the names of the peers on a set; sparse methods get features that are not centered.
 
-    On many rows none of these: matching pursuit has cases of its own there, and elastic nets take an hour.
+    The pixels of digits never are; for other sets this is the variant with the mean kept. On many rows sparse methods
+    are not run: matching pursuit has its own cases there, and elastic nets take an hour.
     """
     if (data[1] or 0) > MOST_ROWS:
         return [name for name in PEERS if name.removesuffix(MEAN_KEPT) not in SPARSE]

@@ -1,4 +1,4 @@
-"""Criteria that need no labels: what each loses by the clusters that it would have chosen, of all stages at every η."""
+"""The accuracy that criteria without labels lose by their choice among the clusters of all stages and every η."""
 
 import tempfile
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ CRITERIA = {
 
 
 def run_criteria(settings: dict[str, Any], seed: int) -> Measures:
-    """Accuracy lost by each criterion, its correlation with the accuracy, and what shorter codes gain."""
+    """Return the accuracy lost by each criterion, its correlation with the accuracy, and the gain of shorter codes."""
     samples = cached(settings["data"], settings["rows"], seed)
     k = len(np.unique(samples.y))
     codes = [torch.from_numpy(C) for C in codes_of_stages(samples, k, seed)]
@@ -42,7 +42,7 @@ def run_criteria(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def compared(found: list[Clustered], judge: Judge, y: np.ndarray) -> Measures:
-    """Compare criteria by clusters that were found, given the classes."""
+    """Compare the criteria on these clusters, given the true classes y."""
     accuracies = np.array([clustering_accuracy(y, clusters.labels) for clusters in found])
     shorter = np.array(
         [clustering_accuracy(y, shortened(judge.Z, clusters.labels, judge.epsilon).labels) for clusters in found]
@@ -58,7 +58,7 @@ def compared(found: list[Clustered], judge: Judge, y: np.ndarray) -> Measures:
 
 
 def codes_of_stages(samples: Samples, k: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield the codes of the start and of the second stage with each η, all trained once."""
+    """Yield the codes of the start and of the second stage with each η; each training is done once."""
     with tempfile.TemporaryDirectory() as folder:
         shared = {"n_clusters": k, "assign_labels": "spectral", "checkpoint": Path(folder) / "training"}
         for stage, eta in (("start", Entropy.trained[0]), *(("final", eta) for eta in Entropy.trained)):

@@ -1,4 +1,4 @@
-"""Samples, views of them and classes: the two manifolds of appendix D.1, and images by their features."""
+"""The data: the two manifolds of appendix D.1, and features of images, with views and classes."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from mercer.image_features.pretrained import pretrained_features
 from mercer.image_features.scattering import scattering
 from mercer.views.sources import Augmented
 
-# Views of each image are drawn and put through the scattering once; so many principal components are kept.
+# The views of each image are drawn and mapped to features once. This many views and principal components are kept.
 N_VIEWS = 6
 COMPONENTS = 256
 SHAPES: dict[str, tuple[int, ...]] = {"digits": (8, 8), "mnist": (28, 28), "coil20": (32, 32), "cifar10": (32, 32, 3)}
@@ -20,7 +20,7 @@ CURVATURE, WAVES, POINTS = 0.2, 5, 100
 
 
 class Samples(NamedTuple):
-    """Rows, views of them (none: drawn by the estimator), classes, and the shape of images."""
+    """Rows, their views (if empty, the estimator draws views), classes, and the shape of images."""
 
     X: np.ndarray
     views: list[np.ndarray]
@@ -29,7 +29,7 @@ class Samples(NamedTuple):
 
 
 def two_manifolds(deviation: float, seed: int) -> Samples:
-    """Equation (7): a wavy circle on the sphere and a point at its pole, 100 samples each, with noise on all."""
+    """Return the samples of equation (7): a wavy circle on the sphere and its pole, 100 noisy samples of each."""
     random = np.random.default_rng(seed)
     phi = 2 * np.pi * np.arange(1, POINTS + 1) / POINTS
     height = CURVATURE * np.sin(WAVES * phi)
@@ -47,10 +47,11 @@ def samples_of(
     mean_kept: bool = False,
     n_views: int = N_VIEWS,
 ) -> Samples:
-    """Return a set: digits as they are, others by features of the images, with views of the images.
+    """Return a set: the pixels of digits, and for other sets the features of images and of views of them.
 
-    Gray images go through the wavelet scattering, photographs (CIFAR-10) through a pretrained network. `mean_kept` is
-    for subspaces, which go through the origin: the mean of the features is not taken off. There are no views then.
+    The features of gray images are wavelet scattering coefficients, and those of photographs (CIFAR-10) come from a
+    pretrained network. With `mean_kept` the mean of the features is not subtracted, which is for methods of subspaces,
+    since these contain the origin; there are then no views.
     """
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -68,13 +69,13 @@ def samples_of(
 
 
 def halved(samples: Samples, seed: int) -> Samples:
-    """Return samples without half of those of odd classes, as for Table 4(a); features stay those of all of them."""
+    """Return the samples without half of those of odd classes, as for Table 4(a); their features are not changed."""
     rows = balanced_no_more(samples.y, seed)
     return Samples(samples.X[rows], [view[rows] for view in samples.views], samples.y[rows], samples.image_shape)
 
 
 def balanced_no_more(y: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows that are left when half of the samples of odd classes are removed."""
+    """Return the rows that remain if half of the rows of every other class are removed."""
     order = np.random.RandomState(seed).permutation(len(y))
     kept = [order[y[order] == label] for label in np.unique(y)]
     return np.sort(np.concatenate([rows[: len(rows) // 2] if i % 2 else rows for i, rows in enumerate(kept)]))
@@ -87,20 +88,20 @@ def views_of(X: np.ndarray, shape: tuple[int, ...], count: int, seed: int) -> li
 
 
 def scattered(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Return scattering coefficients, channels scaled alike; all by the first of the arrays."""
+    """Return scattering coefficients with all channels scaled to the same size, which the first array determines."""
     found = [scattering(rows.reshape(-1, *shape)) for rows in images]
     scale = np.sqrt(np.mean(found[0] ** 2, axis=(0, 2, 3), keepdims=True))
     return [(coefficients / scale).reshape(len(coefficients), -1) for coefficients in found]
 
 
 def pretrained(images: list[np.ndarray], shape: tuple[int, ...]) -> list[np.ndarray]:
-    """Return a pretrained network's features."""
-    # Views may leave [0, 1] by a rounding.
+    """Return the features of a pretrained network."""
+    # By rounding, views may be slightly outside [0, 1].
     return [pretrained_features(rows.reshape(-1, *shape).clip(0.0, 1.0)) for rows in images]
 
 
 def principal(rows: list[np.ndarray], mean_kept: bool) -> list[np.ndarray]:
-    """Return the first principal components of several arrays, by the rows of the first; or its singular vectors'."""
+    """Return several arrays in the principal components of the first array, without centering if `mean_kept`."""
     center = np.zeros_like(rows[0][0]) if mean_kept else rows[0].mean(axis=0)
     covariance = (rows[0] - center).T @ (rows[0] - center)
     _, vectors = np.linalg.eigh(covariance)

@@ -1,17 +1,17 @@
 """Manifold linearizing and clustering: presets as printed and our defaults, on manifolds and images, beside peers.
 
-All contestants see the same features, methods of subspaces also those whose mean was not taken off. Images of MNIST and
-COIL-20 go through a wavelet scattering, channels scaled alike, and on to 256 principal components; views for
-ManifoldClustering are drawn of the images and go the same way. Photographs of CIFAR-10 go through a network that was
-trained on ImageNet in place of the scattering; where `mercer[vision]`, which brings it, is not installed, they are left
-out, and claims on them are not run. Digits are pixels. Defaults are the same for all sets and choose nothing
-by labels; EnSC, SSC-OMP and A-DSSC are the best of their grids by accuracy, as the paper has them. That one thing is
-better than another is held if the 95 % interval of the paired differences is above 0.
+All contestants get the same features; methods of subspaces also get features that are not centered. For MNIST and
+COIL-20 these are 256 principal components of a wavelet scattering with channels of equal scale. Views for
+ManifoldClustering are drawn of the images and mapped in the same way. Photographs of CIFAR-10 are mapped by a network
+trained on ImageNet instead; without `mercer[vision]`, which provides it, they are skipped, and claims on them are not
+run. Digits are pixels. Our defaults are the same for all sets and choose nothing by labels. EnSC, SSC-OMP and A-DSSC
+are the best of their grids by accuracy, as in the paper. A claim that one method is better than another holds if the
+95 % interval of the paired differences is above 0.
 
-What is small, so that all of it takes two hours: presets on one draw of MNIST and COIL-20 and
-two of digits, their lines 3 to 9 for 20 epochs; the grids on the start's features once, since all seeds share them;
-A-DSSC on one draw; from pixels 96 photographs and eighty steps. On 10 000 images presets and elastic nets are not run,
-and Table 1 on one start is of MNIST alone. Tables 2 and 3 need a GPU.
+To take two hours in total, presets run on one draw of MNIST and COIL-20 and two of digits, with 20 epochs of lines 3 to
+9; the grids on the start's features once, since all seeds share them; A-DSSC on one draw; and pixels with eighty steps
+on 96 photographs. With 10 000 images presets and elastic nets are not run. Table 1 on one start is of MNIST only.
+Tables 2 and 3 need a GPU.
 """
 
 import statistics
@@ -71,7 +71,7 @@ REACH = {"mnist 2 000": 0.97, "mnist 10 000": 0.97, "digits": 0.95}
 
 
 def of(case: str, measure: str) -> Callable[[Results], list[float]]:
-    """Return what reads a measure of a case, one value a seed."""
+    """Return the function that reads a measure of a case, one value for each seed."""
     return lambda results: results.values(case, measure)
 
 
@@ -133,12 +133,12 @@ def all_toy_claims() -> list[Claim]:
     return made
 
 
-# Sets and draws over which the default is compared with the presets: those that need no network trained elsewhere.
+# The sets and draws on which the default is compared with the presets: those that need no pretrained network.
 COMPARED = {label: draws for label, draws in PRINTED_SETS.items() if not label.startswith("cifar10")}
 
 
 def default_claims() -> list[Claim]:
-    """The default is above the presets, over these sets: one seed or two of a set have no interval."""
+    """Return the claims that the default is above the presets, over all sets: one or two seeds have no interval."""
 
     def over_sets(called: str) -> Claim:
         def gains(results: Results) -> list[float]:
@@ -161,7 +161,7 @@ def default_claims() -> list[Claim]:
 
 
 def table_1_claims(label: str) -> list[Claim]:
-    """Subspace clustering does better on MLC's features than on the start's, and MLC better than both."""
+    """Return the claims that subspace clustering is better on MLC's features than on the start's, and MLC than that."""
     made = []
     mlc = on_one_start("MLC", label)
     for name, ((before, _), (after, _)) in TABLE_1.items():
@@ -192,7 +192,7 @@ def table_5_claims() -> list[Claim]:
 
 
 def table_6_claims() -> list[Claim]:
-    """On one start, with the same optimizer and hyper-parameters, MLC is higher and varies less."""
+    """Return the claims that MLC is more accurate than NMCE and varies less, on one start with the same settings."""
     mlc, nmce = on_one_start("Table 6: MLC"), on_one_start("Table 6: NMCE")
     (mlc_mean, mlc_spread), (nmce_mean, nmce_spread) = TABLE_6["MLC"], TABLE_6["NMCE"]
 
@@ -218,7 +218,7 @@ def figure_3_claims() -> list[Claim]:
         return [a / b for a, b in zip(after, before, strict=True)]
 
     def shares(results: Results) -> list[float]:
-        """The last rates over the first: that of all features, and that of what belongs with a point."""
+        """Return the last coding rate divided by the first, for R and R_c."""
         return [results.mean(case, f"{rate} at last") / results.mean(case, f"{rate} at first") for rate in ("R", "R_c")]
 
     return [
@@ -252,7 +252,7 @@ def figure_3_claims() -> list[Claim]:
 
 
 def section_claims() -> list[Claim]:
-    """What the text says: permutations without γ, collapse by cross-entropy, line 10 in half a minute, A-DSSC."""
+    """Return the claims in the text: permutations without γ, collapse by cross-entropy, time of line 10, A-DSSC."""
     by_classes = [collapse("cross-entropy"), collapse("MCR²")]
     line_10 = "line 10 of 10 000 rows"
     return [
@@ -306,7 +306,7 @@ def section_claims() -> list[Claim]:
 
 
 def pixel_claims() -> list[Claim]:
-    """The whole recipe learns: losses of both stages fall. What its clusters are worth so few images cannot say."""
+    """Return the claims that both losses fall, so the recipe learns; so few images say little about its clusters."""
     case, of_pixels = "cifar10 pixels: mlc, as printed", f"CIFAR-10 from pixels, {PIXELS['rows']} images"
 
     def falls(results: Results) -> list[float]:
@@ -341,7 +341,7 @@ IMBALANCE_WHY = {
 
 
 def imbalance_claim(label: str, name: str) -> Claim:
-    """The drop with half of the samples of odd classes removed is smaller than a peer's."""
+    """Return the claim that the drop with half of the samples of odd classes removed is smaller than a peer's."""
 
     def drops(results: Results, who: str) -> list[float]:
         return paired(
@@ -382,7 +382,7 @@ CLAIMS = [
     *[imbalance_claim(label, name) for label in IMBALANCED for name in ("k-means", f"EnSC{MEAN_KEPT}")],
 ]
 
-# Part of a claim's text -> why its runs may be missing. Times are of one processor.
+# For parts of a claim's text, the reason why its runs may be missing. Times are those of one processor.
 EXPENSIVE = {
     "cifar10": "minutes a draw, and features of photographs want the network of mercer[vision]",
     "CIFAR-10 from pixels": "a step on 48 images takes some 3 s",
@@ -398,7 +398,7 @@ EXPENSIVE = {
 
 
 def with_reason(claim: Claim) -> Claim:
-    """Return a claim that says why its runs may be missing, if they are expensive."""
+    """Return the claim with the reason why its runs may be missing, if they are expensive."""
     return replace(claim, if_not_run=next((why for part, why in EXPENSIVE.items() if part in claim.text), ""))
 
 

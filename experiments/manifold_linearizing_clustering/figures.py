@@ -1,6 +1,6 @@
 """Figures 1, 3, 4 and 5 of the paper: the sphere, rates and ranks over epochs, cosines by cluster, principal samples.
 
-`python -m experiments.manifold_linearizing_clustering.figures FOLDER [ONLY]`: models are fitted here, some minutes.
+Run `python -m experiments.manifold_linearizing_clustering.figures FOLDER [ONLY]`. It fits models for some minutes.
 """
 
 import sys
@@ -23,18 +23,18 @@ ROWS, CLUSTERS, SEED = 2000, 10, 0
 
 @lru_cache(maxsize=1)
 def images() -> Samples:
-    """MNIST through the scattering, as in the experiment."""
+    """Return scattering features of MNIST, as in the experiment."""
     return samples_of("mnist", ROWS, SEED)
 
 
 @lru_cache(maxsize=2)
 def model_of_images(stage: str) -> ManifoldClustering:
-    """The default on them; one that ends with a stage."""
+    """Return the default estimator, fitted to these images, that returns the result of a stage."""
     return fitted(images(), {"n_clusters": CLUSTERS, "result": stage}, SEED)[0]
 
 
 def sphere() -> Any:
-    """Figure 1: the samples, and their features with random weights, after the start and after the second stage."""
+    """Draw Figure 1: the samples, and their features at random weights, after the start and after the second stage."""
     samples = two_manifolds(READINGS["deviation .05"], SEED)
     untrained = {**TO_THE_END, "n_epochs": 1, "learning_rate": 1e-12}
     before = ManifoldClustering(
@@ -51,12 +51,12 @@ def sphere() -> Any:
 
 
 def rates() -> Any:
-    """Figure 3: coding rates and the ranks of clusters over the epochs of both stages."""
+    """Draw Figure 3: coding rates and the ranks of clusters over the epochs of both stages."""
     return RatesDisplay.from_estimator(model_of_images("final")).plot().figure_
 
 
 def similarity() -> Any:
-    """Figure 4: cosines of features sorted by class, after the start and after the second stage."""
+    """Draw Figure 4: cosines of features sorted by class, after the start and after the second stage."""
     figure, axes = pyplot().subplots(1, 2, figsize=(11, 5), layout="constrained")
     titles = {"start": "|cosine| after the start", "final": "after the second stage"}
     for ax, (stage, title) in zip(axes, titles.items(), strict=True):
@@ -66,7 +66,7 @@ def similarity() -> Any:
 
 
 def principal() -> Any:
-    """Figure 5: the images nearest to the first principal directions of each cluster."""
+    """Draw Figure 5: the images nearest to the first principal directions of each cluster."""
     data = datasets.load("mnist")
     pixels, _ = drawn(data.X.reshape(len(data.X), -1), data.y, ROWS, SEED)
     model = model_of_images("final")

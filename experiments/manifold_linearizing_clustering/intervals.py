@@ -1,4 +1,4 @@
-"""Differences over the same seeds, and what they allow to be said."""
+"""Differences of two methods over the same seeds, and the 95 % interval of their mean."""
 
 import math
 import statistics
@@ -9,7 +9,7 @@ from scipy.stats import t
 
 
 class Interval(NamedTuple):
-    """The mean of some differences and its 95 % interval."""
+    """The mean of some differences with its 95 % interval."""
 
     mean: float
     low: float
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
 
 
 def interval(gains: Sequence[float]) -> Interval:
-    """Return Student's interval of paired differences; of one difference it is the whole line."""
+    """Return Student's interval of paired differences; for a single difference it is infinite."""
     mean = statistics.fmean(gains)
     if len(gains) < 2:
         return Interval(mean, -math.inf, math.inf)
@@ -29,13 +29,13 @@ def interval(gains: Sequence[float]) -> Interval:
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
-    """Return the differences seed by seed; of lists of unlike length, over the seeds that both have."""
+    """Return the differences seed by seed; if the lists differ in length, over the seeds that both have."""
     return [a - b for a, b in zip(ours, theirs, strict=False)]
 
 
 def on_shared_start(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return the differences seed by seed of methods on one start that all seeds share.
 
-    A method that only the beginnings of k-means could change from seed to seed is run once, for all.
+    A method that could vary with the seed only through k-means is run once, and its value is used for all seeds.
     """
     return paired(ours, theirs if len(theirs) > 1 else [theirs[0]] * len(ours))

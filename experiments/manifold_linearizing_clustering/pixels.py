@@ -1,7 +1,7 @@
-"""CIFAR-10 from pixels, small: the network, augmentations and optimizers of the paper on some hundred images.
+"""CIFAR-10 from pixels: the network, augmentations and optimizers of the paper on about a hundred images.
 
-It shows that the whole recipe learns, not what it reaches: the authors train on 50 000 images for 1000 epochs. A step
-on 128 images takes some 20 s of one processor.
+This shows that the whole recipe learns, but not what it can reach: the authors train on 50 000 images for 1000 epochs.
+A step on 128 images takes about 20 s of one processor.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ from .runs import Measures, scores
 
 
 def run_pixels(settings: dict[str, Any], seed: int) -> Measures:
-    """Return the first and the last loss of both stages, and accuracies beside that of k-means on the pixels."""
+    """Return the first and last losses of both stages, the accuracy, and that of k-means on the pixels."""
     data = datasets.load("cifar10")
     X, y = drawn(data.X.reshape(len(data.X), -1), data.y, settings["rows"], seed)
     images = X.reshape(-1, *SHAPES["cifar10"]).astype(np.float32)

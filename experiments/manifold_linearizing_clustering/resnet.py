@@ -1,7 +1,8 @@
 """The recipe of appendix D.2, for a GPU: a ResNet-18 on images of 32 x 32, 1000 epochs, then the heads alone.
 
-`python -m experiments.manifold_linearizing_clustering.resnet IMAGES.npz CLUSTERS [--device cuda] [--checkpoint PATH]`,
-IMAGES.npz having images X, of shape (n, 32, 32, 3) with numbers from 0 to 255 or 0 to 1, and classes y to score by.
+Run `python -m experiments.manifold_linearizing_clustering.resnet IMAGES.npz CLUSTERS [--device cuda]
+[--checkpoint PATH]`. IMAGES.npz holds images X, of shape (n, 32, 32, 3) with numbers from 0 to 255 or from 0 to 1, and
+the classes y for the scores.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from .runs import scores
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Fit, and print accuracy and NMI after each stage."""
+    """Fit the model, and print accuracy and NMI after each stage."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("images")
     parser.add_argument("clusters", type=int)

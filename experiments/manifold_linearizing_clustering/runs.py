@@ -1,4 +1,4 @@
-"""One method on one draw of a set: accuracy, NMI, time; for ManifoldClustering after each stage, and what it chose."""
+"""Run one method on one draw of a set; measure accuracy, NMI and time, for ManifoldClustering after each stage."""
 
 import time
 import warnings
@@ -22,19 +22,19 @@ from .data import N_VIEWS, Samples, halved, samples_of, two_manifolds
 Measures = dict[str, float | str]
 ENERGY = 0.95
 PRESETS = {"mlc": mlc, "nmce": nmce}
-# Of lines 3 to 9, which the paper does not give; a step at d = 128 takes a second.
+# The number of epochs of lines 3 to 9, which the paper does not give; a step with d = 128 takes a second.
 PRINTED_EPOCHS = 20
-# Rows that are features have no backbone. The width of the heads is not printed: the default's. Views are those that
-# all contestants have.
+# Rows that are features need no backbone. The width of the heads is not printed, so it is the default. The views are
+# those of all contestants.
 ON_FEATURES: dict[str, Any] = {"backbone": None, "hidden": 512, "augment": "auto"}
 # Appendix D.1: heads of 100 hidden neurons, features in three dimensions, all points a batch. It does not say how they
-# are trained; the second stage goes on until nothing changes.
+# are trained; the second stage continues until nothing changes.
 ON_MANIFOLDS: dict[str, Any] = {"backbone": None, "hidden": 100, "n_components": 3, "augment": "noise"}
 MANIFOLD_EPOCHS = 600
 
 
 def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
-    """The two manifolds: accuracy of both stages, ranks of the true clusters, and how orthogonal they are."""
+    """Fit the two manifolds; return accuracies of both stages, ranks of the true clusters and their largest cosine."""
     samples = two_manifolds(settings["deviation"], seed)
     auto, _ = fitted(samples, settings["options"], seed)
     other = "final" if auto.stage_ == "start" else "start"
@@ -53,7 +53,7 @@ def run_manifolds(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_printed_manifolds(settings: dict[str, Any], seed: int) -> Measures:
-    """The two manifolds by a preset."""
+    """Fit the two manifolds by a preset."""
     samples = two_manifolds(settings["deviation"], seed)
     changed = {**ON_MANIFOLDS, "random_state": seed}
     if settings["preset"] == "mlc":
@@ -70,7 +70,7 @@ def run_printed_manifolds(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_printed(settings: dict[str, Any], seed: int) -> Measures:
-    """A preset on a set: as printed but for what rows of features force."""
+    """Fit a preset to a set, as printed except for what must change because the rows are features."""
     samples = cached(settings["data"], settings["rows"], seed)
     k = len(np.unique(samples.y))
     changed = {
@@ -99,7 +99,7 @@ def largest_cosine(Z: np.ndarray, y: np.ndarray) -> float:
 
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
-    """A contestant on a set; the same rows and features for all."""
+    """Run a contestant on a set; all contestants get the same rows and features."""
     has_views = settings["contestant"] == "ManifoldClustering"
     mean_kept = settings.get("mean_kept", False)
     samples = cached(settings["data"], settings["rows"], seed, mean_kept=mean_kept, n_views=N_VIEWS if has_views else 0)
@@ -114,14 +114,17 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
     return scores(samples.y, labels) | {"fit seconds": time.perf_counter() - start}
 
 
-# Each seed's samples are wanted by every contestant in turn; views, six times the work, by those that learn from them.
+# The samples of a seed are used by every contestant in turn. Views take six times the work, and only some use them.
 @lru_cache(maxsize=9)
 def cached(name: str, n: int | None, seed: int, *, mean_kept: bool = False, n_views: int = N_VIEWS) -> Samples:
     return samples_of(name, n, seed, mean_kept=mean_kept, n_views=n_views)
 
 
 def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[ManifoldClustering, float]:
-    """Return the fit and its seconds: on views that are there, which have a common scale, or on views it draws."""
+    """Return the fitted model and the seconds; it is fitted to the given views, or to rows if there are none.
+
+    Given views have a common scale and are not standardized.
+    """
     made = {name: Recipe(**value) if name.endswith("recipe") else value for name, value in options.items()}
     start = time.perf_counter()
     if samples.views:
@@ -133,7 +136,7 @@ def fitted(samples: Samples, options: dict[str, Any], seed: int) -> tuple[Manifo
 
 
 def described(model: ManifoldClustering, y: np.ndarray) -> Measures:
-    """Return the scores of both stages and of what was kept."""
+    """Return the scores of both stages and of the result that was kept."""
     start, final = scores(y, model.start_labels_), scores(y, model.final_labels_)
     candidates = "; ".join(
         f"{c['stage']} {c['trained_eta'] or ''} at {c['eta']}: {c['rate_reduction']:.3f}" for c in model.candidates_
@@ -148,7 +151,7 @@ def described(model: ManifoldClustering, y: np.ndarray) -> Measures:
 
 
 def peer(name: str, X: np.ndarray, k: int, options: dict[str, Any], seed: int) -> np.ndarray:
-    """Return the clusters of a peer, or of SubspaceClustering with some options."""
+    """Return the labels of a peer, or of SubspaceClustering with options."""
     if name == "k-means":
         return KMeans(k, n_init=10, random_state=seed).fit(X).labels_
     with warnings.catch_warnings():

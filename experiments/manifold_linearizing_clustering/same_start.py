@@ -1,9 +1,9 @@
-"""Tables 1, 5 and 6, Figure 3 and the sweep of γ: one start for all, and what is put on top of it, seed by seed.
+"""Tables 1, 5 and 6, Figure 3 and the sweep of γ: second stages of several methods on one start, for several seeds.
 
-The start is that of `ManifoldClustering()`. The second stage is as printed (η = .175, inner products, both heads a
-batch, SGD at .01, spectral clusters of the memberships) but for the number of epochs, which the paper does not give,
-batches of 512 of the 2000 rows, and 32 dimensions, those of the start. Table 6 has appendix E's settings for both
-methods: ε² = .2, and 100 epochs of LARS at .3 that falls to 0 by a cosine.
+The start is that of `ManifoldClustering()`. The second stage is as printed (η = .175, inner products, both heads in
+each batch, SGD at .01, spectral clusters of the memberships), except for the number of epochs, which the paper does not
+give, batches of 512 of the 2000 rows, and the 32 dimensions of the start. For Table 6 both methods have the settings of
+appendix E: ε² = .2, and 100 epochs of LARS with a learning rate that falls from .3 to 0 by a cosine.
 """
 
 import copy
@@ -38,16 +38,16 @@ from .data import Samples
 from .runs import ENERGY, Measures, cached, scores
 
 PRINTED = Memberships(0.175, "inner")
-# Of 2000 rows a batch of 1024 is half: 512 for all.
+# The printed batch size of 1024 would be half of the 2000 rows, so all batches have 512.
 BATCH, EPOCHS = 512, 25
 LINES_3_TO_9 = replace(SECOND, n_epochs=EPOCHS, batch_size=BATCH)
-# Appendix E.
+# ε of objective (4), and the settings of appendix E.
 EPSILON_4, EPSILON_6, APPENDIX_E = 0.1**0.5, 0.2**0.5, replace(TABLE_6, batch_size=BATCH)
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Samples, views of them, and a network that learned features from these. Equal to itself alone."""
+    """Samples, their views, and a network that was trained on them. Compared by identity, so that it can be cached."""
 
     samples: Samples
     source: GivenViews
@@ -61,12 +61,12 @@ class Start:
 
 @lru_cache(maxsize=2)
 def shared_start(name: str, rows: int) -> Start:
-    """Return the start that all seeds share: line 1 of Algorithm 1 with the estimator's own settings."""
+    """Return the start that all seeds share: line 1 of Algorithm 1 with the default settings of the estimator."""
     return learned_start(cached(name, rows, 0))
 
 
 def learned_start(samples: Samples) -> Start:
-    """Learn features of some samples as the estimator would."""
+    """Return a network that is trained on these samples as the estimator would train it."""
     defaults = ManifoldClustering()
     start = Start(
         samples, GivenViews(samples.views, defaults.n_views), drawn_network(samples, 0), len(np.unique(samples.y))
@@ -82,7 +82,7 @@ def learned_start(samples: Samples) -> Start:
 
 
 def drawn_network(samples: Samples, seed: int) -> ManifoldNetwork:
-    """Return a network as it is drawn."""
+    """Return a network with random weights."""
     d = samples.X.shape[1]
     entrance = Entrance(*standardization(samples.X, (d,), False))
     hidden = ManifoldClustering().hidden
@@ -90,17 +90,17 @@ def drawn_network(samples: Samples, seed: int) -> ManifoldNetwork:
 
 
 def run_on_one_start(settings: dict[str, Any], seed: int) -> Measures:
-    """One seed of a method on the shared start."""
+    """Run one seed of a method on the shared start."""
     start = shared_start(settings["data"], settings["rows"])
     return METHODS[settings["method"]](start, seed)
 
 
-# What is on MLC's features is wanted after MLC itself, by both of Table 1's methods.
+# Cached, since MLC itself and both methods of Table 1 on MLC's features need it.
 @lru_cache(maxsize=3)
 def second_stage(
     start: Start, seed: int, augmented: bool, random_start: bool, gamma: float, as_table_6: bool
 ) -> tuple[ManifoldNetwork, Training]:
-    """Return the network after lines 3 to 9 and how these went; nobody may train it further."""
+    """Return the network after lines 3 to 9 and the record of the training; callers must not change the network."""
     network = beginning(start, seed, random_start)
     training = linearize(
         network,
@@ -117,7 +117,7 @@ def second_stage(
 
 
 def beginning(start: Start, seed: int, random_start: bool) -> ManifoldNetwork:
-    """Return a network that the second stage may train: a copy of the start's, or one of random weights."""
+    """Return a network for the second stage to train: a copy of the start's network, or one with random weights."""
     network = drawn_network(start.samples, seed + 1) if random_start else copy.deepcopy(start.network)
     network.copy_head()
     return network
@@ -132,7 +132,7 @@ def mlc_measures(
     gamma: float = 0.05,
     as_table_6: bool = False,
 ) -> Measures:
-    """Lines 2 to 10 of Algorithm 1, and the ranks of the true classes before and after (Figure 3)."""
+    """Run lines 2 to 10 of Algorithm 1; also measure the ranks of the true classes before and after (Figure 3)."""
     X = torch.from_numpy(start.samples.X)
     network = beginning(start, seed, random_start)
     before, rates_before = class_ranks(network, X, start.samples.y), rates(network, X)
@@ -161,7 +161,7 @@ def mlc_measures(
 
 @torch.no_grad()
 def rates(network: ManifoldNetwork, X: Tensor) -> dict[str, float]:
-    """Return the coding rates of objective (4) over all samples: of all features, and of what belongs with a point."""
+    """Return the coding rates R and R_c of objective (4) over all samples: of all features, and of the members."""
     Z, P = network.features(X), PRINTED.of(network.codes(X))
     R = float(coding_rate(Z, epsilon=EPSILON_4))
     return {"R": R, "R_c": R + float(mlc(Z, P, epsilon=EPSILON_4, gamma=0.0))}
@@ -169,7 +169,7 @@ def rates(network: ManifoldNetwork, X: Tensor) -> dict[str, float]:
 
 @torch.no_grad()
 def cosines(network: ManifoldNetwork, X: Tensor, labels: np.ndarray) -> tuple[float, float]:
-    """Return the mean size of the cosines of two features of one cluster, and of two (Figure 4)."""
+    """Return the mean absolute cosines of features within a cluster and of different clusters (Figure 4)."""
     Z = network.features(X).numpy()
     sizes, same = np.abs(Z @ Z.T), labels[:, None] == labels
     np.fill_diagonal(same, False)
@@ -185,12 +185,12 @@ def class_ranks(network: ManifoldNetwork, X: Tensor, y: np.ndarray) -> dict[str,
 
 
 def neighbors(P: Tensor) -> float:
-    """Return how many points a point belongs with: 1 / sum of the squares of its row, in the mean; 1 if permuted."""
+    """Return the effective number of neighbors of a point: the mean of 1 / |row of P|^2, 1 for a permutation."""
     return float((1.0 / P.square().sum(dim=1)).mean())
 
 
 def nmce_measures(start: Start, seed: int) -> Measures:
-    """NMCE on the same start with the same optimizer and hyper-parameters."""
+    """Run NMCE on the same start with the same optimizer and settings."""
     network, X = copy.deepcopy(start.network), torch.from_numpy(start.samples.X)
     with torch.no_grad():
         Z = network.features(X)
@@ -204,7 +204,7 @@ def nmce_measures(start: Start, seed: int) -> Measures:
 
 
 def start_measures(start: Start, seed: int, how: str) -> Measures:
-    """No second stage: clusters of the features of the start."""
+    """Cluster the features of the start, without a second stage."""
     with torch.no_grad():
         Z = start.network.features(torch.from_numpy(start.samples.X))
     if how == "spectral":
@@ -215,7 +215,7 @@ def start_measures(start: Start, seed: int, how: str) -> Measures:
 
 
 def linearized_measures(start: Start, seed: int, how: str) -> Measures:
-    """Subspace clustering of the features that MLC has learned (Table 1)."""
+    """Run subspace clustering on the features that MLC has learned (Table 1)."""
     network, _ = second_stage(start, seed, True, False, 0.05, False)
     with torch.no_grad():
         Z = network.features(torch.from_numpy(start.samples.X)).numpy()

@@ -1,4 +1,4 @@
-"""What the text says beside its tables: free memberships and γ, collapse by cross-entropy, the time of line 10."""
+"""Claims in the text of the paper: free memberships and γ, collapse by cross-entropy, and the time of line 10."""
 
 import time
 from typing import Any
@@ -19,19 +19,20 @@ from mercer.training import Recipe, train
 from .data import two_manifolds
 from .runs import ENERGY, Measures
 
-# Rounds of Frank and Wolfe, and shares of the way to a corner that are tried: where γ is large the best are small.
+# Number of Frank-Wolfe steps, and the step lengths that are tried, as shares of the way to a corner of the set. If γ is
+# large, the best step lengths are small.
 ROUNDS, STEPS_ON_THE_WAY = 200, np.concatenate([[0.0], np.geomspace(1e-4, 1.0, 25)])
-# Long after all digits are told apart, with some decay of the weights, as where collapse was seen.
+# Training continues long after all digits are classified correctly, with weight decay, as when collapse was observed.
 TRAINED = Recipe(n_epochs=200, batch_size=512, optimizer="adam", learning_rate=3e-3, weight_decay=5e-4, keep="last")
-# With 32 dimensions ten orthogonal subspaces would have three each; the authors have 128.
+# In 32 dimensions, ten orthogonal subspaces would have only three dimensions each; the authors use 128.
 HIDDEN, COMPONENTS = 512, 128
 
 
 def run_free(settings: dict[str, Any], seed: int) -> Measures:
-    """Section 2.2: Π itself is optimized over Ω, the features being held, by Frank and Wolfe's steps.
+    """Section 2.2: optimize Π itself over Ω by Frank-Wolfe steps, for fixed features.
 
-    The objective is concave in Π but for γ, and a linear function on Ω is least at a permutation (an assignment): with
-    γ = 0 the first step goes all the way to one.
+    Without the term of γ the objective is concave in Π, and a linear function on Ω has its minimum at a permutation (an
+    assignment problem). With γ = 0 the first step therefore goes all the way to a permutation.
     """
     samples = two_manifolds(settings["deviation"], seed)
     Z = torch.nn.functional.normalize(torch.from_numpy(samples.X), dim=1)
@@ -46,7 +47,7 @@ def run_free(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def free_membership(Z: Tensor, gamma: float, epsilon: float = 0.1**0.5) -> Tensor:
-    """Return Π of Ω that makes objective (4) large, beginning with the memberships of the features themselves."""
+    """Return a Π in Ω for which objective (4) is large; the steps begin at the memberships of the features."""
     P = Memberships(0.175).of(Z)
 
     def objective(P: Tensor) -> Tensor:
@@ -68,12 +69,12 @@ def free_membership(Z: Tensor, gamma: float, epsilon: float = 0.1**0.5) -> Tenso
 
 
 def spectral_of(P: Tensor, seed: int) -> np.ndarray:
-    """Return two clusters by the eigenvectors of a membership, made symmetric."""
+    """Return two clusters from the eigenvectors of the symmetric part of a membership."""
     return assign(membership_spectrum((P + P.T) / 2.0, 3, seed), 2, random=np.random.RandomState(seed))
 
 
 def run_collapse(settings: dict[str, Any], seed: int) -> Measures:
-    """Section 1.1: one network, trained with labels by cross-entropy or by MCR²; the ranks of the classes' features."""
+    """Section 1.1: train a network with labels by cross-entropy or MCR², and return the ranks of class features."""
     X, y = load_digits(return_X_y=True)
     X, y = (X / 16.0).astype(np.float32), torch.from_numpy(y)
     network = FeatureNetwork(nn.Identity(), 64, COMPONENTS, HIDDEN, Entrance(*standardization(X, (8, 8))), seed)
@@ -99,7 +100,7 @@ def run_collapse(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_spectral_step(settings: dict[str, Any], seed: int) -> Measures:
-    """C.3: line 10 for codes near ten subspaces: memberships, eigenvectors and k-means of so many rows."""
+    """Appendix C.3: time line 10 (memberships, eigenvectors and k-means) for codes near ten subspaces."""
     random = np.random.default_rng(seed)
     n, k, d, own = settings["rows"], 10, 32, 3
     bases = [np.linalg.qr(random.normal(size=(d, own)))[0] for _ in range(k)]

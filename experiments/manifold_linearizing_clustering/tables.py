@@ -1,4 +1,4 @@
-"""The experiment's own tables."""
+"""The tables of the experiment."""
 
 from experiments import Results, Table, or_empty
 from experiments.report import mean_and_spread
@@ -31,7 +31,7 @@ from .same_start import METHODS
 
 
 def tables(results: Results) -> list[Table]:
-    """All of them; a cell whose runs are not all there is empty."""
+    """Return all tables; cells with missing runs are empty."""
     return [
         toy_table(results),
         default_and_printed(results),
@@ -69,7 +69,7 @@ def toy_table(results: Results) -> Table:
 
 
 def set_table(results: Results, measure: str) -> Table:
-    """Contestants by sets."""
+    """Return a measure by contestants and sets."""
     labels = [label for label in (*FULL, *QUICK, imbalanced("mnist 2 000")) if on(label, OURS) in results.seeds]
     rows = [
         [name, *(or_empty(shown, results, on(label, name), measure) for label in labels)]
@@ -79,7 +79,7 @@ def set_table(results: Results, measure: str) -> Table:
 
 
 def stage_table(results: Results) -> Table:
-    """What each stage reaches, and what was kept."""
+    """Return the accuracy of each stage, and of the result that was kept."""
     measures = ("start accuracy", "final accuracy", "accuracy")
     names = [on(label, OURS) for label in (*FULL, *QUICK)] + [on("mnist 2 000", f"{OURS}, {name}") for name in ABLATED]
     rows = [[name, *(or_empty(shown, results, name, measure) for measure in measures)] for name in names]
@@ -87,7 +87,7 @@ def stage_table(results: Results) -> Table:
 
 
 def criteria_table(results: Results) -> Table:
-    """What criteria without labels lose, of the clusters of all stages at every η."""
+    """Return the accuracy that criteria without labels lose among the clusters of all stages and every η."""
     measures = (
         "best",
         *(f"{name}: {what}" for what in ("loss", "correlation") for name in CRITERIA),
@@ -101,7 +101,7 @@ def criteria_table(results: Results) -> Table:
 
 
 def default_and_printed(results: Results) -> Table:
-    """The default and the presets, and the intervals of their differences."""
+    """Return the accuracies of the default and the presets, and the intervals of their differences."""
 
     def difference(label: str, called: str) -> str:
         both = (results.values(on(label, name), "accuracy") for name in (OURS, called))
@@ -116,7 +116,7 @@ def default_and_printed(results: Results) -> Table:
 
 
 def one_start_table(results: Results) -> Table:
-    """Tables 1, 5 and 6, Figure 3 and γ: all on one start, beside what the paper prints for CIFAR-10."""
+    """Return Tables 1, 5 and 6, Figure 3 and γ on one start, with the numbers that the paper prints for CIFAR-10."""
     printed = {
         "MLC": TABLE_5["all"],
         "MLC without views": TABLE_5["no augmentation"],
@@ -149,7 +149,7 @@ def one_start_table(results: Results) -> Table:
 
 
 def section_table(results: Results) -> Table:
-    """Free memberships, collapse, line 10, matching pursuit and A-DSSC."""
+    """Return the measures of free memberships, collapse, line 10, matching pursuit and A-DSSC."""
     names = [free(gamma) for gamma in GAMMAS]
     names += [collapse(loss) for loss in LOSSES]
     names += ["line 10 of 10 000 rows", *(pursuit(*one) for one in PURSUITS), "mnist 2 000: A-DSSC"]
@@ -166,7 +166,7 @@ def section_table(results: Results) -> Table:
 
 
 def gpu_table() -> Table:
-    """Tables 2 and 3, which need a GPU."""
+    """Return Tables 2 and 3 of the paper, which need a GPU, with the command that would run them."""
     command = "python -m experiments.manifold_linearizing_clustering.resnet IMAGES.npz CLUSTERS --device cuda"
     rows = [[name, f"{accuracy}", f"{nmi}", command] for name, (accuracy, nmi) in TABLE_2.items()]
     title = (

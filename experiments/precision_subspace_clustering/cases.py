@@ -1,4 +1,4 @@
-"""What is run: Table 1 as printed and by default, every self-expression with and without feature learning, the toys."""
+"""The cases: Table 1 as printed and by default, self-expressions with and without feature learning, and the toys."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ TRIALS = {k: (38 - k) // 2 + 1 for k in SUBJECTS}
 
 DEFAULT, WITHOUT = "SubspaceClustering()", "without feature learning"
 NEIGHBORS = "10-NN spectral clustering"
-# The paper gives none. The second is the one of the presets.
+# The paper gives no value of lambda. LAMBDA is that of the presets.
 LAMBDAS = (0.1, 0.2, 0.05, 0.3, 0.5)
 LAMBDA = 0.2
 
@@ -35,7 +35,7 @@ def shaped(space: str, target: str) -> str:
     return f"section 4.3, {space} space, {target}"
 
 
-# With Ng's spectral step, which scales the rows of the eigenvectors to length 1, and which the paper cites.
+# The spectral step of Ng et al., which the paper cites: it scales the rows of the eigenvectors to length 1.
 UNIT_ROWS = {"assign_labels": "kmeans"}
 
 
@@ -43,7 +43,8 @@ def with_unit_rows(name: str) -> str:
     return f"{name}, eigenvectors with unit rows"
 
 
-# A method is one of `mercer.papers` with its lambda, or options of SubspaceClustering; JSON, as all settings are.
+# A method is either a preset of `mercer.papers` with its lambda, or options of SubspaceClustering. Like all settings it
+# must be JSON.
 PRESETS: dict[str, dict[str, Any]] = {
     **{algorithm_1(value): {"paper": "precision_clustering", "lambda_": value} for value in LAMBDAS},
     **{ktrr(value): {"paper": "ktrr", "lambda_": value} for value in LAMBDAS},
@@ -51,7 +52,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     with_unit_rows(ktrr()): {"paper": "ktrr", "lambda_": LAMBDA, "settings": UNIT_ROWS},
 }
 OTHERS = ("least_squares", "elastic_net", "lasso", "omp", "low_rank")
-# Section 4.3's framework: whose covariance is shaped, and into what. One projection, which is kept.
+# The framework of section 4.3: the covariance that is shaped and its target, with a single projection.
 TARGETS: dict[str, dict[str, Any]] = {
     "isotropic": {"class": "Precision", "inversion": "algorithm"},
     "elliptical": {"class": "Covariance"},
@@ -77,17 +78,17 @@ METHODS: dict[str, dict[str, Any]] = {
         for learned in (False, True)
     },
 }
-# What is run on every trial of every number of subjects, and of ten subjects. All the others, whose numbers no claim
-# compares, are run on three trials of ten subjects.
+# FOR_ALL and the presets and PEERS are run on every trial: FOR_ALL for each number of subjects, the others for ten
+# subjects. All other methods, whose numbers no claim compares, are run on three trials of ten subjects.
 FOR_ALL = (DEFAULT, WITHOUT, algorithm_1(), ktrr())
 PEERS = (other("omp", False), other("elastic_net", False))
 SOME_TRIALS = 3
-# The other reading of line 15 for more than ten subjects: of so many trials, since an iteration costs O(n^3).
+# Numbers of trials of the other reading of line 15 for more than ten subjects; few, since an iteration costs O(n^3).
 UNIT_ROWS_TRIALS = {20: 3, 30: 1, 38: 1}
-# Beside the faces: set -> (rows, seeds); rows are drawn where there are more.
+# The sets besides the faces, as (rows, seeds); rows are drawn if the set has more.
 SETS = {"coil20": (None, 1), "digits": (None, 1), "mnist": (2000, 3)}
 SET_METHODS = (DEFAULT, WITHOUT, NEIGHBORS)
-# What an earlier design had, and why this one does not.
+# Cases of an earlier design that are not run, with the reason.
 LEFT_OUT = {
     "matching pursuit and elastic nets on 20 to 38 subjects": "ten subjects, all trials, say which is ahead",
     "section 4.3 and every self-expression on all trials": "no claim compares them: three trials",
@@ -99,11 +100,11 @@ TWO_TRIALS = "yaleb, two trials of 10 subjects"
 
 
 def cases(quick: bool) -> list[Case]:
-    """All of them. Quick: the first two trials of ten subjects for a few methods, digits, and the toys."""
+    """Return all cases; the quick ones are two trials of ten subjects for a few methods, digits, and the toys."""
     toys = [Case(toy(name), run_toy, settings, 3) for name, settings in TOYS.items()]
     lemma = Case("lemma 1", run_lemma, {"shrinkages": [1e-2, 1e-4, 1e-6]}, 3)
     if quick:
-        # Under another name, so that claims about all trials read "not run", not "not held".
+        # They have another name, so that claims about all trials are "not run" rather than "not held".
         faces = [
             Case(on(TWO_TRIALS, name), run_yale, {"subjects": 10, "method": METHODS[name]}, 2)
             for name in (DEFAULT, WITHOUT, algorithm_1(), ktrr())
@@ -132,15 +133,15 @@ def set_case(data: str, method: str) -> Case:
 
 
 def yale(k: int, method: str) -> str:
-    """The name of a method's case on so many subjects."""
+    """Return the name of the case of a method on k subjects."""
     return f"yaleb, {k} subjects: {method}"
 
 
 def on(data: str, method: str) -> str:
-    """The name of a method's case on a set."""
+    """Return the name of the case of a method on a set."""
     return f"{data}: {method}"
 
 
 def toy(name: str) -> str:
-    """The name of a toy's case."""
+    """Return the name of the case of a toy."""
     return f"toy: {name}"

@@ -1,12 +1,13 @@
 """Subspace clustering with a precision matrix: Table 1 on Extended Yale B, the toys, Lemma 1, and three more sets.
 
-Faces by the paper's protocol: the images of k consecutive subjects in steps of two, all 64 of each, five seeds of
-k-means. The method as printed, `mercer.papers`, beside KTRR as printed; and one default of ours for all k and for all
-sets, where nothing is chosen by labels. Beside it every kind of self-expression, with and without feature learning.
+Faces follow the paper's protocol: all 64 images of each of k consecutive subjects, in steps of two, and five seeds of
+k-means. The method as printed (`mercer.papers`) is compared with KTRR as printed. Our default, the same for all k and
+all sets, chooses nothing by labels; it is compared with every kind of self-expression, with and without feature
+learning.
 
-The presets' spectral step, scikit-learn's, was chosen among four with labels in sight, because with it all of the
-bounds on Table 1 hold at ten subjects. The one that the paper cites, with unit rows, stands beside it: claims and a
-table of its own.
+The spectral step of the presets, scikit-learn's, was chosen among four with knowledge of the labels, because with it
+all bounds on Table 1 hold for ten subjects. The step that the paper cites, with unit rows, has claims and a table of
+its own.
 """
 
 import statistics
@@ -45,22 +46,22 @@ WIDER_WHY = (
     "on faces all points move nearer to each other, those of one cluster the most: the separation, distances between "
     "clusters over those within, rises. On the toys, where the paper shows it, angles and distances rise too"
 )
-# What the default reached before both inversions competed, with or without feature learning, whichever was better.
+# What the default reached before it chose between both inversions: the better of with and without feature learning.
 REACHED = {10: 0.919, 20: 0.939, 30: 0.928, 38: 0.928}
 
 
 def of(case: str, measure: str) -> Values:
-    """Return what reads a measure of a case, one value a trial."""
+    """Return the function that reads a measure of a case, one value for each trial."""
     return lambda results: results.values(case, measure)
 
 
 def gain(better: str, worse: str, measure: str) -> Values:
-    """Return what reads how far one case is ahead of another, one value a trial."""
+    """Return the function that reads the differences between two cases, one value for each trial."""
     return lambda results: gains(results, better, worse, measure)
 
 
 def printed_gain(k: int, measure: str) -> Claim:
-    """Table 1: Algorithm 1 ahead of KTRR, both as printed and with one lambda."""
+    """Return the claim of Table 1 that Algorithm 1 is ahead of KTRR, both as printed and with the same lambda."""
     read = gain(yale(k, algorithm_1()), yale(k, ktrr()), measure)
     return Claim(
         f"yaleb, {k} subjects: Algorithm 1 as printed ahead of KTRR as printed (gain in {measure.upper()}, paired)",
@@ -71,7 +72,7 @@ def printed_gain(k: int, measure: str) -> Claim:
 
 
 def cited_gain(k: int, measure: str) -> Claim:
-    """The same with the spectral step that the paper cites; of fewer trials past ten subjects."""
+    """Return the same claim with the spectral step that the paper cites; it has fewer trials past ten subjects."""
     read = gain(yale(k, with_unit_rows(algorithm_1())), yale(k, with_unit_rows(ktrr())), measure)
     return Claim(
         f"yaleb, {k} subjects: the same with the cited spectral step, unit rows (gain in {measure.upper()}, paired)",
@@ -82,7 +83,7 @@ def cited_gain(k: int, measure: str) -> Claim:
 
 
 def printed_value(k: int, method: str, measure: str, within: float) -> Claim:
-    """Table 1: a figure itself, as near as that."""
+    """Return the claim that a number of Table 1 is reproduced within `within`."""
     case = yale(k, algorithm_1() if method == "Algorithm 1" else ktrr())
     paper = (OURS if method == "Algorithm 1" else KTRR)[k][PLACES[measure]]
     return Claim(
@@ -95,7 +96,7 @@ def printed_value(k: int, method: str, measure: str, within: float) -> Claim:
 
 
 def wider(measure: str, unit: str) -> Claim:
-    """Section 5.1 on faces: what lies between clusters before and after ten projections."""
+    """Return the claim of section 5.1 on faces: ten projections raise a measure of what is between clusters."""
     case = yale(10, algorithm_1())
 
     def rise(results: Results) -> list[float]:
@@ -112,19 +113,19 @@ def at_least(case: str, measure: str, bound: float, paper: float | None = None, 
 
 
 def ahead_of(k: int, peer: str) -> Claim:
-    """The default is ahead of another kind of self-expression without feature learning."""
+    """Return the claim that the default is ahead of another kind of self-expression without feature learning."""
     read = gain(yale(k, DEFAULT), yale(k, other(peer, False)), "nmi")
     text = f"yaleb, {k} subjects: the default ahead of {peer} (gain in NMI, paired)"
     return Claim(text, None, read, lambda results: is_above_zero(read(results)))
 
 
 def learned(results: Results) -> list[float]:
-    """Feature learning against none, both by the same rule: the gain in NMI of every trial of every k."""
+    """Return the gains in NMI by feature learning, chosen by the same rule, for every trial of every k."""
     return [one for k in SUBJECTS for one in gains(results, yale(k, DEFAULT), yale(k, WITHOUT), "nmi")]
 
 
 def no_worse(data: str, peer: str) -> Claim:
-    """The same default elsewhere: within .02 NMI of a peer, or above."""
+    """Return the claim that the default on another set is no worse than a peer by .02 NMI."""
 
     def gaps(results: Results) -> list[float]:
         return [results.mean(on(data, DEFAULT), "nmi") - results.mean(on(data, peer), "nmi")]
@@ -136,7 +137,7 @@ def no_worse(data: str, peer: str) -> Claim:
 def toy_claim(
     kernel: str, third: str, step: str, what: str, bound: float, why: str = "", first: float | None = None
 ) -> Claim:
-    """The share of a matrix inside the true blocks, at the best of iterations 8 and 10, and above its start."""
+    """Return the claim that the share of a matrix in the true blocks, after 8 or 10 iterations, is above its start."""
     case = toy(toy_name(kernel, third, step))
 
     def best(results: Results) -> float:

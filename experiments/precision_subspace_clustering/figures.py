@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of the paper, and the affinity and spectrum of ten faces: `python -m <this module> FOLDER`."""
+"""Figures 1 and 2 of the paper, and affinity and spectrum of ten faces; run `python -m <this module> FOLDER`."""
 
 import sys
 from typing import Any
@@ -9,12 +9,12 @@ from mercer.plots import AffinityDisplay, EigengapDisplay, EvolutionDisplay
 
 from .toy import TOYS, toy_iterates, toy_name
 
-# Which iterates a figure shows; the paper's first has eight iterations, its second five.
+# The iterations that each figure shows. The first figure of the paper has eight iterations, the second five.
 SHOWN = {"quadratic": (0, 2, 5, 8), "gaussian": (0, 2, 5, 8)}
 
 
 def evolution(name: str) -> Any:
-    """Figure 1 (quadratic) or 2 (Gaussian): data, kernel matrix and affinity over the iterations."""
+    """Draw Figure 1 (quadratic) or 2 (Gaussian): rows, kernel matrix and affinity over the iterations."""
     settings = TOYS[toy_name(name, "as printed", "line 6")]
     iterates, labels = toy_iterates(settings, 0)
     shown = [iterates[t] for t in SHOWN[name]]
@@ -23,7 +23,7 @@ def evolution(name: str) -> Any:
 
 
 def faces(display: Any) -> Any:
-    """The first ten subjects under the default settings, sorted by subject."""
+    """Draw a display of the first ten subjects, sorted by subject, clustered with the default settings."""
     data = datasets.load("yaleb")
     rows = data.y < 10
     model = SubspaceClustering(10, random_state=0).fit(data.X[rows].reshape(rows.sum(), -1))

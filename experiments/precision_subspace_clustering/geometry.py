@@ -1,13 +1,13 @@
-"""What section 5.1 says of projections: wider angles between clusters, larger distances."""
+"""The measures of section 5.1: angles and distances between clusters, which projections should increase."""
 
 import numpy as np
 
 
 def between_clusters(rows: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return the mean angle, in degrees, and the mean distance of unit rows of different clusters.
+    """Return the mean angle in degrees, the mean distance and the separation of unit rows of different clusters.
 
-    The angle is that between lines, 90 degrees at most: a point and its negative are of one subspace. `separation` is
-    the mean distance between clusters over that within them.
+    The angle is that between lines, at most 90 degrees, since a point and its negative are in the same subspace. The
+    separation is the mean distance between clusters divided by the mean distance within clusters.
     """
     products = np.clip(rows @ rows.T, -1.0, 1.0)
     distances = np.sqrt(2.0 - 2.0 * products)
@@ -20,6 +20,6 @@ def between_clusters(rows: np.ndarray, labels: np.ndarray) -> dict[str, float]:
 
 
 def before_and_after(before: np.ndarray, after: np.ndarray, labels: np.ndarray) -> dict[str, float]:
-    """Return both measures of two sets of rows, named by when they were taken."""
+    """Return the measures of both sets of rows, under names that end with "before" and "after"."""
     parts = {"before": between_clusters(before, labels), "after": between_clusters(after, labels)}
     return {f"{name} {when}": value for when, found in parts.items() for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""Lemma 1 by sampling: perturbed inputs go through the map, and the covariance of what comes out is looked at."""
+"""Lemma 1 by sampling: perturbed inputs are mapped, and the covariance of the outputs is compared with the lemma's."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from mercer.clustering.subspace.features import unit_rows
 from .toy import toy_kernel, toy_points
 
 RIDGE = 1.0
-# Draws, and their length: the lemma is a first-order expansion around the origin.
+# The number and the length of the draws. They are short, since the lemma is a first-order expansion at the origin.
 DRAWS, LENGTH = 4000, 1e-4
 
 
@@ -38,8 +38,8 @@ def precision_root(J: Tensor, shrinkage: Tensor) -> Tensor:
 def run_lemma(settings: dict[str, Any], seed: int) -> dict[str, float]:
     """Draw z, map x = P(z)^1/2 z, and compare the covariance of the outputs with the lemma's and with the identity.
 
-    `sampled` is the largest difference of an eigenvalue from mu / (mu + lambda), `identity` that from 1. Lambda is a
-    share of the largest mu.
+    `sampled` is the largest difference of an eigenvalue from mu / (mu + lambda), and `identity` the largest difference
+    from 1. Lambda is given as a share of the largest mu.
     """
     X = unit_rows(torch.from_numpy(toy_points("as printed", False, seed)[0]))
     h = reconstruction(X)

@@ -1,4 +1,4 @@
-"""One method on one trial of faces, or on one other set: NMI, ARI, accuracy, time, and what it chose."""
+"""Run one method on one trial of faces or on another set; measure NMI, ARI, accuracy, time, and what it chose."""
 
 import time
 import warnings
@@ -27,7 +27,7 @@ Measures = dict[str, float | str]
 
 
 def run_yale(settings: dict[str, Any], seed: int) -> Measures:
-    """A trial of the paper: the images of consecutive subjects, scores averaged over five seeds of k-means."""
+    """Run a trial of the paper: images of consecutive subjects, with scores averaged over five seeds of k-means."""
     data = datasets.load("yaleb")
     k, first = settings["subjects"], 2 * seed
     rows = (data.y >= first) & (data.y < first + k)
@@ -46,7 +46,7 @@ def run_yale(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def run_set(settings: dict[str, Any], seed: int) -> Measures:
-    """Another set, as one clustering; 10-NN spectral clustering of scikit-learn where there is no method."""
+    """Cluster another set once; without a method, by scikit-learn's spectral clustering with 10 nearest neighbors."""
     X, y = rows_of(settings["data"], settings["rows"], seed)
     k = len(np.unique(y))
     if settings["method"] is None:
@@ -61,7 +61,7 @@ def run_set(settings: dict[str, Any], seed: int) -> Measures:
 
 
 def rows_of(name: str, count: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows and labels of a set; all that it has, its test rows too, if no count is given."""
+    """Return `count` rows of a set with their labels, or all of them, including its test rows, if it is None."""
     if name == "digits":
         X, y = load_digits(return_X_y=True)
         return X / 16.0, y
@@ -75,7 +75,7 @@ def rows_of(name: str, count: int | None, seed: int) -> tuple[np.ndarray, np.nda
 
 
 def estimator(k: int, method: dict[str, Any], seed: int) -> SubspaceClustering:
-    """Return one of `mercer.papers`, or a SubspaceClustering with options, which may name an object of its own."""
+    """Return a preset of `mercer.papers`, or a SubspaceClustering with options, one of which may name a class."""
     if "paper" in method:
         model = getattr(papers, method["paper"])(k, method["lambda_"], random_state=seed)
         return model.set_params(**method.get("settings", {}))
@@ -87,7 +87,7 @@ def estimator(k: int, method: dict[str, Any], seed: int) -> SubspaceClustering:
 
 
 def fitted(X: np.ndarray, k: int, method: dict[str, Any], seed: int) -> tuple[SubspaceClustering, float]:
-    """Return the fit and its seconds. Graphs that fall apart are part of what is measured, and need no warning."""
+    """Return the fitted model and the seconds; graphs that are not connected are part of the test, without warning."""
     start = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
@@ -108,7 +108,7 @@ def averaged(found: list[Measures]) -> Measures:
 
 
 def described(model: SubspaceClustering, y: np.ndarray) -> Measures:
-    """What was chosen without labels, and how much of the coefficients is on points of other classes."""
+    """Return what was chosen without labels, and the share of the coefficients on rows of other classes."""
     measures: Measures = {"iterate": model.n_iter_, "ridge": model.ridge_, "modularity": model.modularity_}
     if model.affinity_matrix_ is not None:
         measures["outside of the class"] = float(subspace_preserving_error(model.coef_, y))

@@ -1,4 +1,4 @@
-"""The experiment's own tables: Table 1 with every method, other sets, the toys, what must be settled."""
+"""The tables of the experiment: Table 1 with every method, other sets, the toys, and details that had to be chosen."""
 
 from experiments import Results, Table, or_empty
 from experiments.paired import gains, is_above_zero
@@ -41,7 +41,7 @@ SIDE_BY_SIDE = (
 
 
 def tables(results: Results) -> list[Table]:
-    """All of them; a cell whose runs are not all there is empty."""
+    """Return all tables; cells with missing runs are empty."""
     return [
         side_by_side(results, "nmi"),
         side_by_side(results, "ari"),
@@ -57,7 +57,7 @@ def tables(results: Results) -> list[Table]:
 
 
 def side_by_side(results: Results, measure: str) -> Table:
-    """The paper's figures, the same methods as printed, and ours by default, with paired intervals."""
+    """Return the paper's numbers, the same methods as printed, and our default, with paired intervals."""
     place = ("nmi", "ari").index(measure)
     rows = []
     for k in SUBJECTS:
@@ -88,7 +88,7 @@ def side_by_side(results: Results, measure: str) -> Table:
 
 
 def spectral_steps(results: Results) -> Table:
-    """Line 15 in two readings: scikit-learn's step, chosen with labels in sight, and the one that the paper cites."""
+    """Return both readings of line 15: scikit-learn's step, chosen with knowledge of the labels, and the cited one."""
     rows = []
     for k in SUBJECTS:
         for measure in ("nmi", "ari"):
@@ -112,7 +112,7 @@ def spectral_steps(results: Results) -> Table:
 
 
 def strengths(results: Results) -> Table:
-    """Both methods as printed for every lambda, ten subjects."""
+    """Return both methods as printed for every lambda, on ten subjects."""
     rows = []
     for value in sorted(LAMBDAS):
         written, plain = yale(10, algorithm_1(value)), yale(10, ktrr(value))
@@ -127,7 +127,7 @@ def strengths(results: Results) -> Table:
 
 
 def geometry(results: Results) -> Table:
-    """Section 5.1: what lies between clusters before and after ten projections."""
+    """Return the measures of section 5.1 between clusters, before and after ten projections."""
     measures = tuple(f"{name} {when}" for name in ("angle", "distance", "separation") for when in ("before", "after"))
     named = [(name, toy(name)) for name in TOYS]
     named += [(yale(k, name), yale(k, name)) for k in SUBJECTS for name in (algorithm_1(), DEFAULT)]
@@ -149,7 +149,7 @@ def shown(results: Results, case: str, measure: str) -> str:
 
 
 def faces(results: Results, measure: str) -> Table:
-    """Methods by numbers of subjects, the paper's own above."""
+    """Return a measure by methods and numbers of subjects, with the paper's numbers first."""
     rows = []
     if measure in ("nmi", "ari"):
         place = ("nmi", "ari").index(measure)
@@ -174,7 +174,7 @@ def other_sets(results: Results, measure: str) -> Table:
 
 
 def toys(results: Results) -> Table:
-    """Shares inside the true blocks before and after."""
+    """Return the shares inside the true blocks after several numbers of iterations."""
     measures = [f"{what} {t}" for what in ("kernel", "affinity") for t in (0, 5, 8, 10)]
     rows = [
         [name, settings_of(name), *(or_empty(shown, results, toy(name), measure) for measure in measures)]

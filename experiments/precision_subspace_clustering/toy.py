@@ -14,14 +14,16 @@ from mercer.metrics import block_mass
 
 from .geometry import before_and_after
 
-# The third basis vector is garbled in the text: its numbers as printed, and as two fractions.
+# The third basis vector is garbled in the paper: here are its numbers as printed, and read as fractions.
 THIRD = {"as printed": (5.2, 5**0.5, 1.0, 5**0.5, 0.0), "fractions": (5.2 / 5**0.5, 1 / 5**0.5, 0.0, 0.0, 0.0)}
-# Coefficients on the first vector, and on e_3, e_4 and e_5; normal, those on the first not negative if one-sided.
+# Deviations of the normal coefficients of the first vector, and of e_3, e_4 and e_5. If one-sided, the absolute values
+# of the first are taken.
 SPREADS = (1.0, 0.1, 0.1, 0.1)
-POINTS = 50  # a subspace
+POINTS = 50  # of each subspace
 ITERATIONS = 10
 
-# Lambda of lines 3 and 6; the paper gives none. "line 6" has D / (D + lambda)^2 and absolute lambdas, as printed.
+# The lambdas of lines 3 and 6, which the paper does not give. "line 6" uses D / (D + lambda)^2 and absolute lambdas, as
+# printed.
 STEPS: dict[str, dict[str, dict[str, Any]]] = {
     "quadratic": {
         "line 6": {"ridge": 0.1, "shrinkage": 0.1, "inversion": "algorithm", "relative": False},
@@ -44,7 +46,7 @@ TOYS: dict[str, dict[str, Any]] = {
 
 
 def toy_points(third: str, one_sided: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points of the three subspaces, and which one each is of."""
+    """Return points of the three subspaces, and the number of the subspace of each."""
     random = np.random.default_rng(seed)
     shared = np.eye(5)[2:]
     parts = []
@@ -57,7 +59,7 @@ def toy_points(third: str, one_sided: bool, seed: int) -> tuple[np.ndarray, np.n
 
 
 def toy_kernel(name: str) -> Kernel:
-    """The quadratic kernel, or the Gaussian with sigma^2 = 0.1."""
+    """Return the quadratic kernel, or the Gaussian with sigma^2 = 0.1."""
     return Polynomial(2) if name == "quadratic" else Gaussian(0.1**0.5)
 
 
@@ -78,7 +80,7 @@ def toy_iterates(settings: dict[str, Any], seed: int) -> tuple[list[dict[str, np
 
 
 def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float]:
-    """Shares of kernel matrix and affinity inside the true blocks, and the geometry before and after ten iterations."""
+    """Return the shares of both matrices in the true blocks, and the geometry before and after ten iterations."""
     iterates, labels = toy_iterates(settings, seed)
     shares = {
         f"{name} {t}": block_mass(iterates[t][name], labels) for name in ("kernel", "affinity") for t in (0, 5, 8, 10)

@@ -1,4 +1,4 @@
-"""Reading the results: means over splits, ranks over sets, coverage, Figure 1's scale, differences split by split."""
+"""Statistics of the results: means over splits, ranks over sets, coverage, Figure 1's scale, paired differences."""
 
 import math
 import statistics
@@ -15,7 +15,7 @@ from mercer.plots.scores import normalized_scores
 from .cases import SEVEN, on
 
 OURS = "GPRegressor()"
-# Who is ranked: CatBoost has its own loss for each of the two figures.
+# The contestants that are ranked. CatBoost has a loss of its own for each of the two measures.
 RANKED = {
     "rmse": (OURS, "xRFM", "CatBoost", "NGBoost", "LightGBM", "scikit-learn GPR", "GPyTorch"),
     "nll": (OURS, "CatBoost (uncertainty)", "NGBoost", "scikit-learn GPR", "GPyTorch"),
@@ -29,23 +29,23 @@ FIGURE_1 = (
     "NGBoost",
     "CatBoost (uncertainty)",
 )
-# Figure 2's methods, and what they are called there.
+# The methods of Figure 2, by their names there.
 FIGURE_2 = {"RFM": "GP-RFM-Laplace", "RFM-diag": "GP-RFM-diag-Laplace", "ARD-Laplace": "GP-ARD-Laplace"}
 PAIRS = tuple(combinations(FIGURE_2, 2))
 
 
 def means(results: Results, contestant: str, measure: str) -> dict[str, float]:
-    """Set -> mean over splits, on the seven."""
+    """Return the mean over splits for each of the seven sets."""
     return {data: results.mean(on(data, contestant), measure) for data in SEVEN}
 
 
 def ranks(results: Results, measure: str) -> dict[str, float]:
-    """Mean rank over the seven sets of ours and the peers, 1 the best."""
+    """Return the mean ranks of our estimator and of the peers over the seven sets; 1 is the best."""
     return mean_ranks({name: means(results, name, measure) for name in RANKED[measure]})
 
 
 def places(results: Results, measure: str) -> list[float]:
-    """Our rank among the peers on each of the seven; their mean is our mean rank."""
+    """Return our rank among the peers on each of the seven sets; the mean of these is our mean rank."""
     table = {name: means(results, name, measure) for name in RANKED[measure]}
     return [mean_ranks({name: {data: row[data]} for name, row in table.items()})[OURS] for data in SEVEN]
 
@@ -57,19 +57,22 @@ def is_among_first(results: Results, measure: str, count: int) -> bool:
 
 
 def coverage(results: Results, case: str) -> float:
-    """Share of test rows inside 90 % intervals, over all splits of a case."""
+    """Return the share of test rows inside 90 % intervals, over all splits of a case."""
     return sum(results.values(case, "inside 90 %")) / sum(results.values(case, "rows"))
 
 
 def standard_error(values: Sequence[float]) -> float:
-    """Of the mean; splits overlap, so it is a yardstick and no test."""
+    """Return the standard error of the mean. Since splits overlap, it is only a rough measure and not a test."""
     if len(values) < 2:
         raise MissingResult("a standard error needs two splits at least")
     return statistics.stdev(values) / math.sqrt(len(values))
 
 
 def behind_the_best(results: Results, measure: str) -> list[float]:
-    """On each of the seven, our mean minus the best peer's, in standard errors of the latter (negative: ahead)."""
+    """Return, for each of the seven sets, our mean minus the best peer's, in standard errors of the peer's.
+
+    Negative values mean that we are ahead.
+    """
     gaps = []
     for data in SEVEN:
         cases = [on(data, name) for name in RANKED[measure] if name != OURS]
@@ -80,10 +83,10 @@ def behind_the_best(results: Results, measure: str) -> list[float]:
 
 
 def normalized(results: Results, methods: Sequence[str], measure: str) -> dict[str, np.ndarray]:
-    """Figure 1's scores: on each set 0 is the best run of all methods and splits and 1 the worst; one row a set.
+    """Return the scores of Figure 1: on each set 0 is the best run of all methods and splits, and 1 the worst.
 
-    Of every set the splits count that all of the methods have. A row holds the median and the mean over them, so that
-    sets with 3 splits weigh as much as those with 10.
+    Only the splits that all methods have are used. Each set gives one row with the median and the mean over its splits,
+    so that sets with 3 splits have the same weight as those with 10.
     """
     splits = {data: min(results.seeds.get(on(data, name), 0) for name in methods) for data in SEVEN}
     table = {
@@ -96,32 +99,35 @@ def normalized(results: Results, methods: Sequence[str], measure: str) -> dict[s
 
 
 def figure_1_places(results: Results, measure: str) -> list[float]:
-    """Places of GP-RFM-Laplace and of GP-ARD-Laplace among Figure 1's methods, by mean normalized score."""
+    """Return the places of GP-RFM-Laplace and GP-ARD-Laplace among Figure 1's methods, by mean normalized score."""
     found = {name: rows[:, 1].mean() for name, rows in normalized(results, FIGURE_1, measure).items()}
     order = sorted(found, key=lambda name: found[name])
     return [order.index(name) + 1.0 for name in ("GP-RFM-Laplace", "GP-ARD-Laplace")]
 
 
 def importances(results: Results, data: str, label: str) -> np.ndarray:
-    """Diagonals of the metric of one of Figure 2's methods, one row a split."""
+    """Return the diagonals of the metric of one of Figure 2's methods, one row for each split."""
     return np.array(
         [[float(w) for w in text.split()] for text in results.texts(on(data, FIGURE_2[label]), "importances")]
     )
 
 
 def correlations(results: Results, data: str, pair: tuple[str, str], kind: str) -> list[float]:
-    """How far the diagonals of two methods agree on a set, split by split; `kind` is "pearson" or "spearman"."""
+    """Return the correlations of the diagonals of two methods on a set, split by split.
+
+    `kind` is "pearson" or "spearman".
+    """
     rows = zip(*(importances(results, data, label) for label in pair), strict=True)
     return [float(getattr(correlate(p, q), kind)) for p, q in rows]
 
 
 def median_correlations(results: Results, pair: tuple[str, str], kind: str) -> list[float]:
-    """The median over splits on each of the seven sets."""
+    """Return the medians of these correlations over splits, for each of the seven sets."""
     return [float(np.median(correlations(results, data, pair, kind))) for data in SEVEN]
 
 
 def gains(results: Results, better: str, worse: str, measure: str = "rmse") -> list[float]:
-    """By how much one case is ahead of another, split by split."""
+    """Return how much smaller a measure is for one case than for another, split by split."""
     pairs = zip(results.values(better, measure), results.values(worse, measure), strict=True)
     return [b - a for a, b in pairs]
 

@@ -1,4 +1,4 @@
-"""Ours: the two estimators on their defaults, and the paper's methods as `mercer.papers` has them, by its protocol."""
+"""Our contestants: two estimators with their defaults, and the presets of `mercer.papers` by the paper's protocol."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ Settings = dict[str, Any]
 
 
 def defaults(estimator: str) -> Settings:
-    """Settings of a case, and so part of the key of its results."""
+    """Return the settings of an estimator with its defaults; they are part of the key of its results."""
     return {"estimator": estimator, "options": {}, "grid": {}}
 
 
 def printed(preset: str, **options: Any) -> Settings:
-    """One of `mercer.papers`, with its options."""
+    """Return the settings of a preset of `mercer.papers` with options."""
     return {"preset": preset, "options": options}
 
 
@@ -36,14 +36,14 @@ OURS: dict[str, Settings] = {**DEFAULTS, **PRESETS}
 
 
 def with_likelihood_of(settings: Settings, rows: int) -> Settings:
-    """The settings of a process whose likelihood is followed on so many rows; others as they are."""
+    """Return settings with the likelihood optimized on this many rows; those without a likelihood are unchanged."""
     if settings.get("preset", "rfm") == "rfm":
         return settings
     return {**settings, "options": {**settings["options"], "rows": rows}}
 
 
 def fitted(settings: Settings, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
-    """Fit one of ours; a method of the paper by its protocol, a grid by 30 % of the rows and a fit on all."""
+    """Fit one of our contestants; a preset by the paper's protocol, a grid by 30 % of the rows and a fit on all."""
     if "preset" in settings:
         model = getattr(papers, settings["preset"])(**settings["options"], random_state=seed)
         found = papers.seventy_thirty(model, random_state=seed).fit(X, y)
@@ -54,7 +54,7 @@ def fitted(settings: Settings, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
 
 
 def contestant(settings: Settings) -> Fit:
-    """Return `fit(X, y, seed)` for the settings of one of ours; the seed is all that defaults are given besides."""
+    """Return the function `fit(X, y, seed)` for the settings of one of our contestants."""
 
     def fit(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
         model = fitted(settings, X, y, seed)
@@ -65,20 +65,20 @@ def contestant(settings: Settings) -> Fit:
 
 
 def predicted(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Means, and standard deviations of those that have them (GPs here have a likelihood, RFMs have none)."""
+    """Return means, and standard deviations for GPs, which have a likelihood here; RFMs have none."""
     if hasattr(model, "log_marginal_likelihood_"):
         return model.predict(X, return_std=True)
     return model.predict(X), None
 
 
 def importances(model: Any, d: int) -> str:
-    """The diagonal of the metric, which sums to 1, as text: Figure 2 is made of these."""
+    """Return the diagonal of the metric, divided by its sum, as text; Figure 2 is made from these."""
     diagonal = model.metric_.matrix(d).diagonal()
     return " ".join(f"{weight:.6g}" for weight in diagonal / diagonal.sum())
 
 
 def describe(model: Any) -> str:
-    """What was chosen: steps and ridge of the recursion, or kernel and kind of metric of the first machine averaged."""
+    """Return what was chosen as text: steps and ridge of the recursion, or kernel, kind of metric and machines."""
     learned = getattr(model.metric, "metric", model.metric)
     if hasattr(learned, "n_iter"):
         return f"{learned.n_iter} steps, ridge {learned.ridge:g}"

@@ -1,4 +1,4 @@
-"""The UCI sets as every contestant gets them: one split, capped in rows; and the scales that some of them need."""
+"""The splits of the UCI sets, with a largest number of rows, and the standardization that some contestants need."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from mercer.datasets import uci_regression
 
 
 class Split(NamedTuple):
-    """Rows to learn from and rows to predict."""
+    """The training rows and the test rows of a split."""
 
     X: np.ndarray
     y: np.ndarray
@@ -18,7 +18,7 @@ class Split(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Means, their standard deviations with the noise of an observation in them (None: no density), and notes.
+    """The predicted means, the standard deviations of targets including their noise (None: no density), and notes.
 
     `importances` is the diagonal of a learned metric as text.
     """
@@ -34,7 +34,10 @@ Fit = Callable[[np.ndarray, np.ndarray, int], Predict]  # (X, y, seed)
 
 
 def load_split(name: str, seed: int, *, duplicates: bool = True, most_rows: int = 3000) -> Split:
-    """Return the fixed split number `seed` of a UCI set, without repeated rows and capped as asked."""
+    """Return the fixed split number `seed` of a UCI set, with at most `most_rows` training rows.
+
+    Without `duplicates`, rows that repeat an earlier row are removed.
+    """
     X, y, test_indices = uci_regression(name)
     if seed >= len(test_indices):
         raise ValueError(f"{name} has {len(test_indices)} fixed splits, got number {seed}")
@@ -49,18 +52,18 @@ def first_copies(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def sides(n: int, test: np.ndarray, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return training and test indices; of the `kept` rows alone, each on the side that the fixed split puts it."""
+    """Return the indices of training and test rows, as in the fixed split, of the `kept` rows only."""
     kept = np.arange(n) if kept is None else kept
     return kept[~np.isin(kept, test)], test[np.isin(test, kept)]
 
 
 def capped(rows: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return at most so many rows, drawn by the split's number: the same for everyone."""
+    """Return at most `most` rows, drawn by the number of the split, so that they are the same for all contestants."""
     return rows if len(rows) <= most else np.random.default_rng(seed).permutation(rows)[:most]
 
 
 def standardized(fit: Fit) -> Fit:
-    """Return `fit` on inputs and targets of mean 0 and deviation 1, as in the paper; it predicts in the units of y."""
+    """Return `fit` for standardized columns and targets, as in the paper; it predicts in the units of y."""
 
     def fit_scaled(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
         center, scale = X.mean(axis=0), X.std(axis=0)

@@ -1,23 +1,24 @@
 """Recursive feature machines, ARD and GPs on the UCI tables, against xRFM, boosting and two GP libraries.
 
-The seven sets on their 20 fixed splits of 90 : 10, as the paper has them; kin8nm and power on the first 5, with 3000
-training rows drawn for everyone. Of the 1599 rows of wine_red 240 repeat an earlier one in all inputs and the target,
-many of them across a split: it is run as given, which is what counts, and once more without the repeated rows
-("wine_red unique", defaults and boosting alone).
+The seven sets are run on their 20 fixed splits of 90 : 10, as in the paper; kin8nm and power on the first 5, with 3000
+training rows drawn, the same for all contestants. Of the 1599 rows of wine_red, 240 repeat an earlier row in all inputs
+and the target, many of them across a split. The set is run as given, which is what counts, and also without the
+repeated rows ("wine_red unique", defaults and boosting only).
 
-The paper's methods are the presets of `mercer.papers`, by the paper's protocol (a grid by the NLL of 30 % of the
-training rows, then a fit on all): beside our defaults, so that what a default adds can be read off. What is smaller
-than in the paper, and why: some minutes of a shared core were to be had for them. They run on all 20 splits of yacht,
-boston, energy and concrete, 5 of wine_red, 2 of kin8nm and 1 of power; on kin8nm and power their likelihood is followed
-on 1000 of the 3000 rows that everyone gets, and recursive feature machines without a process are left out. All rows of
-the two are in the cases named "whole", on one split, for length scales by likelihood, our default and CatBoost: the
-recursion with its grid would take minutes a split there. Learning curves are of kin8nm, up to 3000 rows. CatBoost tuned
-over 20 settings (300 trees) runs on the first 2 splits. CatBoost as models with seeds of their own, beside the virtual
-ensemble, is not run: five times the fits. Toys have 1000 rows and two seeds; the paper prints neither.
+The paper's methods are the presets of `mercer.papers` by the paper's protocol (a grid by the NLL on 30 % of the
+training rows, then a fit on all). They are compared with our defaults, which shows the effect of a default. The
+experiment is smaller than the paper's, so that they take some minutes of a shared core. They run on all 20 splits of
+yacht, boston, energy and concrete, on 5 of wine_red, 2 of kin8nm and 1 of power. On kin8nm and power their likelihood
+is optimized on 1000 of the 3000 rows, and recursive feature machines without a process are not run. All rows of these
+two sets are used in the cases named "whole", on one split, for length scales by likelihood, our default and CatBoost;
+the recursion with its grid would take minutes for each split. Learning curves are those of kin8nm, up to 3000 rows.
+CatBoost tuned over 20 settings (300 trees) runs on the first 2 splits. CatBoost as an ensemble of models with different
+seeds, in addition to the virtual ensemble, is not run, since it takes five times the fits. Toys have 1000 rows and two
+seeds; the paper prints neither.
 
-Peers run on their own defaults or tutorials (see `peers.py`), everyone on one thread: two processes with a results
-folder each keep two cores busy, and their journals can be put together with `cat`. Scores are in the units of y; an
-NLL is the mean over the test rows of a split, and intervals are the central 90 % of a Gaussian.
+Peers run with their own defaults or as in their tutorials (see `peers.py`), and all contestants on one thread. To keep
+two cores busy, run two processes with a results folder each, and join their journals with `cat`. Scores are in the
+units of y; an NLL is the mean over the test rows of a split, and intervals are the central 90 % of a Gaussian.
 """
 
 import statistics
@@ -46,7 +47,7 @@ def coverages(results: Results) -> list[float]:
 
 
 def lead_over_xrfm(results: Results) -> list[float]:
-    """xRFM's mean RMSE over that of RFMRegressor(), on each of the seven."""
+    """Return the mean RMSE of xRFM divided by that of RFMRegressor(), on each of the seven sets."""
     return [results.mean(on(data, "xRFM"), "rmse") / results.mean(on(data, "RFMRegressor()"), "rmse") for data in SEVEN]
 
 
@@ -70,7 +71,7 @@ def near_the_best(measure: str, label: str) -> Claim:
 
 
 def metric_claim(task: str, name: Callable[[str], str], other: str) -> Claim:
-    """The full metric's gain in RMSE over another metric in the same GP, paired over splits or seeds."""
+    """Return the claim that the full metric has a smaller RMSE than another metric in the same GP, paired."""
 
     def measure(results: Results) -> list[float]:
         return gains(results, name("GP-RFM-Laplace"), name(other))
@@ -91,10 +92,13 @@ def figure_1_claim(measure: str) -> Claim:
 
 
 def agreement_claim(kind: str) -> list[Claim]:
-    """Figure 2, whose correlation is not named: high for some sets, low for others, even between diagonal metrics."""
+    """Return the claims of Figure 2: correlations are high on some sets and low on others, even of diagonal metrics.
+
+    The paper does not name the kind of correlation.
+    """
 
     def lowest(results: Results) -> list[float]:
-        """Of all pairs, on each set: high there means that all methods agree."""
+        """Return the lowest correlation of all pairs on each set; if it is high, all methods agree."""
         return [min(found) for found in zip(*(median_correlations(results, p, kind) for p in PAIRS), strict=True)]
 
     def diagonal(results: Results) -> list[float]:
@@ -117,13 +121,13 @@ def agreement_claim(kind: str) -> list[Claim]:
 
 
 def kin8nm_agreement(results: Results) -> list[float]:
-    """Median Pearson correlation of the diagonals on kin8nm, pair by pair."""
+    """Return the median Pearson correlations of the diagonals on kin8nm, pair by pair."""
     place = SEVEN.index("kin8nm")
     return [median_correlations(results, pair, "pearson")[place] for pair in PAIRS]
 
 
 def ahead_of_full(results: Results) -> list[float]:
-    """On each set, the mean RMSE of the full metric over the better of the two diagonal ones."""
+    """Return, for each set, the mean RMSE of the full metric divided by that of the better diagonal one."""
     ratios = []
     for data in SEVEN:
         diagonal = min(results.mean(on(data, name), "rmse") for name in ("GP-RFM-diag-Laplace", "GP-ARD-Laplace"))
@@ -132,7 +136,7 @@ def ahead_of_full(results: Results) -> list[float]:
 
 
 def gain_by_rows(results: Results) -> list[float]:
-    """The RMSE of GP-ARD-Laplace over that of the full metric on kin8nm, as rows are added."""
+    """Return the RMSE of GP-ARD-Laplace divided by that of the full metric on kin8nm, by the number of rows."""
     return [
         results.mean(on("kin8nm", "GP-ARD-Laplace", n), "rmse")
         / results.mean(on("kin8nm", "GP-RFM-Laplace", n), "rmse")
@@ -141,7 +145,7 @@ def gain_by_rows(results: Results) -> list[float]:
 
 
 def below_plain(results: Results) -> list[float]:
-    """On each set, the mean RMSE of GP-Laplace over the worse of the two that learn features."""
+    """Return, for each set, the mean RMSE of GP-Laplace divided by that of the worse of the two that learn features."""
     ratios = []
     for data in SEVEN:
         learned = max(results.mean(on(data, name), "rmse") for name in ("GP-RFM-Laplace", "GP-ARD-Laplace"))
@@ -150,7 +154,7 @@ def below_plain(results: Results) -> list[float]:
 
 
 def tuned_gains(results: Results) -> list[float]:
-    """The RMSE of tuned CatBoost over that of GPRegressor(), on each set, means over the same splits."""
+    """Return, for each set, the RMSE of tuned CatBoost divided by that of GPRegressor(), over the same splits."""
     ratios = []
     for data in SEVEN:
         tuned = results.values(on(data, "CatBoost (tuned)"), "rmse")

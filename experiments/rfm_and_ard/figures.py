@@ -1,6 +1,6 @@
-"""Figures 1 to 3 of the paper, and how the metric is found as rows are added: `python -m <this module> FOLDER [ONLY]`.
+"""Figures 1 to 3 of the paper, and the metric by the number of rows; run `python -m <this module> FOLDER [ONLY]`.
 
-All but Figure 3, which fits what it shows, are drawn from results that are there.
+All are drawn from existing results, except Figure 3, which fits models.
 """
 
 import sys
@@ -21,12 +21,12 @@ from .contestants import PRESETS, fitted
 from .data import load_split
 from .toy import toy_rows
 
-# Figure 3 fits what it shows, on so many rows.
+# The number of rows on which Figure 3 fits models.
 FIGURE_3_ROWS = 1000
 
 
 def scores(measure: str) -> Any:
-    """Figure 1: normalized scores of the paper's methods and of ours, on the splits that all of them have."""
+    """Draw Figure 1: normalized scores of the paper's methods and of ours, on the splits that all of them have."""
     results = recorded("rfm_and_ard")
     table = {}
     for name in (OURS, "GP-RFM-diag-Laplace", *FIGURE_1):
@@ -51,7 +51,7 @@ def split(data: str, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def agreement(kind: str) -> Any:
-    """Figure 2: how far the diagonals agree, set by set."""
+    """Draw Figure 2: the correlations of the diagonals, set by set."""
     results, table = recorded("rfm_and_ard"), {}
     for data in SEVEN:
         try:
@@ -62,7 +62,7 @@ def agreement(kind: str) -> Any:
 
 
 def learning_curves(data: str) -> Any:
-    """RMSE as rows are added, for the three ways to learn a metric."""
+    """Draw the RMSE by the number of rows, for the three ways to learn a metric."""
     results, ax = recorded("rfm_and_ard"), axes_or_new(None, figsize=(5.4, 3.6))
     sizes = (*CURVE_SIZES, MOST_ROWS)
     for name, color in zip(CURVE, CATEGORIES, strict=False):
@@ -78,7 +78,7 @@ def learning_curves(data: str) -> Any:
 
 
 def metrics(X: np.ndarray, y: np.ndarray) -> Any:
-    """Figure 3: the three metrics beside each other."""
+    """Draw Figure 3: the three metrics side by side."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, len(FIGURE_2), figsize=(4.6 * len(FIGURE_2), 3.9), layout="constrained")
@@ -88,7 +88,7 @@ def metrics(X: np.ndarray, y: np.ndarray) -> Any:
 
 
 def curve() -> Any:
-    """The correlation of RFM's metric with the true block, as rows are added."""
+    """Draw the correlation of RFM's metric with the true block by the number of rows."""
     results = recorded("rfm_and_ard")
     ax = axes_or_new(None, figsize=(5.4, 3.6))
     for d, color in zip(TOY_COLUMNS, (CATEGORIES[0], CATEGORIES[1]), strict=True):

@@ -1,8 +1,8 @@
-"""The peers as their own documentation uses them, each `fit(X, y, seed)` that gives `predict(X)`.
+"""The peers as their own documentation uses them, each a function `fit(X, y, seed)` that returns `predict(X)`.
 
-All run on one thread, so that fit times compare: `runs.py` limits the thread pools of NumPy and PyTorch, and CatBoost
-and LightGBM, which have their own, are told. Libraries are imported inside the functions: the experiment loads without
-them.
+All run on one thread, so that fit times can be compared: `runs.py` limits the thread pools of NumPy and PyTorch, and
+CatBoost and LightGBM, which have their own pools, get a parameter. The libraries are imported inside the functions, so
+that the experiment can be loaded without them.
 """
 
 import importlib
@@ -16,16 +16,16 @@ from .data import Fit, Predict, Prediction, standardized
 
 
 def gpytorch_steps(n: int) -> int:
-    """How many steps of Adam: its tutorial takes 50, which is not enough here.
+    """Return the number of steps of Adam; GPyTorch's tutorial takes 50, which is not enough here.
 
-    Yacht is at an RMSE of .60 after 50, .34 after 100 and .30 after 200. Concrete, with 927 rows, is within .003 of the
-    final loss after 100, and at 3000 rows a step takes 6 s.
+    The RMSE of yacht is .60 after 50 steps, .34 after 100 and .30 after 200. The loss of concrete, with 927 rows, is
+    within .003 of the final one after 100 steps. With 3000 rows a step takes 6 s.
     """
     return 200 if n <= 1000 else 100
 
 
 def fit_xrfm(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Defaults as in its README: standardized columns, a fifth of the rows to choose the iterate by."""
+    """Fit xRFM with the defaults of its README: standardized columns, and a fifth of the rows to choose the iterate."""
     import torch
     from sklearn.model_selection import train_test_split
     from xrfm import xRFM
@@ -37,7 +37,7 @@ def fit_xrfm(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 
 def fit_catboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Defaults: a thousand trees for the squared error."""
+    """Fit CatBoost with its defaults: a thousand trees for the squared error."""
     from catboost import CatBoostRegressor
 
     model = CatBoostRegressor(random_seed=seed, thread_count=1, verbose=False, allow_writing_files=False).fit(X, y)
@@ -45,11 +45,10 @@ def fit_catboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 
 def fit_catboost_uncertainty(X: Any, y: np.ndarray, seed: int, cat_features: list[str] | None = None) -> Predict:
-    """The documented way to a density: Gaussian loss, posterior sampling, ten virtual ensembles, both uncertainties.
+    """Fit CatBoost's densities as documented: Gaussian loss, posterior sampling, ten virtual ensembles.
 
-    Where categories are named, the rows are frames.
-
-    Without posterior sampling, which is off by default, the NLL is higher: energy 14.1 against 9.7 (3 splits).
+    The variance is the sum of both uncertainties. If `cat_features` is given, rows are data frames. Without posterior
+    sampling, which is off by default, the NLL is higher: on energy 14.1 instead of 9.7 (3 splits).
     """
     from catboost import CatBoostRegressor
 
@@ -72,12 +71,12 @@ def fit_catboost_uncertainty(X: Any, y: np.ndarray, seed: int, cat_features: lis
     return predict
 
 
-# The search for CatBoost: so many settings, drawn once and the same for all sets and splits.
+# The search for CatBoost: the number of settings, which are the same for all sets and splits, and of trees.
 TUNED_SETTINGS, TUNED_TREES = 20, 300
 
 
 def tuned_settings() -> list[dict[str, float]]:
-    """Return the settings that are tried: rate, depth and penalty of the leaves, drawn over their usual ranges."""
+    """Return the settings that are tried: learning rate, depth and penalty of the leaves, from their usual ranges."""
     random = np.random.default_rng(0)
     return [
         {
@@ -90,7 +89,7 @@ def tuned_settings() -> list[dict[str, float]]:
 
 
 def fit_catboost_tuned(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Twenty settings by the paper's protocol: the smallest squared error of 30 % of the rows, then a fit on all."""
+    """Choose among twenty settings by the paper's protocol: the error on 30 % of the rows, then a fit on all."""
     from catboost import CatBoostRegressor
     from sklearn.model_selection import train_test_split
 
@@ -114,7 +113,7 @@ def fit_catboost_tuned(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 
 def fit_ngboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Defaults: 500 stages, a Gaussian for each row."""
+    """Fit NGBoost with its defaults: 500 stages and a Gaussian for each row."""
     from ngboost import NGBRegressor
 
     model = NGBRegressor(random_state=seed, verbose=False).fit(X, y)
@@ -127,7 +126,7 @@ def fit_ngboost(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 
 def fit_lightgbm(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Defaults: 100 trees."""
+    """Fit LightGBM with its defaults: 100 trees."""
     from lightgbm import LGBMRegressor
 
     model = LGBMRegressor(random_state=seed, n_jobs=1, verbose=-1).fit(X, y)
@@ -135,7 +134,7 @@ def fit_lightgbm(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
 
 
 def fit_sklearn_gpr(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """A Gaussian kernel with one length a column, its scale and the noise by maximum likelihood from one start."""
+    """Fit a Gaussian kernel with one length for each column, scale and noise by maximum likelihood from one start."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -143,15 +142,17 @@ def fit_sklearn_gpr(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     kernel = ConstantKernel() * RBF(np.ones(X.shape[1])) + WhiteKernel()
     model = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=0, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # lengths of useless columns go to their bound
+        # The lengths of useless columns reach their bound.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, y)
     return lambda rows: Prediction(*model.predict(rows, return_std=True))
 
 
 def fit_gpytorch(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
-    """Its regression tutorial's exact GP and Adam at rate 0.1, with one length a column, in float64 and by Cholesky.
+    """Fit the exact GP of GPyTorch's regression tutorial by Adam at rate 0.1, with one length for each column.
 
-    Above 800 rows its default is conjugate gradients with random probes; Cholesky is exact, which is in its favor.
+    It uses float64 and Cholesky factors. Above 800 rows GPyTorch's default is conjugate gradients with random probes;
+    Cholesky factors are exact, which is in its favor.
     """
     import gpytorch
     import torch
@@ -187,7 +188,7 @@ def fit_gpytorch(X: np.ndarray, y: np.ndarray, seed: int) -> Predict:
     return predict
 
 
-# Name -> (its library, fit), the cheap ones first.
+# For each name: the library and the function that fits; the fast ones come first.
 PEERS: dict[str, tuple[str, Fit]] = {
     "xRFM": ("xrfm", standardized(fit_xrfm)),
     "LightGBM": ("lightgbm", fit_lightgbm),
@@ -206,7 +207,7 @@ BOOSTING = ("xRFM", "LightGBM", "CatBoost", "CatBoost (uncertainty)", "NGBoost")
 
 
 def peer(name: str) -> tuple[Fit, str]:
-    """Return a peer and its library's version; imports the library, so that no fit is timed with that."""
+    """Return a peer and the version of its library, which is imported here so that the import is not timed."""
     library, fit = {**PEERS, **MORE_PEERS}[name]
     importlib.import_module(library)
     return fit, f"{library} {metadata.version('scikit-learn' if library == 'sklearn' else library)}"

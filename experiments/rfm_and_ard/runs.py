@@ -1,4 +1,4 @@
-"""One contestant on one split of a UCI set: RMSE, NLL, how many test rows its 90 % intervals hold, time."""
+"""Run one contestant on one split of a UCI set; measure RMSE, NLL, test rows in 90 % intervals, and time."""
 
 import time
 from typing import Any
@@ -16,13 +16,13 @@ Measures = dict[str, float | str]
 
 
 def run_peer(settings: dict[str, Any], seed: int) -> Measures:
-    """A peer by its name; its library's version goes with the measures."""
+    """Run a peer by its name; the version of its library is among the measures."""
     fit, version = peer(settings["contestant"])
     return {**run(fit, settings["data"], seed), "library": version}
 
 
 def run_ours(settings: dict[str, Any], seed: int) -> Measures:
-    """One of our estimators by its settings."""
+    """Run one of our contestants by its settings."""
     return run(contestant(settings), settings["data"], seed)
 
 
@@ -39,7 +39,7 @@ def run(fit: Any, data: dict[str, Any], seed: int) -> Measures:
 
 
 def scores(y: np.ndarray, prediction: Prediction) -> Measures:
-    """Errors of the means and, where there is a density, its NLL and the count of targets inside 90 % intervals."""
+    """Return errors of the means and, if there is a density, its NLL and the number of targets in 90 % intervals."""
     mean, std, note, importances = prediction
     errors = np.abs(y - mean)
     measures: Measures = {

@@ -1,4 +1,4 @@
-"""The experiment's own tables: contestants by sets for every measure, Figure 1's scale, and the toys."""
+"""The tables of the experiment: contestants by sets for every measure, Figures 1 and 2, and the toys."""
 
 import statistics
 from collections.abc import Callable
@@ -40,7 +40,7 @@ from .peers import MORE_PEERS
 
 
 def tables(results: Results) -> list[Table]:
-    """All of them; a cell whose runs are not all there is empty."""
+    """Return all tables; cells with missing runs are empty."""
     return [
         set_table(results, "RMSE: mean and standard error over splits", scored, "rmse"),
         set_table(results, "NLL: mean and standard error over splits", scored, "nll"),
@@ -73,7 +73,7 @@ def ranked(results: Results, name: str, measure: str) -> str:
 
 
 def set_table(results: Results, title: str, cell: Callable[[Results, str, str], str], measure: str = "") -> Table:
-    """Contestants by sets and, for a measure with a race, the mean rank over the seven of those who are in it."""
+    """Return a measure by contestants and sets; for a ranked measure also the mean rank over the seven sets."""
     columns, rows = ["contestant", *SEVEN, UNIQUE], []
     for name in (*CONTESTANTS, *MORE_PEERS):
         row = [or_empty(cell, results, on(data, name), measure) for data in (*SEVEN, UNIQUE)]
@@ -85,7 +85,7 @@ def set_table(results: Results, title: str, cell: Callable[[Results, str, str], 
 
 
 def figure_1(results: Results) -> Table:
-    """Normalized scores over the seven sets, of the paper's methods and of ours."""
+    """Return the normalized scores of the paper's methods and of ours over the seven sets."""
     methods = (OURS, "GP-RFM-diag-Laplace", *FIGURE_1)
     columns, rows = ["method"], [[name] for name in methods]
     for measure in ("rmse", "nll"):
@@ -100,7 +100,7 @@ def figure_1(results: Results) -> Table:
 
 
 def beside_defaults(results: Results, measure: str) -> Table:
-    """The paper's two methods as printed and our default on the splits that all have, and its paired gain."""
+    """Return the paper's two methods and our default on the splits that all have, with the default's paired gain."""
     methods = ("GP-RFM-Laplace", "GP-ARD-Laplace", OURS)
 
     def row(data: str) -> list[str]:
@@ -122,7 +122,7 @@ def beside_defaults(results: Results, measure: str) -> Table:
 
 
 def figure_2(results: Results, kind: str) -> Table:
-    """Correlations of the diagonals, pair by pair: median, least and largest over splits."""
+    """Return the correlations of the diagonals for each pair of methods: median and range over splits."""
 
     def cell(data: str, pair: tuple[str, str]) -> str:
         found = sorted(correlations(results, data, pair, kind))
@@ -134,7 +134,7 @@ def figure_2(results: Results, kind: str) -> Table:
 
 
 def learning_curves(results: Results) -> Table:
-    """RMSE as rows are added, for a full metric, a diagonal one, and length scales by likelihood."""
+    """Return the RMSE by number of rows, for a full metric, a diagonal one, and length scales by likelihood."""
     sizes = (*CURVE_SIZES, MOST_ROWS)
     rows = [
         [f"{data}: {name}", *(or_empty(scored, results, on(data, name, n), "rmse") for n in sizes)]
@@ -145,7 +145,7 @@ def learning_curves(results: Results) -> Table:
 
 
 def whole_table(results: Results) -> Table:
-    """The large sets with all of their training rows, on one split."""
+    """Return the measures of the large sets with all their training rows, on one split."""
     measures = ("rmse", "nll", "fit seconds")
     columns = [(data, measure) for data in LARGE for measure in measures]
     rows = [
@@ -157,7 +157,7 @@ def whole_table(results: Results) -> Table:
 
 
 def toy_table(results: Results) -> Table:
-    """Errors on new rows, in units of the targets' deviation, and the metric's correlation with the truth."""
+    """Return the toys' errors on new rows, in units of the targets' deviation, and the correlation of the metric."""
     measures = ("rmse", "median absolute error", "correlation", "fit seconds")
     rows = []
     for function in ("square", "wave"):
@@ -169,7 +169,7 @@ def toy_table(results: Results) -> Table:
 
 
 def curve_table(results: Results) -> Table:
-    """How fast the full metric finds the block as rows are added."""
+    """Return the correlation of RFM's metric with the true block, by the number of rows."""
     rows = [
         [str(d), *(or_empty(scored, results, toy("square", "RFM", d, n), "correlation") for n in CURVE_ROWS)]
         for d in TOY_COLUMNS

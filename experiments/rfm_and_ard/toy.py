@@ -1,4 +1,4 @@
-"""The toy of section 3.3, y = (x_1 + ... + x_10)^2 among d independent columns, and a wave along the same direction."""
+"""The toy of section 3.3, y = (x_1 + ... + x_10)^2 with d independent columns, and a wave along the same direction."""
 
 import time
 from typing import Any
@@ -13,12 +13,12 @@ TEST_ROWS = 1000
 
 
 def square(s: np.ndarray) -> np.ndarray:
-    """The paper's; a quadratic, which a Gaussian kernel with one length a column fits too."""
+    """The paper's function, a quadratic, which a Gaussian kernel with one length for each column can also fit."""
     return s**2
 
 
 def wave(s: np.ndarray) -> np.ndarray:
-    """No polynomial: some two periods over the range of the rows, s / √10 being standard normal."""
+    """A function that is no polynomial, with about two periods over the range of the rows (s / √10 is normal)."""
     return np.sin(2 * s / np.sqrt(ACTIVE))
 
 
@@ -26,22 +26,22 @@ FUNCTIONS = {"square": square, "wave": wave}
 
 
 def toy_rows(function: str, n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """n rows of d standard normal columns, and the function of the sum of the first ten; no noise, as in the paper."""
+    """Return n rows of d standard normal columns, and the function of the sum of the first ten, without noise."""
     X = np.random.default_rng(seed).standard_normal((n, d))
     return X, FUNCTIONS[function](X[:, :ACTIVE].sum(axis=1))
 
 
 def block_correlation(M: np.ndarray) -> float:
-    """Correlation of the entries of M with those of the truth, whose gradients all lie along one direction."""
+    """Return the correlation of the entries of M with those of the truth, whose gradients have a single direction."""
     direction = np.arange(len(M)) < ACTIVE
     return float(np.corrcoef(M.ravel(), np.outer(direction, direction).ravel())[0, 1])
 
 
 def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
-    """Errors on new rows in units of the targets' deviation, and how near the learned metric is to the true block.
+    """Return the errors on new rows, and the correlation of the learned metric with the true block.
 
-    Targets of new rows can lie far outside those of the fit, so that a few of them decide the RMSE: the median absolute
-    error stands beside it.
+    Errors are in units of the deviation of the targets. Targets of new rows can be far outside the range of those of
+    the fit, and a few of them can dominate the RMSE. The median absolute error is therefore given as well.
     """
     function, n, d = settings["function"], settings["rows"], settings["columns"]
     X, y = toy_rows(function, n, d, seed)
@@ -56,6 +56,6 @@ def run_toy(settings: dict[str, Any], seed: int) -> dict[str, float | str]:
         "median absolute error": float(np.median(errors)),
         "fit seconds": seconds,
     }
-    if model.metric_ is None:  # a kernel whose terms have their own
+    if model.metric_ is None:  # The terms of the kernel have different metrics.
         return measures
     return measures | {"correlation": block_correlation(model.metric_.matrix(d))}

@@ -1,4 +1,4 @@
-"""Representations: on landmarks, and of a network that makes classes subspaces."""
+"""Representations: kernel embeddings on landmarks, and a network whose features place each class in a subspace."""
 
 from mercer.embedding.alternate import Alternate
 from mercer.embedding.exact import Exact

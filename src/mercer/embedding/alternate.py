@@ -18,7 +18,7 @@ from mercer.embedding.trained_losses import AUTOENCODER
 from mercer.exceptions import invalid_parameter
 from mercer.views.sources import given_arrays
 
-# At most this many rows are used: the parameters that are learned are far fewer.
+# At most this many rows are used: far fewer parameters are learned.
 MOST_ROWS = 10_000
 # Weights of the encoder's squared norm, as shares of the largest variance of kernel features.
 ENCODER_RIDGES = (1e-7, 1e-5, 1e-3)
@@ -31,7 +31,7 @@ AS_GOOD = 0.01
 
 
 class Autoencoder(NamedTuple):
-    """An encoder W of shape (r, h), its decoder, and the share of the variance of left-out rows that they lose."""
+    """An encoder W of shape (r, h), its decoder, and the share of the variance of the left-out rows that is lost."""
 
     W: Tensor
     decoder: Decoder
@@ -41,7 +41,7 @@ class Autoencoder(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Features z of rows, and the rows themselves: those to learn from, and those that are left out."""
+    """The kernel features Z and the rows X that are learned from, and the same of the rows that are left out."""
 
     Z: Tensor
     X: Tensor
@@ -100,7 +100,7 @@ class Alternate:
         best = start
         history: list[dict[str, Any]] = []
         if not (self.guard and start.loss <= AS_GOOD):
-            best = min(candidates(rows, problem, ridges), key=lambda found: found.loss)
+            best = min(initial_autoencoders(rows, problem, ridges), key=lambda found: found.loss)
             best, history = self._in_rounds(rows, best)
         if self.guard:
             kept = "rounds" if best.loss < start.loss - AS_GOOD else "start"
@@ -112,7 +112,7 @@ class Alternate:
         )
 
     def _in_rounds(self, rows: Rows, best: Autoencoder) -> tuple[Autoencoder, list[dict[str, Any]]]:
-        """Improve encoder and decoder in turn, for as long as the rows left out gain; with the loss of each round."""
+        """Improve encoder and decoder in turn until the loss on left-out rows stops falling; also return the losses."""
         history: list[dict[str, Any]] = [{"round": 0, "criterion": best.loss}]
         for number in range(self.rounds):
             improved = self._round(rows, best)
@@ -123,6 +123,7 @@ class Alternate:
         return best, history
 
     def _rows(self, problem: Problem) -> Rows:
+        """Draw the rows that are used, compute their kernel features, and leave a share of them out."""
         drawn = np.random.default_rng(problem.seed).permutation(problem.source.n_rows)[:MOST_ROWS]
         source, halves = problem.source.of_rows(np.sort(drawn)), problem.halves
         features = all_features(Coordinates(problem.centers, halves.B, halves.origin), source)
@@ -136,7 +137,7 @@ class Alternate:
         return Rows(part(features, seen), part(X, seen), part(features, left_out), part(X, left_out))
 
     def _round(self, rows: Rows, found: Autoencoder) -> Autoencoder:
-        """Improve the encoder under the decoder, then solve the decoder for the new codes."""
+        """Improve the encoder for the present decoder by L-BFGS, then solve the decoder for the new codes."""
         W = found.W.contiguous().clone().requires_grad_()
         optimizer = torch.optim.LBFGS([W], max_iter=self.iterations, line_search_fn="strong_wolfe")
         scale = (rows.X - rows.X.mean(dim=0)).square().sum(dim=1).mean()
@@ -153,22 +154,22 @@ class Alternate:
         return decoded(rows, W.detach(), found.ridge)
 
 
-def candidates(rows: Rows, problem: Problem, ridges: Any) -> list[Autoencoder]:
-    """Return the autoencoders of every start, each with the decoder that suits it."""
+def initial_autoencoders(rows: Rows, problem: Problem, ridges: Any) -> list[Autoencoder]:
+    """Return an autoencoder for each initial encoder and each ridge, with the best decoder for its codes."""
     values, Q = torch.linalg.eigh(rows.Z.T @ rows.Z / len(rows.Z))
     starts = []
-    slow = neighbor_codes(rows.X[:GRAPH_ROWS], problem.n_components)
+    graph_codes = neighbor_codes(rows.X[:GRAPH_ROWS], problem.n_components)
     for share in ridges:
         ridge = share * float(values[-1]) if problem.ridge == "auto" else share
         starts.append((linear_codes(rows, values, Q, ridge, problem.n_components), ridge))
-        if slow is not None:
-            Z = rows.Z[: len(slow)]
-            starts.append((ridge_regression(Z, slow, ridge), ridge))
+        if graph_codes is not None:
+            Z = rows.Z[: len(graph_codes)]
+            starts.append((ridge_regression(Z, graph_codes, ridge), ridge))
     return [decoded(rows, W, ridge) for W, ridge in starts]
 
 
 def decoded(rows: Rows, W: Tensor, ridge: float) -> Autoencoder:
-    """Return an encoder with the decoder that loses least of the rows left out."""
+    """Return the encoder W with the bandwidth and ridge of the decoder that lose least of the left-out rows."""
     codes, codes_out, mean = rows.Z @ W, rows.Z_out @ W, rows.X.mean(dim=0)
     best: Autoencoder | None = None
     for multiple in SPREADS:
@@ -181,10 +182,20 @@ def decoded(rows: Rows, W: Tensor, ridge: float) -> Autoencoder:
 
 
 def linear_codes(rows: Rows, values: Tensor, Q: Tensor, ridge: float, n_components: int) -> Tensor:
-    """Return the encoder that is best under a linear decoder: the reduced-rank kernel regression of x on itself.
+    """Return the encoder that is optimal for a linear decoder: the reduced-rank kernel regression of x on itself.
 
-    With M = (Σ + λ I)^-1 E[z x^T] the ridge regression of x on z, and V the top h eigenvectors of M^T (Σ + λ I) M, the
-    encoder is W = M V and the decoder V^T: no other of rank h has a smaller penalized error.
+    M = (Σ + λ I)^-1 E[z x^T] is the ridge regression of x on z, and V holds the top h eigenvectors of
+    M^T (Σ + λ I) M. The encoder is W = M V and the decoder V^T: no other map of rank h has a smaller penalized error.
+
+    Parameters
+    ----------
+    rows : Rows
+    values, Q : tensors of shapes (r,) and (r, r)
+        The eigenvalues and eigenvectors of Σ = E[z z^T].
+    ridge : float
+        λ.
+    n_components : int
+        h.
     """
     inner = values.clamp(min=0.0) + ridge
     target = Q.T @ (rows.Z.T @ (rows.X - rows.X.mean(dim=0)) / len(rows.Z))
@@ -196,19 +207,23 @@ def linear_codes(rows: Rows, values: Tensor, Q: Tensor, ridge: float, n_componen
 
 
 def neighbor_codes(X: Tensor, n_components: int) -> Tensor | None:
-    """Return the slowest vectors of the graph of neighbors of rows, of shape (n, h): where on a curve a row is."""
+    """Return codes of shape (n, h) that follow the graph of nearest neighbors; None if there are too few rows.
+
+    They are the eigenvectors of the graph's normalized Laplacian with the smallest eigenvalues, without the constant
+    one. They vary slowly along the graph: if the rows lie on a curve, they say where on the curve a row is.
+    """
     n = len(X)
     if n <= max(NEIGHBORS, n_components) + 1:
         return None
-    graph = kneighbors_graph(X.cpu().numpy(), NEIGHBORS, mode="connectivity")
-    weights = torch.from_numpy(np.maximum(graph.toarray(), graph.toarray().T))
+    graph = kneighbors_graph(X.cpu().numpy(), NEIGHBORS, mode="connectivity").toarray()
+    weights = torch.from_numpy(np.maximum(graph, graph.T))
     root = weights.sum(dim=1).rsqrt()
     _, vectors = torch.linalg.eigh(root[:, None] * weights * root)
     return (vectors.flip(1)[:, 1 : n_components + 1] * root[:, None] * n**0.5).to(X)
 
 
 def ridge_regression(Z: Tensor, codes: Tensor, ridge: float) -> Tensor:
-    """Return the W that makes centered codes of features: (Z^T Z / n + λ I)^-1 Z^T u / n."""
+    """Return the W of the ridge regression of centered codes u on features: (Z^T Z / n + λ I)^-1 Z^T u / n."""
     gram = Z.T @ Z / len(Z)
     gram.diagonal().add_(ridge)
     return torch.linalg.solve(gram, Z.T @ (codes - codes.mean(dim=0)) / len(Z))

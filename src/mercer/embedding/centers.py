@@ -13,13 +13,13 @@ TUPLES = ("shared", "by_view", "all")
 
 
 class Centers(NamedTuple):
-    """A kernel and the m landmarks of each view: k_j(x) holds the kernel's values between x and those of view j.
+    """A kernel and the m landmarks of each view: k_j(x) holds the kernel values between x and the landmarks of view j.
 
     Attributes
     ----------
     kernel : Kernel
     sets : sequence of tensors of shape (m, d)
-        One, which all views share; or one for each view, as the paper has Z_A = K_A A and Z_B = K_B A.
+        One set that all views share; or one set for each view, as in the paper's Z_A = K_A A and Z_B = K_B A.
     """
 
     kernel: Kernel
@@ -27,24 +27,25 @@ class Centers(NamedTuple):
 
     @property
     def like(self) -> Tensor:
-        """A tensor of the type of the landmarks, where they are."""
+        """A tensor with the dtype and the device of the landmarks."""
         return self.sets[0]
 
     def gram(self) -> Tensor:
         """Return K_mm, of shape (m, m) in float64.
 
-        Sets of several views share the coefficients, so that rows that are no view of either kind are embedded by the
-        mean of k_j: the norm of that function is Tr(A^T K_mm A) with the mean over all pairs of sets.
-
-        Small eigenvalues are what the inverse root amplifies, so K_mm has all digits whatever the rows have.
+        If there are several sets, they share the coefficients A, and new rows are embedded by the mean of the k_j. The
+        squared norm of that function is Tr(A^T K_mm A), where K_mm is the mean of the kernel matrices of all pairs of
+        sets. It is computed in float64 even if the rows are float32, since the inverse root amplifies the rounding
+        errors of small eigenvalues.
         """
         sets = [Z.to(torch.float64) for Z in self.sets]
         return sum((self.kernel.matrix(a, b) for a in sets for b in sets), torch.zeros(())) / len(sets) ** 2
 
     def values(self) -> Callable[[Sequence[Tensor]], list[Tensor]]:
-        """Return views -> the values k_j of each, of shape (n, m), with what depends on landmarks alone done once.
+        """Return the function views -> their kernel values k_j, of shape (n, m) each.
 
-        Rows that come as one view, where there are several sets, get the mean over the sets.
+        What depends on the landmarks alone is computed once, here. If there are several sets but a single view, its
+        values are the means over the sets.
         """
         kernel, prepared = self.kernel, [self.kernel.prepare(Z) for Z in self.sets]
 
@@ -63,15 +64,16 @@ class Centers(NamedTuple):
 
 
 def centers_of(kernel: Kernel, landmarks: Tensor, stacked: np.ndarray | None, tuples: str, n_views: int) -> Centers:
-    """Return the centers of an expansion over `shared` landmarks, those `by_view`, or `all` elements of the tuples.
+    """Return the centers for a value of `landmark_tuples`; a tuple holds the p views of one landmark row.
 
     Parameters
     ----------
     kernel : Kernel
     landmarks : tensor of shape (m, d)
-        For "shared".
+        The landmark rows; used for "shared".
     stacked : ndarray of shape (p m', d) or None
-        For the others: the views of m' landmarks, those of one kind after those of another.
+        The views of m' landmark rows: the first view of all of them, then the second, and so on. Used for "by_view",
+        where each view has a set of its own, and for "all", where all of them form one set.
     tuples : {"shared", "by_view", "all"}
     n_views : int
         p.

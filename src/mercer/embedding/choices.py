@@ -1,4 +1,4 @@
-"""Choices of an embedding that are made without labels: by the loss on rows that were left out."""
+"""How the ridge and the kernel of an embedding are chosen without labels: by the loss on left-out rows."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,20 +15,20 @@ from mercer.kernels.radial import BandwidthKernel
 from mercer.linalg import threads_for
 from mercer.views.sources import GivenViews, ViewSource
 
-# Shares of the largest eigenvalue of the covariance that a ridge is chosen from.
+# The ridges to choose from, as shares of the largest eigenvalue of the covariance.
 RIDGES = tuple(float(10.0**power) for power in np.arange(-5.0, -0.9, 0.5))
-# Of these the ones that kernels are compared with.
+# The subset of them that is tried for each kernel when kernels are compared.
 RIDGES_OF_KERNELS = RIDGES[:5:2]
-# Of ridges whose gains (minus the loss left out) are within this share of the best, the largest is taken: a smoother
-# embedding needs fewer labels.
+# Among the ridges whose gain (minus the loss on left-out rows) is within this share of the best gain, the largest is
+# taken: a smoother embedding needs fewer labels.
 TOLERANCE = 0.1
 
-# How many directions ridges are compared in, as a multiple of the number of components, or of so many at least.
+# Ridges are compared in this many directions for each component, counting at least this many components.
 DIRECTIONS, LEAST_COMPONENTS = 2, 100
 
 
 class Choice(NamedTuple):
-    """A ridge, its loss on rows left out, and what was tried."""
+    """The chosen ridge, the smallest loss on left-out rows, and a record of each ridge that was tried."""
 
     ridge: float
     loss: float
@@ -43,10 +43,24 @@ def choose_ridge(
     kernel: Kernel,
     shares: Sequence[float] = RIDGES,
 ) -> Choice:
-    """Return the ridge under which the optimum on each half has about the smallest loss on the other; or the one given.
+    """Choose the ridge by two-fold cross-validation: minimize on one half of the rows, take the loss on the other.
 
-    Of contrastive losses, which are 0 for an embedding that says nothing, the largest ridge with nine tenths of the
-    best gain is taken. A loss without a ridge, and a single row, leave nothing to choose.
+    For "kernel_pca" the ridge with the smallest loss is taken. A contrastive loss is 0 for a constant embedding; for
+    these losses the largest ridge that reaches nine tenths of the best gain is taken. There is nothing to choose for a
+    loss without a ridge, or if one of the halves has no rows.
+
+    Parameters
+    ----------
+    form : ClosedForm
+        The loss.
+    halves : Halves
+    ridge : float or "auto"
+        A number is returned as it is, with its loss on left-out rows.
+    n_components : int
+    kernel : Kernel
+        The kernel whose bandwidth is recorded.
+    shares : sequence of float
+        The ridges to choose from in increasing order, as shares of the largest variance.
     """
     rows = [fold.n_rows for fold in halves.folds]
     if not form.has_ridge or min(rows) == 0:
@@ -55,8 +69,8 @@ def choose_ridge(
     variances, directions = torch.linalg.eigh((each[0].second + each[1].second) / 2)
     top = float(variances[-1])
     if len(variances) > (most := DIRECTIONS * max(n_components, LEAST_COMPONENTS)):
-        # Ridges are compared in the directions of largest variance: in all of them the eigenproblems of two halves at
-        # nine ridges would take longer than all else in a fit.
+        # Ridges are compared in the directions of largest variance only. In all directions, the eigenproblems of two
+        # halves at nine ridges would take longer than the rest of the fit.
         each = each[0].along(directions[:, -most:]), each[1].along(directions[:, -most:])
     ridges = [share * top for share in shares] if ridge == "auto" else [float(ridge)]
     losses = held_out_losses(form, each, ridges, n_components)
@@ -70,7 +84,7 @@ def choose_ridge(
 
 
 def largest_near_best(losses: Sequence[float]) -> int:
-    """Return the place of the last loss with nine tenths of the best gain; ridges come in rising order."""
+    """Return the index of the last loss that reaches nine tenths of the best gain; ridges are in increasing order."""
     least = min(losses)
     return max(i for i, loss in enumerate(losses) if loss <= least + TOLERANCE * abs(least))
 
@@ -86,12 +100,12 @@ def choose_kernel(
     bias: str,
     seed: int,
 ) -> tuple[Kernel, list[dict[str, Any]]]:
-    """Return the kernel with the smallest loss on rows left out, each at its best ridge; and what was tried.
+    """Return the kernel with the smallest loss on left-out rows, and a record of every kernel and ridge that was tried.
 
-    Losses of different kernels compare where they are functions of the embeddings alone.
+    The loss must be a function of the embeddings alone: only then can losses of different kernels be compared.
     """
     choices = []
-    # Views are drawn once for all kernels: of color images they take as long as the kernel's values.
+    # Views are drawn once for all kernels: for color images this takes as long as computing the kernel values.
     source = GivenViews([torch.cat(view).cpu().numpy() for view in zip(*source.chunks(centers.like), strict=True)])
     for kernel in kernels:
         tried = centers._replace(kernel=kernel)
@@ -106,12 +120,12 @@ def choose_kernel(
 
 
 def is_free(kernel: Kernel) -> bool:
-    """Whether the kernel has one bandwidth, which is no number yet."""
+    """Whether the kernel has exactly one bandwidth, and it is "median" rather than a number."""
     leaves = [leaf for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
     return len(leaves) == 1 and leaves[0].bandwidth == "median"
 
 
 def bandwidth_of(kernel: Kernel) -> float | None:
-    """Return the kernel's bandwidth, the smallest if it has several; None if it has none."""
+    """Return the bandwidth of the kernel, or the smallest if it has several; None if it has none."""
     scales = [leaf.scale() for leaf in kernel.leaves() if isinstance(leaf, BandwidthKernel)]
     return float(min(scales)) if scales else None

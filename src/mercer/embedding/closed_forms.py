@@ -1,4 +1,7 @@
-"""The exact optima of three self-supervised losses on landmarks, in whitened coordinates (f = W^T z + γ, A = B W)."""
+"""The exact optima of three self-supervised losses on landmarks, in whitened coordinates (f = W^T z + γ, A = B W).
+
+Σ = E[z z^T] and S = E[z z+^T] are the moments of the whitened kernel features z, where z+ is another view of the row.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +16,7 @@ REGULARIZERS = ("covariance", "tikhonov")
 
 
 class Optimum(NamedTuple):
-    """The coefficients W of shape (r, h) at a ridge, the eigenvalues that rank their columns, and γ of shape (h,)."""
+    """The optimal W of shape (r, h) at a ridge, the eigenvalues that rank its columns, and the bias γ of shape (h,)."""
 
     W: Tensor
     eigenvalues: Tensor
@@ -26,13 +29,25 @@ def spectral_contrastive_optima(
 ) -> Iterator[Optimum]:
     """Yield, for each ridge λ, the W that minimizes a regularized spectral contrastive loss.
 
-    With F = W W^T the loss is -2 tr(F S) + tr(F Σ F Σ). "tikhonov" adds λ |W|^2, which takes S to S - λ/2 I;
-    "covariance" replaces Σ by Σ + λ I, so that directions with little variance must be all the more consistent between
-    views. Either way what is left is |Σ^1/2 F Σ^1/2 - N|^2 with N = Σ^-1/2 S Σ^-1/2 up to a constant, and F is the best
-    positive approximation of N of rank h: its top eigenpairs (ρ > 0, v) give W = Σ^-1/2 V diag(√ρ).
+    With F = W W^T the loss is -2 tr(F S) + tr(F Σ F Σ). The regularizer "tikhonov" adds λ |W|^2, which replaces S by
+    S - λ/2 I. "covariance" replaces Σ by Σ + λ I, so that directions with little variance must be more consistent
+    between views. In both cases the loss is then |Σ^1/2 F Σ^1/2 - N|^2 plus a constant, with N = Σ^-1/2 S Σ^-1/2. Its
+    minimum is the best positive approximation of N of rank h: the top eigenpairs (ρ > 0, v) of N give
+    W = Σ^-1/2 V diag(√ρ).
 
-    O(r^3) once for Σ, and the top h eigenpairs of an (r, r) matrix a ridge. A single ridge needs no eigenvectors of Σ:
-    the same W is that of the pencil S v = ρ (Σ + λ I) v, for which a Cholesky factor will do.
+    O(r^3) time for the eigenvectors of Σ, and then the top h eigenpairs of an (r, r) matrix for each ridge. A single
+    ridge with "covariance" needs no eigenvectors of Σ: W solves the generalized eigenproblem S v = ρ (Σ + λ I) v, for
+    which a Cholesky factor of Σ + λ I is enough.
+
+    Parameters
+    ----------
+    stats : Statistics
+        Σ and S.
+    ridges : sequence of float
+        The values of λ.
+    n_components : int
+        h.
+    regularizer : {"covariance", "tikhonov"}, default="covariance"
     """
     if len(ridges) == 1 and regularizer == "covariance":
         (ridge,) = ridges
@@ -50,7 +65,7 @@ def spectral_contrastive_optima(
             scales, N = values.clamp(min=0.0) + ridge, S
         else:
             scales, N = values, S - 0.5 * ridge * torch.eye(len(S), dtype=S.dtype, device=S.device)
-        # Where no row varies, Σ has no inverse root and the loss no say.
+        # In directions in which no row varies, Σ has no inverse root, and the loss does not depend on W.
         root = torch.where(scales > floor, scales.clamp(min=1e-300).rsqrt(), 0.0)
         N = root[:, None] * N * root
         rho, V = top_eigenpairs((N + N.T) / 2, n_components)
@@ -62,7 +77,8 @@ def spectral_contrastive_optima(
 def kernel_pca_optima(stats: Statistics, ridges: Sequence[float], n_components: int) -> Iterator[Optimum]:
     """Yield, for each ridge λ, the W that minimizes the loss of kernel principal components plus λ |W|^2.
 
-    The columns of W are the top eigenvectors of Σ, eigenvalues μ, each scaled by sqrt(max(0, 1 - λ / (2 μ))).
+    The columns of W are the eigenvectors of Σ with the largest eigenvalues μ, each multiplied by
+    sqrt(max(0, 1 - λ / (2 μ))).
     """
     mu, V = top_eigenpairs(stats.second, n_components)
     for ridge in ridges:
@@ -74,8 +90,9 @@ def kernel_pca_optima(stats: Statistics, ridges: Sequence[float], n_components: 
 def simple_contrastive_optima(stats: Statistics, ridges: Sequence[float], n_components: int) -> Iterator[Optimum]:
     """Yield the W with W^T W = I that minimizes the simple contrastive loss tr(W^T (E[z] E[z]^T - S) W).
 
-    Its columns are the top eigenvectors of S - E[z] E[z]^T. Under the constraint Tikhonov's term is a constant, so that
-    all ridges have one optimum; and a bias changes nothing, since both terms of the loss gain |γ|^2 + 2 γ^T E[f].
+    Its columns are the top eigenvectors of S - E[z] E[z]^T. Under the constraint, Tikhonov's penalty is constant, so
+    that the optimum is the same for all ridges. A bias does not change the loss: it adds |γ|^2 + 2 γ^T E[f] to both
+    terms, which are subtracted from each other.
     """
     values, V = top_eigenpairs(stats.cross - torch.outer(stats.mean, stats.mean), n_components)
     for ridge in ridges:
@@ -83,25 +100,25 @@ def simple_contrastive_optima(stats: Statistics, ridges: Sequence[float], n_comp
 
 
 def spectral_contrastive_loss(stats: Statistics, W: Tensor, bias: Tensor | None = None) -> float:
-    """Return -2 tr E[f f+^T] + |E[f f^T]|^2: the loss of f = W^T z + γ from the moments of z."""
+    """Return the spectral contrastive loss -2 tr E[f f+^T] + |E[f f^T]|^2 of f = W^T z + γ from the moments of z."""
     return float(
         -2.0 * _product(stats.cross, stats, W, bias).trace() + _product(stats.second, stats, W, bias).square().sum()
     )
 
 
 def kernel_pca_loss(stats: Statistics, W: Tensor, bias: Tensor | None = None) -> float:
-    """Return E |φ|^2 - 2 tr(C) + tr(W^T W C) with C = W^T Σ W; no bias has a place in it."""
+    """Return the loss of kernel PCA, E |φ|^2 - 2 tr(C) + tr(W^T W C) with C = W^T Σ W; the bias has no effect."""
     C = W.T @ stats.second @ W
     return float(stats.diagonal - 2.0 * C.trace() + ((W.T @ W) * C).sum())
 
 
 def simple_contrastive_loss(stats: Statistics, W: Tensor, bias: Tensor | None = None) -> float:
-    """Return |W^T E[z]|^2 - tr(W^T S W), whatever the bias."""
+    """Return the simple contrastive loss |W^T E[z]|^2 - tr(W^T S W); the bias has no effect."""
     return float((W.T @ stats.mean).square().sum() - ((stats.cross @ W) * W).sum())
 
 
 def _product(moment: Tensor, stats: Statistics, W: Tensor, bias: Tensor | None) -> Tensor:
-    """Return E[f f'^T] of f = W^T z + γ from E[z z'^T]."""
+    """Return E[f f'^T] for f = W^T z + γ from the moment E[z z'^T]."""
     C = W.T @ moment @ W
     if bias is None:
         return C

@@ -1,4 +1,4 @@
-"""Barlow Twins and SimCLR as convex functions of smooth outputs, which is what Gauss-Newton needs (krepes, 3.2)."""
+"""Barlow Twins and SimCLR as convex functions of smooth outputs, the form that Gauss-Newton needs (krepes, 3.2)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from mercer.losses.barlow_twins import unit_columns
 from mercer.losses.directions import unit
 
 Product = Callable[[Tensor], Tensor]
-"""V -> H V for a symmetric H that is never formed; H V has the shape of V."""
+"""The function V -> H V for a symmetric matrix H that is never formed; H V has the shape of V."""
 
 
 class GaussNewtonForm(NamedTuple):
@@ -39,19 +39,19 @@ class GaussNewtonForm(NamedTuple):
 def barlow_twins_form(off_diagonal: float = 0.0051, center: bool = True) -> GaussNewtonForm:
     """Write Barlow Twins as a sum of squares: o_ij = sqrt(w_ij) (C_ij - δ_ij), the loss is |o|^2, and Q = 2 I.
 
-    C holds the correlations of `mercer.losses.barlow_twins`, w_ii = 1 and w_ij = λ for i != j. For p > 2 views, o holds
-    the residuals of all pairs of views, over the root of their number.
+    C holds the correlations of `mercer.losses.barlow_twins`; w_ii = 1, and w_ij = λ for i != j. For p > 2 views, o
+    holds the residuals of all pairs of views, divided by the square root of the number of pairs.
 
-    krepes solves J^T J d = g. But |o|^2 has the gradient g = 2 J^T o and the curvature 2 J^T J, so that this d is twice
-    the step of Gauss and Newton: where o is linear, it leads to the other side of the minimum, to the same height. The
-    2 is kept here, and a full step has the learning rate 1.
+    krepes solves J^T J d = g. However, |o|^2 has the gradient g = 2 J^T o and the curvature 2 J^T J, so that this d is
+    twice the Gauss-Newton step: if o is linear, it leads to the other side of the minimum, at the same loss. Here the
+    factor 2 is kept, and a full step has the learning rate 1.
 
     Parameters
     ----------
     off_diagonal : float, default=0.0051
         λ.
     center : bool, default=True
-        Whether columns are centered over the batch first.
+        Whether each component of the embeddings is centered over the batch first.
     """
     root = check_number("off_diagonal", off_diagonal, at_least=0.0) ** 0.5
 
@@ -65,11 +65,11 @@ def barlow_twins_form(off_diagonal: float = 0.0051, center: bool = True) -> Gaus
 
 
 def simclr_form(temperature: float = 0.5) -> GaussNewtonForm:
-    """Write SimCLR as the cross entropy of softmax: o holds the logits, and Q is diag(p) - p p^T for each row of them.
+    """Write SimCLR as the cross entropy of a softmax: o holds the logits, and Q is diag(p) - p p^T for each row of o.
 
-    The row of an embedding u holds s(u, w) / t for the other 2b - 1 embeddings w of two views, and p is its softmax. Q
-    is divided by the number of rows, since the loss is the mean over them, and applied row by row in O(b) each: Q v =
-    p * v - p (p^T v). With more than two views each pair of views has its own 2b rows.
+    The row of an embedding u holds s(u, w) / t for the other 2b - 1 embeddings w of two views, and p is the softmax of
+    the row. Q is divided by the number of rows, since the loss is their mean. It is applied row by row, in O(b) time
+    for each: Q v = p * v - p (p^T v). With more than two views, each pair of views has its own 2b rows.
 
     Parameters
     ----------
@@ -81,20 +81,21 @@ def simclr_form(temperature: float = 0.5) -> GaussNewtonForm:
     def logits(Z: Tensor) -> Tensor:
         pairs = torch.stack([torch.cat([a, b]) for a, b in combinations(unit(Z, dim=2), 2)])
         S = pairs @ pairs.mT / t
-        # An embedding is none of its own alternatives: it gets the probability 0, and no derivative.
+        # An embedding is not compared with itself: this entry gets the probability 0 and no derivative.
         return S.masked_fill(torch.eye(S.shape[-1], dtype=torch.bool, device=S.device), -torch.inf)
 
     return GaussNewtonForm(logits, _cross_entropy, _softmax_curvature)
 
 
 def _cross_entropy(logits: Tensor) -> Tensor:
-    """Return the mean over rows of -log p of the other view, which is b columns away in a matrix of 2b rows."""
+    """Return the mean over rows of -log p of the other view, which is b columns away from the diagonal."""
     b = logits.shape[-1] // 2
     positives = torch.cat([logits.diagonal(b, -2, -1), logits.diagonal(-b, -2, -1)], dim=-1)
     return (logits.logsumexp(dim=-1) - positives).mean()
 
 
 def _softmax_curvature(logits: Tensor) -> Product:
+    """Return u -> Q u, where Q is the Hessian of `_cross_entropy`."""
     P = torch.softmax(logits, dim=-1)
     n_rows = P.shape[:-1].numel()
 
@@ -110,13 +111,13 @@ NAMES = {barlow_twins: "barlow_twins", simclr: "simclr"}
 
 
 def gauss_newton_form(loss: Any) -> GaussNewtonForm:
-    """Return the form of a loss.
+    """Return the Gauss-Newton form of a loss.
 
     Parameters
     ----------
     loss : str or callable
-        "barlow_twins" or "simclr"; or the function of `mercer.losses`, or a partial of it, which has its parameters:
-        `partial(simclr, temperature=0.1)`.
+        "barlow_twins" or "simclr", the function of that name in `mercer.losses`, or a partial of it with parameters,
+        such as `partial(simclr, temperature=0.1)`.
     """
     function, parameters = (loss.func, loss.keywords) if isinstance(loss, partial) else (loss, {})
     name = function if isinstance(function, str) else next((NAMES[f] for f in NAMES if f is function), None)

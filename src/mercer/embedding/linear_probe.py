@@ -1,4 +1,4 @@
-"""How good is an embedding? The linear probe of krepes, appendix B, as a score and as a scorer for searches."""
+"""The linear probe of krepes, appendix B: it scores an embedding by a linear classifier trained on a few labels."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,40 +17,40 @@ from mercer.checks import check_choice, check_count, check_number
 from mercer.exceptions import ignored, invalid_parameter
 from mercer.losses import barlow_twins, simclr, vicreg
 
-# The ridges a labeled row, 1 / (C n), that cross-validation chooses from, the largest first, for features of mean
-# variance 1; and the one taken where the rows are too few to choose. Relative to n, as one grid of C does not serve
-# both 50 and 6000 rows: C = 0.001 gives 17 % on 50 rows of MNIST where the best gives 39 %, and C = 10 costs 3 % on
-# 6000.
+# The ridges per labeled row, 1 / (C n), from which cross-validation chooses, in decreasing order, for features of mean
+# variance 1; and the ridge that is used if there are too few rows to choose. They are relative to n because one grid of
+# C does not suit both 50 and 6000 rows: on 50 rows of MNIST, C = 0.001 gives 17 % and the best C gives 39 %; on 6000
+# rows, C = 10 loses 3 %.
 RIDGES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 FALLBACK_RIDGE = 1e-3
 FOLDS = 3
-# Classes are unbalanced where the largest has more than so many times the rows of the smallest: MNIST is not (1.2),
-# Adult is (3.2).
+# Classes are unbalanced if the largest has more than this many times the rows of the smallest. MNIST is balanced (1.2),
+# Adult is not (3.2).
 UNBALANCED = 2.0
 
 
 class LossDistribution:
-    """Losses whose parameters are drawn: `rvs` gives partials of one function, as `KernelEmbedding` takes them.
+    """A distribution over the parameters of a loss; `rvs` draws a loss as `KernelEmbedding` accepts it.
 
     Parameters
     ----------
     function : callable
-        Of `mercer.losses`.
+        A function of `mercer.losses`.
     **parameters : distributions
-        Each with `rvs`, as those of `scipy.stats`.
+        A distribution for each parameter, with `rvs` as in `scipy.stats`.
     """
 
     def __init__(self, function: Callable[..., Any], **parameters: Any) -> None:
         self.function, self.parameters = function, parameters
 
     def rvs(self, random_state: Any = None) -> Callable[..., Any]:
-        """Return a loss with parameters drawn by `random_state`."""
+        """Return a partial of the function with parameters drawn by `random_state`."""
         random = check_random_state(random_state)
         drawn = {name: float(values.rvs(random_state=random)) for name, values in self.parameters.items()}
         return partial(self.function, **drawn)
 
 
-# krepes, appendix B.3, by loss: the distributions of the parameters of an estimator.
+# For each loss, the distributions of the estimator's parameters in krepes, appendix B.3.
 _COEFFICIENT = loguniform(1e-5, 1e2)
 SPACES: dict[str, dict[str, Any]] = {
     "kernel_pca": {"ridge": _COEFFICIENT},
@@ -68,18 +68,18 @@ SPACES: dict[str, dict[str, Any]] = {
 
 
 class ProbeResult(NamedTuple):
-    """What a linear classifier makes of an embedding.
+    """The scores of a linear classifier on an embedding.
 
     Attributes
     ----------
     accuracy : float
-        The share of the test rows whose class is predicted.
+        The share of the test rows whose class is predicted correctly.
     balanced_accuracy : float
-        The mean of that share over the classes of the test rows.
+        The mean of the accuracies of the classes of the test rows.
     n_labelled : int
-        How many rows the classifier was trained on.
+        The number of rows on which the classifier was trained.
     classifier : LogisticRegression or LogisticRegressionCV
-        The fitted classifier, of embedded rows.
+        The fitted classifier; its inputs are embedded rows.
     """
 
     accuracy: float
@@ -99,45 +99,45 @@ def linear_probe(
     C: float | None = None,
     random_state: Any = 0,
 ) -> ProbeResult:
-    """How well do a few labels tell the classes apart by a line in the embedding? (krepes, appendix B).
+    """Score an embedding by the accuracy of a linear classifier that is trained on a few labels (krepes, appendix B).
 
     The embedding has been fitted without labels. A logistic regression is trained on the embedded rows of a share of
-    (X, y), in which every class has its share and at least one row, and scored on all of (X_test, y_test).
-    Features are centered and brought to one common scale, on which their mean variance is 1: an embedding says by their
-    variances which of its features to trust, and with a scale for each that would be lost (MNIST's Nyström features
-    with 200 labels: 65 % against 75 %). Only rows that are needed are embedded.
+    (X, y), drawn so that each class has its share and at least one row. It is scored on all of (X_test, y_test).
+    The features are centered and divided by one number, so that their mean variance is 1. They are not scaled one by
+    one: their variances tell which features are reliable, and this would be lost (Nyström features of MNIST with 200
+    labels: 65 % instead of 75 %). Only the rows that are needed are embedded.
 
     Parameters
     ----------
     embedding : fitted transformer or None
-        None takes X and X_test as they are: inputs, to compare with, or rows embedded before.
+        The embedding. None uses X and X_test as they are, for a comparison with the inputs or for embedded rows.
     X : array-like of shape (n, d)
         The training rows.
     y : array-like of shape (n,)
-        Their classes, of which those of the labeled rows are used.
+        Their classes. Only those of the labeled rows are used for training.
     X_test, y_test : array-likes of shapes (n_test, d) and (n_test,)
-        What the classifier is scored on, and nothing else.
+        The rows and classes on which the classifier is scored. They are not used otherwise.
     labeled : float or int, default=0.1
-        The share of the training rows that have labels, above 0 and at most 1, or their number. A share too small
-        for one row a class is made as large.
+        The share of the training rows that have labels, above 0 and at most 1, or their number. A share that is too
+        small for one row per class is increased to that.
     C : float or None, default=None
-        The inverse of the ridge of the logistic regression, as scikit-learn has it, on the common scale. None chooses
-        1 / (C n), the ridge a labeled row, from 0.1, 0.01, 0.001, 0.0001 and 0.00001 by the accuracy in three-fold
-        cross-validation on the n labeled rows, the largest where several are as good; 0.001 where most classes have
-        only one labeled row.
+        The inverse of the ridge of the logistic regression as in scikit-learn, for the scaled features. None chooses
+        the ridge per labeled row, 1 / (C n), from 0.1, 0.01, 0.001, 0.0001 and 0.00001 by the accuracy in three-fold
+        cross-validation on the n labeled rows; the largest is taken if several are equally good. If most classes have
+        only one labeled row, it is 0.001.
     random_state : int, RandomState instance or None, default=0
-        Draws the labeled rows. A number by default, so that embeddings are compared on the same rows.
+        Determines the labeled rows. It is a number by default, so that embeddings are compared on the same rows.
 
     Returns
     -------
     ProbeResult
-        With the fields `accuracy`, `balanced_accuracy`, `n_labelled` and `classifier`.
+        A named tuple with the fields `accuracy`, `balanced_accuracy`, `n_labelled` and `classifier`.
 
     Notes
     -----
-    The solver is L-BFGS, which for ten classes of 6000 rows with 150 features is the quickest of scikit-learn's:
-    newton-cg takes twice as long, newton-cholesky fifty times. The choice of C there takes 15 fits on two thirds of
-    the rows, each from the one before, and a second or two on one core; a fit with C given a tenth of that.
+    The solver is L-BFGS, the fastest of scikit-learn's for ten classes and 6000 rows with 150 features: newton-cg takes
+    twice as long, and newton-cholesky fifty times. In this case the choice of C takes 15 fits on two thirds of the
+    rows, each started from the previous one, and one or two seconds on one core. A fit with a given C takes a tenth.
 
     Examples
     --------
@@ -177,30 +177,30 @@ def probe_scorer(
 ) -> Callable[[Any, Any, Any], float]:
     """Return a scorer of embeddings by their linear probe, for the searches of scikit-learn (krepes, appendix B.3).
 
-    A search fits the transformer on the training rows of a split, and the scorer gets those left out: it trains the
-    classifier of `linear_probe` on a labeled share of them, in which every class has its share, and scores it on
-    the rest. So no row is used twice; each class needs two rows among those left out.
+    A search fits the transformer on the training rows of a split and passes the left-out rows to the scorer. The scorer
+    trains the classifier of `linear_probe` on a share of these, in which each class has its share, and scores it on
+    the others. No row is used twice, and each class needs at least two left-out rows.
 
     Parameters
     ----------
     labeled : float or int, default=0.1
-        The share of the left-out rows that have labels, above 0 and below 1, or their number. Few rows left out
-        want a large share, such as 0.5: a classifier of a row a class says little.
+        The share of the left-out rows that have labels, above 0 and below 1, or their number. If there are few left-out
+        rows, a large share such as 0.5 is better: a classifier from one row per class is unreliable.
     balanced : bool or "auto", default=False
-        Whether the score is the mean of the accuracies of the classes. "auto": where the largest class of the rows
-        left out has more than twice the rows of the smallest.
+        Whether the score is the mean of the accuracies of the classes. "auto" does so if the largest class of the
+        left-out rows has more than twice the rows of the smallest.
     random_state : int, RandomState instance or None, default=0
-        Draws the labeled rows. A number, so that all settings are scored on the same ones.
+        Determines the labeled rows. It is a number by default, so that all settings are scored on the same rows.
 
     Returns
     -------
     callable (estimator, X, y) -> float
-        It pickles, for searches in several processes.
+        The scorer. It can be pickled, for searches in several processes.
 
     Notes
     -----
-    A search splits the rows of a transformer in their order unless told otherwise: the paper's choice is
-    `cv=StratifiedShuffleSplit(1, test_size=0.1)`, or 0.02 for images.
+    By default, a search splits the rows of a transformer in their order. The paper uses
+    `cv=StratifiedShuffleSplit(1, test_size=0.1)`, with 0.02 for images.
 
     Examples
     --------
@@ -233,9 +233,10 @@ def search_space(loss: str) -> dict[str, Any]:
     Returns
     -------
     dict from parameter to distribution
-        For `RandomizedSearchCV`, beside what else is to be searched, log-uniform from 1e-5 to 100: `ridge`, or for the
-        last three the `loss` with its weights drawn, the temperature from 1e-3 to 100. Nothing for
-        "simple_contrastive", whose constraint takes the place of the penalty: only what a loss reads is named.
+        Distributions for `RandomizedSearchCV`; others can be added. Only parameters that affect the loss are included.
+        For the last three losses this is `loss` with random weights, for "simple_contrastive" nothing, since it has a
+        constraint and no penalty, and for the others `ridge`. All are log-uniform from 1e-5 to 100, but the temperature
+        from 1e-3 to 100.
 
     Examples
     --------
@@ -248,9 +249,9 @@ def search_space(loss: str) -> dict[str, Any]:
 
 
 def labelled_rows(y: np.ndarray, labeled: float, random_state: Any = 0, *, spare: int = 0) -> np.ndarray:
-    """Draw rows such that every class has its share of them, at least one row, and keeps `spare` rows that are not.
+    """Draw rows so that each class has its share and at least one row, and at least `spare` of its rows are not drawn.
 
-    The numbers are those of the largest remainders, within these bounds. Rows come in random order.
+    The numbers per class follow from the method of largest remainders, within these bounds. The order is random.
     """
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     if counts.min() < 1 + spare:
@@ -276,7 +277,7 @@ def labelled_rows(y: np.ndarray, labeled: float, random_state: Any = 0, *, spare
 
 
 def _apportion(counts: np.ndarray, n: int, most: np.ndarray) -> np.ndarray:
-    """Divide n in proportion to `counts`, in whole numbers from 1 to `most`, by largest remainders."""
+    """Divide n in proportion to `counts` into whole numbers from 1 to `most`, by the method of largest remainders."""
     quotas = n * counts / counts.sum()
     given = np.clip(np.floor(quotas).astype(np.int64), 1, most)
     while given.sum() != n:
@@ -289,12 +290,13 @@ def _apportion(counts: np.ndarray, n: int, most: np.ndarray) -> np.ndarray:
 def fit_classifier(
     features: np.ndarray, y: np.ndarray, C: float | None = None
 ) -> LogisticRegression | LogisticRegressionCV:
-    """Return a logistic regression, its C chosen by cross-validation where none is given.
+    """Return a fitted logistic regression; its C is chosen by cross-validation if none is given.
 
-    It is fitted on features of mean 0 and mean variance 1; its coefficients are then those of the features as given.
+    It is fitted on features scaled to mean 0 and mean variance 1. Its coefficients are then converted back, so that it
+    accepts features as they are.
     """
     options = {"solver": "lbfgs", "max_iter": 1000}
-    # Half of the classes at least must be in every fold, else it is not the classifier that is being judged.
+    # At least half of the classes must be in every fold; otherwise the accuracy says little about the classifier.
     folds = min(FOLDS, int(np.median(np.unique(y, return_counts=True)[1])))
     if C is not None or folds < 2:
         model = LogisticRegression(C=1 / (FALLBACK_RIDGE * len(y)) if C is None else C, **options)
@@ -307,7 +309,7 @@ def fit_classifier(
             use_legacy_attributes=False,
             **options,
         )
-    # A class with fewer rows than folds is missing in some, which the choice of C survives.
+    # A class with fewer rows than folds is missing in some of them, which does not prevent the choice of C.
     with ignored(UserWarning, "The least populated class"):
         center, scale = features.mean(axis=0), np.sqrt(features.var(axis=0).mean())
         scale = scale if scale > 0 else 1.0
@@ -320,13 +322,13 @@ def fit_classifier(
 def balanced_accuracy(y_true: np.ndarray, predicted: np.ndarray) -> float:
     """Return the mean accuracy over the classes of `y_true`.
 
-    As `balanced_accuracy_score`, but for its warning where a class is predicted that `y_true` has not.
+    Unlike `sklearn.metrics.balanced_accuracy_score`, it does not warn about predicted classes that `y_true` lacks.
     """
     return float(recall_score(y_true, predicted, labels=np.unique(y_true), average="macro"))
 
 
 def is_unbalanced(y: Any) -> bool:
-    """Return whether the largest class has more than twice the rows of the smallest."""
+    """Whether the largest class has more than twice the rows of the smallest."""
     counts = np.unique(y, return_counts=True)[1]
     return bool(counts.max() > UNBALANCED * counts.min())
 
@@ -351,7 +353,7 @@ def _check_transformer(name: str, estimator: Any, allowed: str) -> None:
 
 
 def _check_labelled(labeled: Any, *, all_rows: bool) -> None:
-    """Raise unless `labeled` is a share, of all rows at most or of less, or a number of rows."""
+    """Raise unless `labeled` is a number of rows or a share of them; the share 1 is valid only with `all_rows`."""
     good = False
     if isinstance(labeled, Integral):
         good = not isinstance(labeled, bool) and int(labeled) >= 1
@@ -363,7 +365,7 @@ def _check_labelled(labeled: Any, *, all_rows: bool) -> None:
 
 
 def _check_labels(name: str, y: Any, X: Any) -> np.ndarray:
-    """Return the classes of the rows of X, of shape (n,), at least two of them if they are those of training."""
+    """Return the classes of the rows of X, of shape (n,); the classes `y` of training rows must be at least two."""
     labels = np.asarray(y)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     if labels.shape != (n,):
@@ -383,7 +385,7 @@ def _take(X: Any, rows: np.ndarray) -> Any:
 
 
 def _embed(embedding: Any, name: str, X: Any) -> np.ndarray:
-    """Return embedded rows as a finite matrix."""
+    """Return the embedded rows after checking that they are a finite matrix."""
     values = X if embedding is None else embedding.transform(X)
     source = name if embedding is None else f"{type(embedding).__name__}.transform({name})"
     return np.asarray(check_array(values, dtype=[np.float64, np.float32], input_name=source))

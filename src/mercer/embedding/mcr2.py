@@ -1,4 +1,4 @@
-"""Features in which classes are subspaces, orthogonal to each other: maximal coding rate reduction with labels."""
+"""Maximal coding rate reduction with labels: features in which classes are mutually orthogonal subspaces."""
 
 from typing import Any
 
@@ -21,70 +21,78 @@ from mercer.networks.heads import Entrance, FeatureNetwork
 from mercer.training import Recipe, Training, check_recipe, data_digest, fit_progress, settings_of, train
 from mercer.views.sources import Augmented, DrawnViews, check_samples
 
-# n_components=None takes these, or as many as the backbone gives, but so many for each class at least.
+# n_components=None takes this many, or the width of the backbone if that is smaller, but at least two for each class.
 DEFAULT_COMPONENTS, OF_A_CLASS = 32, 2
-# The recipe where none is given: so many steps, whatever the number of rows.
+# The default recipe, with this many steps for any number of rows.
 STEPS = 500
 RECIPE = Recipe(n_epochs=1, batch_size=512, optimizer="adam", learning_rate=1e-3, weight_decay=1e-4)
-# Coding rates of fewer rows say nothing.
+# The coding rate of a single row is meaningless.
 MIN_BATCH = 2
-# A class's subspace holds this share of the squares of its features.
+# The subspace of a class contains this share of the squares of its features.
 ENERGY = 0.95
-# What a training depends on beside the network, the recipe, the seed and the data, which the trainer compares itself.
+# Parameters that a checkpoint must agree with. The trainer itself compares the network, recipe, seed and data.
 TRAINED_BY = ("epsilon", "augment", "standardize", "sample_shape_", "backbone")
 
 
 class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
-    """Learn features from labeled samples in which each class fills a subspace, orthogonal to those of the others.
+    """Learn features from labeled samples, such that each class fills a subspace orthogonal to those of other classes.
 
-    A network gives features z of length 1. It is trained to maximize R - R_c, the coding rate of all features less that
-    of each class's, over Z: all together are to spread out, those of a class to lie in few directions (equation 1 of
-    manifold-linearizing-clustering; Yu et al. 2020). Unlike cross-entropy, which may send a class to one point, it
-    keeps what differs within a class. A sample is of the class to whose subspace it is nearest.
+    A network maps samples to features z of length 1. It is trained to maximize R - R_c, the coding rate of all features
+    minus the coding rates of the classes: all features together should spread out, and those of a class should lie in
+    few directions (equation 1 of manifold-linearizing-clustering; Yu et al. 2020). Cross-entropy may map a class to a
+    single point, whereas this objective keeps the differences within a class. A sample is assigned to the class whose
+    subspace is nearest.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        d, the dimension of features. None takes 32, or as many as the backbone gives if these are fewer, but no fewer
-        than two for each class.
+        d, the number of features. None takes 32, or the width of the backbone if that is smaller, but at least two for
+        each class.
     backbone : None, "mlp", "resnet18" or torch.nn.Module, default=None
-        What comes before the head; see `mercer.networks.backbones.check_backbone`. None is the rows as they are.
+        The network in front of the head; see `mercer.networks.backbones.check_backbone`. None passes the rows directly
+        to the head.
     hidden : int, default=512
-        The width of the head, an affine map, a ReLU and an affine map.
+        The width of the hidden layer of the head, which is an affine map, a ReLU and another affine map.
     epsilon : float, default=0.7071067811865476
-        ε of the coding rates: ε^2 is 0.5, as the authors have it.
+        ε of the coding rates. By default ε^2 is 0.5, as in the authors' code.
     augment : str, None, View or callable of (batch, generator), default=None
-        How a view of each sample of a batch is drawn, as in `KernelEmbedding`. None trains on samples as they are.
+        How a view of each sample of a batch is drawn, as in `KernelEmbedding`. None trains on the samples themselves.
     image_shape : tuple of int or None, default=None
-        (height, width) or (height, width, channels) of images that come as flat rows.
+        (height, width) or (height, width, channels) of images that are given as flat rows.
     standardize : bool, default=True
-        Whether columns, or channels of images, are brought to variance 1 each before the network sees them; else all
-        are scaled alike.
+        Whether each column, or channel of images, is scaled to variance 1 at the input of the network. Otherwise all
+        are scaled by one number.
     recipe : Recipe or None, default=None
-        How the network is trained. None is 500 steps of Adam at a rate of 0.001 with a weight decay of 0.0001, on
+        How the network is trained. None takes 500 steps of Adam with learning rate 0.001 and weight decay 0.0001, on
         batches of 512.
     checkpoint : path or None, default=None
-        A file that keeps the state of the training: a fit that was killed goes on where it was.
+        A file that keeps the state of the training. A fit that was killed continues from there.
     random_state : int, RandomState instance or None, default=None
+        Determines the initial weights, the batches and the views.
     device : str, torch.device or None, default=None
+        The device of the computations. None is the CPU.
 
     Attributes
     ----------
     classes_ : ndarray of shape (k,)
+        The classes.
     bases_ : list of k ndarrays of shapes (d, r_j)
-        Orthonormal bases of the classes' subspaces, which hold 95 % of the squares of their features, not centered.
-        One with r_j = d is all of the space and takes every sample: more components or more steps would help.
+        Orthonormal bases of the subspaces of the classes, each with 95 % of the squares of the features of its class;
+        features are not centered. If r_j = d, the subspace is the whole space, and every sample is assigned to this
+        class; more components or more steps help.
     history_ : list of dict
-        Epochs: epoch, loss (R_c - R), criterion, learning_rate.
+        The epochs: epoch, loss (R_c - R), criterion, learning_rate.
     weights_ : dict of ndarray
-        Of the network.
+        The weights of the network.
     sample_shape_ : tuple of int
+        The shape of one sample.
     n_features_in_ : int
 
     Notes
     -----
-    A step on a batch of b samples costs what the network costs and O(b d^2 + k d^3). Beyond 2000 columns, fewer rows
-    than columns are seen in the coordinates of their span (`mercer.networks.heads.Entrance`).
+    A step on a batch of b samples takes O(b d^2 + k d^3) in addition to the network. If there are more than 2000
+    columns and fewer rows than columns, the network sees the rows in coordinates of their span
+    (`mercer.networks.heads.Entrance`).
 
     Examples
     --------
@@ -127,7 +135,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     @with_callbacks
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> "MCR2":
-        """Learn features, and the subspaces of classes in them.
+        """Train the network, and compute the subspace of each class in its features.
 
         Parameters
         ----------
@@ -151,6 +159,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def _trained(self, network: FeatureNetwork, X: np.ndarray, labels: np.ndarray) -> Training:
+        """Train the network in place on batches of views, and return the record of the training."""
         augmented = None if self.augment is None else Augmented.fitted(self.augment, self.sample_shape_, X)
         source = DrawnViews(X, augmented, 1, self.seed_)
         like = network.center
@@ -178,13 +187,14 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return training
 
     def _kept(self, X: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
-        """Return what `train` needs to keep its state, if it is to be kept."""
+        """Return the arguments of `train` for a checkpoint; empty if there is none."""
         if self.checkpoint is None:
             return {}
         data = data_digest(X, labels, *weights_of(self.backbone))
         return {"checkpoint": self.checkpoint, "settings": settings_of(self, TRAINED_BY), "data": data}
 
     def _network(self, entrance: Entrance) -> FeatureNetwork:
+        """Return the network with its initial weights."""
         backbone, width = check_backbone(self.backbone, entrance.shape_seen(self.sample_shape_), seed=self.seed_)
         usual = max(min(DEFAULT_COMPONENTS, width), OF_A_CLASS * len(self.classes_))
         d = usual if self.n_components is None else self.n_components
@@ -192,12 +202,12 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return FeatureNetwork(backbone, width, d, self.hidden, entrance, self.seed_).to(like)
 
     def _encoded(self, y: Any, X: np.ndarray) -> np.ndarray:
-        """Set `classes_`, and return the number of each sample's class."""
+        """Set `classes_`, and return the index of the class of each sample."""
         if y is None:
             raise ValueError("MCR2 requires y to be passed, but the target y is None.")
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
-        distinct_classes(y)  # first: scikit-learn has no word for classes that do not compare
+        distinct_classes(y)  # first, since its error for classes that cannot be sorted is clearer than scikit-learn's
         check_classification_targets(y)
         check_consistent_length(X, y)
         self.classes_, labels = distinct_classes(y, return_inverse=True)
@@ -223,7 +233,7 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._features(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class to whose subspace each sample's feature is nearest.
+        """Return, for each sample, the class whose subspace is nearest to its features.
 
         Parameters
         ----------
@@ -245,9 +255,9 @@ class MCR2(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 
 def subspace(Z: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis, (d, r), of the fewest directions that hold 95 % of the squares of features (n, d).
+    """Return an orthonormal basis (d, r) of the smallest subspace with 95 % of the squares of the features Z (n, d).
 
-    They are not centered: a subspace goes through the origin.
+    The features are not centered, since a subspace contains the origin.
     """
     r = numerical_rank(Z, energy=ENERGY)
     return np.linalg.svd(Z, full_matrices=False)[2][:r].T

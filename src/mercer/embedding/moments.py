@@ -1,4 +1,4 @@
-"""What the closed forms need of the data: sums over rows of products of kernel values between views."""
+"""The moments from which exact optima are computed: sums over rows of products of kernel values between views."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -18,15 +18,16 @@ Views = Sequence[Tensor]
 
 
 class Moments(NamedTuple):
-    """Sums over rows of k_j = k(x_j), x_1 .. x_p the views of a row and k(x) its kernel values with m landmarks.
+    """Sums over rows of products of k_j = k(x_j), the kernel values of view x_j of a row with the m landmarks.
 
-    Products are formed and summed in float64 whatever the rows are: the optima divide by small eigenvalues of these
-    sums, and products rounded to float32 would be noise there (views would seem to agree more than perfectly). The
+    Products are computed and summed in float64 for rows of any dtype. The optima divide by small eigenvalues of these
+    sums, where products rounded to float32 would be noise (views would seem to agree more than perfectly). The kernel
     values themselves may be float32, since their errors average out over rows.
 
     Attributes
     ----------
     n_rows : int
+        The number of rows in the sums.
     total : tensor of shape (m,)
         The sum of the mean over views of k.
     second : tensor of shape (m, m)
@@ -60,10 +61,11 @@ class Moments(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], the mean, and E |φ|^2.
+    """Means over rows and views of z = B^T (k(x) - origin): Σ = E[z z^T], S = E[z z+^T], E[z], and E |φ|^2.
 
-    B whitens the landmarks, B^T K_mm B = I: f(x) = W^T z has A = B W, and the penalty Tr(A^T K_mm A) is |W|^2. φ is a
-    row in the kernel's space, less the point there that the origin stands for, so that |φ|^2 is k(x, x) without one.
+    B whitens the landmarks: B^T K_mm B = I. Therefore f(x) = W^T z has the coefficients A = B W, and the penalty
+    Tr(A^T K_mm A) is |W|^2. φ is a row in the kernel's space minus the element that corresponds to the origin; without
+    an origin |φ|^2 is k(x, x).
     """
 
     second: Tensor
@@ -77,7 +79,7 @@ class Statistics(NamedTuple):
 
 
 def no_moments(landmarks: Tensor) -> Moments:
-    """Return the moments of no rows."""
+    """Return the moments of an empty set of rows."""
     m = len(landmarks)
     zeros = torch.zeros((m, m), dtype=torch.float64, device=landmarks.device)
     return Moments(0, zeros[0].clone(), zeros, zeros.clone(), zeros[0, 0].clone())
@@ -86,14 +88,15 @@ def no_moments(landmarks: Tensor) -> Moments:
 def add_views(
     folds: Sequence[Moments], centers: Centers, source: ViewSource, seed: int, rows_a_block: int | None = None
 ) -> list[Moments]:
-    """Return the moments of each fold with those of the views of all rows of a source added.
+    """Add the moments of the views of all rows of a source to those of the folds.
 
-    The rows of a block are shuffled, by the seed, and dealt to the folds in turn. In their own order they may alternate
-    between two sources, as the writers of MNIST do: folds would then differ by more than chance.
+    The rows of a block are shuffled by the seed and assigned to the folds in turn. They are not assigned in their own
+    order, which may alternate between two sources, as the writers of MNIST do: the folds would then differ
+    systematically.
 
-    O(n p m (d + m)) time: per view one kernel matrix and one product, and one product more for all pairs, since with
-    t = sum_j k_j the pairs sum to t t^T - sum_j k_j k_j^T. Beside the sums, memory for four matrices of a block,
-    a thread.
+    O(n p m (d + m)) time: one kernel matrix and one product for each view, and one more product for all pairs of views.
+    With t = sum_j k_j, the sum over pairs is t t^T - sum_j k_j k_j^T. In addition to the sums, each thread needs memory
+    for four matrices of a block.
     """
     like, seen = centers.like, sum(fold.n_rows for fold in folds)
     sums = sum_over_rows(
@@ -104,8 +107,8 @@ def add_views(
         rows_a_block=rows_a_block or source.rows_a_draw,
         dtype=like.dtype,
         device=like.device,
-        # Blocks go to Python threads, each with one thread of BLAS: threads that share a product wait for the slowest,
-        # and beside a busy process that is most of the time.
+        # Blocks go to Python threads with one BLAS thread each. BLAS threads that share a product wait for the slowest
+        # of them, which takes most of the time if another process is busy.
         n_threads=threads_of(centers.kernel, like.device),
     )
     width = len(Moments._fields)
@@ -116,7 +119,7 @@ def add_views(
 def moments_of_views(
     centers: Centers, source: ViewSource, n_folds: int, seed: int
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """Return (numbers of rows, rows or their views) -> the moments of the rows of each fold, one after another."""
+    """Return the function (row numbers, rows or their views) -> the moments of these rows for each fold, flattened."""
     prepared = [centers.kernel.prepare(Z) for Z in centers.sets]
 
     def moments(numbers: Tensor, *held: Tensor) -> tuple[Tensor, ...]:
@@ -131,7 +134,7 @@ def moments_of_views(
 def chunk_moments(
     centers: Centers, prepared: Sequence[Any], views: Views, n_folds: int, order: Tensor
 ) -> list[Moments]:
-    """Return the moments of the rows of a chunk that are dealt to each fold, in an order."""
+    """Return the moments of a chunk of rows for each fold; the rows are assigned to the folds in turn, in `order`."""
     kernel, like = centers.kernel, centers.like
     p, n, order = len(views), len(views[0]), order.to(like.device)
     zeros = torch.zeros((len(like), len(like)), dtype=torch.float64, device=like.device)
@@ -157,15 +160,15 @@ def chunk_moments(
 
 
 def shuffled(n: int, seed: int, place: int) -> Tensor:
-    """Return the numbers below n in an order drawn for rows that come after `place` others."""
+    """Return a random permutation of n rows that depends on the seed and on the number `place` of the first row."""
     return torch.from_numpy(np.random.default_rng([seed, place]).permutation(n))
 
 
 def statistics(moments: Moments, B: Tensor, origin: Tensor | None = None) -> Statistics:
-    """Return the means of z = B^T (k(x) - origin) from the sums; the origin is 0 unless it is given.
+    """Return the means of z = B^T (k(x) - origin) from the sums; without an origin it is 0.
 
-    Taking a from k turns E[k k^T] into E[k k^T] - μ a^T - a μ^T + a a^T, μ = E[k]. In the kernel's space it takes
-    away the point c of the landmarks' span whose kernel values with them are a, so that E |φ(x) - c|^2 is
+    With μ = E[k], subtracting a from k changes E[k k^T] to E[k k^T] - μ a^T - a μ^T + a a^T. In the kernel's space this
+    subtracts the element c in the span of the landmarks whose kernel values with them are a, so that E |φ(x) - c|^2 is
     E[k(x, x)] - 2 (B^T μ)^T (B^T a) + |B^T a|^2.
     """
     mean = moments.mean

@@ -1,4 +1,4 @@
-"""A criterion that is none of the losses, by which embeddings are compared without labels: a linear head on views."""
+"""A criterion that compares embeddings without labels and favors no loss: the loss of a linear head on views."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,21 +12,21 @@ from mercer.embedding.coordinates import Coordinates, all_features
 from mercer.embedding.moments import Statistics
 from mercer.embedding.problem import Problem
 
-# Rows that the head is found on, and rows left out that it is judged on.
+# At most this many rows are used to compute the head, and this many left-out rows to evaluate it.
 HEAD_ROWS, JUDGED_ROWS = 4000, 2000
 # λ of the head, as a share of the largest variance of the embedding.
 RIDGE = 1e-2
 
 
 class Judge(NamedTuple):
-    """The moments of features z of views, of rows that were seen and of rows that were left out."""
+    """The moments of the features z of views, for rows that were trained on and for rows that were left out."""
 
     seen: Statistics
     left_out: Statistics
 
 
 def judge_of(problem: Problem, white: Coordinates, seen: np.ndarray, left_out: np.ndarray) -> Judge:
-    """Return the moments of both kinds of rows, in white coordinates."""
+    """Return the moments of both sets of rows in white coordinates."""
     some = np.sort(np.random.default_rng(problem.seed).permutation(seen)[:HEAD_ROWS])
     return Judge(
         *(
@@ -37,7 +37,7 @@ def judge_of(problem: Problem, white: Coordinates, seen: np.ndarray, left_out: n
 
 
 def neutral_loss(judge: Judge, W: Tensor) -> float:
-    """Return the loss, on rows left out, of the best linear head on f = W^T z: smaller where f says more of a row.
+    """Return the loss of the best linear head on f = W^T z on left-out rows; the smaller, the better f identifies rows.
 
     Parameters
     ----------
@@ -48,15 +48,15 @@ def neutral_loss(judge: Judge, W: Tensor) -> float:
 
 
 def head_loss(seen: Statistics, unseen: Statistics, ridge: float = RIDGE) -> float:
-    """Find the linear head that is exactly best for the spectral contrastive loss on some rows, and judge it on others.
+    """Compute the optimal linear head for the spectral contrastive loss on some rows; return its loss on other rows.
 
-    As in a linear probe with labels, embeddings of any width, kernel and loss compare, since the head may turn and
-    scale them as it likes; what has little variance counts little, as for any linear model with a penalty.
+    As with a linear probe, embeddings of any width, kernel and loss can be compared, since the head may rotate and
+    scale them in any way. Directions of little variance count little, as in any linear model with a penalty.
 
     Parameters
     ----------
     seen, unseen : Statistics
-        Of centered embeddings of the views.
+        The moments of the centered embeddings of the views, on the rows for the head and on the other rows.
     ridge : float, default=0.01
         λ, as a share of the largest variance.
     """
@@ -66,7 +66,7 @@ def head_loss(seen: Statistics, unseen: Statistics, ridge: float = RIDGE) -> flo
 
 
 def embedded(stats: Statistics, W: Tensor) -> Statistics:
-    """Return the moments of W^T (z - E z) from those of z; the head has no use for a constant."""
+    """Return the moments of W^T (z - E z) from those of z."""
     W = W.to(stats.mean)
     center = torch.outer(stats.mean, stats.mean)
     second, cross = (W.T @ (moment - center) @ W for moment in (stats.second, stats.cross))
@@ -74,7 +74,7 @@ def embedded(stats: Statistics, W: Tensor) -> Statistics:
 
 
 def statistics_of(views: Sequence[Tensor]) -> Statistics:
-    """Return the moments of the first two views of rows, of features that are their own coordinates."""
+    """Return the moments of features from the first two views of each row, each of shape (n, h)."""
     first, second = views[:2]
     n = len(first)
     cross = first.T @ second / n

@@ -1,4 +1,4 @@
-"""The losses of `KernelEmbedding` that have an exact optimum: how each is minimized and measured."""
+"""The losses of `KernelEmbedding` that have an exact optimum, with the functions that minimize and compute each."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -28,12 +28,12 @@ class ClosedForm(NamedTuple):
     loss : callable
         (statistics, W, bias) -> the loss of f = W^T z + bias, without the penalty.
     n_views : int
-        How many views of a sample it needs at least.
+        The smallest number of views of a row.
     has_ridge : bool
         Whether the optimum depends on the ridge.
     constant : float or None
-        The eigenvalue of the component that is constant, where a learned bias brings one; None where the best bias is
-        that of the centered rows, or none is better than another.
+        The eigenvalue of the constant component that is added for a learned bias. None adds no component: the best bias
+        is then that of the centered rows, or the loss does not depend on the bias.
     """
 
     optima: Optima
@@ -47,7 +47,7 @@ CLOSED_FORMS = ("spectral_contrastive", "simple_contrastive", "kernel_pca")
 
 
 def closed_form(loss: str, regularizer: str = "covariance") -> ClosedForm:
-    """Return the closed form of a loss under a regularizer."""
+    """Return the closed form of a loss with a regularizer."""
     spectral = partial(spectral_contrastive_optima, regularizer=regularizer)
     return {
         "spectral_contrastive": ClosedForm(spectral, spectral_contrastive_loss, 2, True, 1.0),
@@ -59,7 +59,7 @@ def closed_form(loss: str, regularizer: str = "covariance") -> ClosedForm:
 def held_out_losses(
     form: ClosedForm, halves: tuple[Statistics, Statistics], ridges: Sequence[float], n_components: int
 ) -> list[float]:
-    """Return, for each ridge, the mean loss on each half of the rows of the optimum on the other half."""
+    """Return the loss for each ridge: the optimum on each half of the rows is evaluated on the other, then averaged."""
     losses = [0.0] * len(ridges)
     for seen, unseen in (halves, halves[::-1]):
         for i, optimum in enumerate(form.optima(seen, ridges, n_components)):

@@ -1,4 +1,4 @@
-"""What the parameters of a kernel embedding may be."""
+"""The checks of the parameters of a kernel embedding, and the solver that they select."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ LOSSES = (*CLOSED_FORMS, *[name for name in GRADIENT_LOSSES if name not in CLOSE
 
 
 def reconstructs(embedding: Any) -> bool:
-    """Whether rows can be had back from their embeddings."""
+    """Whether rows can be reconstructed from their embeddings."""
     return isinstance(embedding.loss, str) and embedding.loss == AUTOENCODER
 
 
@@ -30,7 +30,7 @@ def solver_of(embedding: Any) -> Exact | Steps | Alternate:
 
 
 def check_parameters(embedding: Any, n_given: int | None = None) -> None:
-    """Raise if a parameter is not what it may be; `n_given` is the number of views that were given, if any were."""
+    """Raise if a parameter is invalid; `n_given` is the number of views that `fit_views` received, or None."""
     loss, solver = embedding.loss, embedding.solver
     if not callable(loss):
         check_choice("loss", loss, LOSSES)
@@ -53,6 +53,7 @@ def check_parameters(embedding: Any, n_given: int | None = None) -> None:
 
 
 def _check_views(embedding: Any, n_given: int | None) -> None:
+    """Raise if the loss needs other views than are drawn or given."""
     needed = views_needed(embedding.loss)
     if n_given is not None and n_given < needed:
         raise ValueError(

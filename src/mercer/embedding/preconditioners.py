@@ -1,9 +1,10 @@
-"""Gradients made into better steps, g -> P^-1 g, for kernel embeddings that are trained (krepes, section 3.2).
+"""Preconditioners g -> P^-1 g of the gradient, for kernel embeddings trained by gradient steps (krepes, section 3.2).
 
-A preconditioner is a value with one verb: `direction` gives the function that makes of a batch's gradient the step. An
-optimizer takes P^-1 g for the gradient, and it matters which one does. With SGD, without momentum, W moves by
--rate P^-1 g: the preconditioned descent of krepes. Adam's moments are those of P^-1 g, and it divides each entry by its
-size over the last steps: what P knows of scale is lost, and what is left of P is how it turns g.
+A preconditioner is an object with one method: `direction` returns the function that computes P^-1 g from the gradient g
+of a batch. The optimizer then uses P^-1 g as if it were the gradient, so the effect depends on the optimizer. SGD
+without momentum changes W by -rate P^-1 g, which is the preconditioned descent of krepes. Adam computes its moments
+from P^-1 g and divides each entry by its size over the last steps: the scale of P is lost, and only the change of
+direction remains.
 """
 
 from collections.abc import Callable
@@ -28,37 +29,38 @@ from mercer.exceptions import invalid_parameter
 from mercer.linalg import cholesky
 
 Direction = Callable[[Tensor, Tensor | None, Features, Tensor], Tensor]
-"""(W, γ, features, g) -> P^-1 g, for W of shape (r, h), the features of a batch and the gradient g of its loss by W."""
+"""The function (W, γ, features, g) -> P^-1 g, for the features of a batch and the gradient g of its loss by W."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Steps in A, along the gradient as it is."""
+    """Steps in A along the gradient, without preconditioning."""
 
     is_raw: ClassVar[bool] = True
 
     def direction(self, space: Coordinates, loss: Any, penalty: float) -> Direction | None:
-        """Return None: the gradient is the step."""
+        """Return None: the gradient is not changed."""
         return None
 
 
 @dataclass(frozen=True)
 class White:
-    """Steps in coordinates in which the landmarks are white: with SGD exactly K_mm^-1 g by A."""
+    """Steps in white coordinates; with SGD these are exactly steps along K_mm^-1 g in A."""
 
     is_raw: ClassVar[bool] = False
 
     def direction(self, space: Coordinates, loss: Any, penalty: float) -> Direction | None:
-        """Return None: the coordinates have done all."""
+        """Return None: the coordinates already have the effect, so the gradient is not changed."""
         return None
 
 
 @dataclass(frozen=True)
 class KernelMatrix:
-    """Steps in A along (K_mm + λ I)^-1 g: descent as the kernel's space sees it, not as the coefficients A do.
+    """Steps in A along (K_mm + λ I)^-1 g: gradient descent in the norm of the kernel's space.
 
-    A function k(x)^T a has the squared norm a^T K_mm a there. With λ = 0, K_mm^-1 g is the gradient in that norm if g
-    is the gradient by A. krepes proposes it for all losses. O(m^3) for the factor, once, and O(m^2 h) a step.
+    A function k(x)^T a has the squared norm a^T K_mm a in that space. If g is the gradient by A, K_mm^-1 g is the
+    gradient in this norm, which λ = 0 gives. krepes proposes it for all losses. O(m^3) time for the Cholesky factor,
+    once, and O(m^2 h) for each step.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ class KernelMatrix:
         check_number("ridge", self.ridge, at_least=0.0)
 
     def direction(self, space: Coordinates, loss: Any, penalty: float) -> Direction:
-        """Return the solve with the factor of K_mm + λ I."""
+        """Return the function that solves with K_mm + λ I; its Cholesky factor is computed here."""
         P = (space.centers.gram() if space.K_mm is None else space.K_mm).detach().clone()
         P.diagonal().add_(self.ridge * float(P.diagonal().mean()))
         factor = cholesky(P)
@@ -82,28 +84,31 @@ class KernelMatrix:
 
 @dataclass(frozen=True)
 class GaussNewton:
-    """Steps by the curvature of "barlow_twins" or "simclr", in white coordinates; it wants SGD and large batches.
+    """Gauss-Newton steps for "barlow_twins" or "simclr" in white coordinates; best with SGD and large batches.
 
-    `Steps(epochs=5, batch_size=1024, optimizer=SGD(0.5), preconditioner=GaussNewton())`: the rate of a full step is 1,
-    whatever the scales of loss and features are. It is the best step for the batch; a batch of few rows for the size of
-    W calls for a smaller rate or more damping.
+    Use it as `Steps(epochs=5, batch_size=1024, optimizer=SGD(0.5), preconditioner=GaussNewton())`. A full step has the
+    learning rate 1, for any scale of the loss and the features. The step is optimal for the batch only; if the batch
+    has few rows for the size of W, use a smaller rate or more damping.
 
     Parameters
     ----------
     damping : float, default=1.0
-        As are the next two, see `gauss_newton_step`.
+        The weight of the damping; see `gauss_newton_step`.
     max_iter : int, default=10
+        Number of iterations of conjugate gradients.
     tolerance : float, default=1e-3
+        The relative residual at which conjugate gradients stop.
     line_search : bool, default=True
         Whether the step is halved until it lowers the loss of the batch (`step_length`).
 
     Notes
     -----
-    A step takes max_iter + 1 products with the curvature, each about as dear as loss and gradient.
+    A step takes max_iter + 1 products with the curvature, each about as expensive as the loss and its gradient.
 
-    Whitened digits, 100 landmarks, 20 components, batches of 256, loss on rows left out after ten steps: SimCLR falls
-    from 6.01 to 5.41 with Gauss-Newton and SGD, to 5.64 with Adam at a rate of 1e-2, and to 5.95 at 1e-3; Barlow Twins
-    from 0.273 to 0.122, 0.149 and 0.251. A step of Gauss-Newton took as long as ten of Adam.
+    Loss on left-out rows after ten steps, for whitened digits with 100 landmarks, 20 components and batches of 256:
+    SimCLR falls from 6.01 to 5.41 with Gauss-Newton and SGD, to 5.64 with Adam at rate 1e-2, and to 5.95 with Adam at
+    rate 1e-3. Barlow Twins falls from 0.273 to 0.122, 0.149 and 0.251. A Gauss-Newton step took as long as ten steps of
+    Adam.
     """
 
     damping: float = 1.0
@@ -117,10 +122,10 @@ class GaussNewton:
         check_flag("line_search", self.line_search)
 
     def direction(self, space: Coordinates | None, loss: Any, penalty: float) -> Direction:
-        """Return the damped solve with the curvature of the loss on the batch, `penalty` |W|^2 being part of it.
+        """Return the function that computes the damped step from the curvature of the loss plus `penalty` |W|^2.
 
-        The bias is held constant: it moves along its own gradient. The function has no memory, so that a training can
-        go on from any of its steps; all arguments stay as they are.
+        The bias is held constant here and follows its own gradient. The function keeps no state, so that a training can
+        be resumed from any step, and it changes none of its arguments.
         """
         form = gauss_newton_form(loss)
         check_number("penalty", penalty, at_least=0.0)
@@ -146,7 +151,7 @@ PRECONDITIONERS: dict[str, type[Preconditioner]] = {
 
 
 def check_preconditioner(value: Any) -> Preconditioner:
-    """Return the preconditioner that a string stands for, or the value itself."""
+    """Return the preconditioner of this name, or the value itself if it is a preconditioner."""
     if isinstance(value, str):
         return PRECONDITIONERS[check_choice("preconditioner", value, PRECONDITIONERS)]()
     if not isinstance(value, Preconditioner):

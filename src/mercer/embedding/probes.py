@@ -1,4 +1,4 @@
-"""Probes of embeddings as values, for the searches of scikit-learn: without labels, and with a few."""
+"""Scorers of embeddings for the searches of scikit-learn: one without labels, and one with a few labels."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,21 +17,21 @@ from mercer.views.sources import Augmented, DrawnViews, check_samples
 
 @dataclass(frozen=True)
 class ViewProbe:
-    """How well does a linear head on the embedding tell rows apart by their views? Without labels.
+    """Score an embedding without labels: how well does a linear head on it identify rows by their views?
 
-    On half of the rows the head that minimizes the spectral contrastive loss is found exactly, and its loss on the
-    other half says what it is worth; the halves then change roles. As in a linear probe with labels, embeddings of
-    different width, kernel, penalty and loss compare: the head may turn and scale them as it likes.
+    The head that minimizes the spectral contrastive loss is computed exactly on half of the rows, and its loss is taken
+    on the other half; the halves then change roles. As with a linear probe, embeddings of different width, kernel,
+    penalty and loss can be compared, since the head may rotate and scale them in any way.
 
     It is a scorer: `GridSearchCV(embedding, {"bandwidth": [...]}, scoring=ViewProbe())`.
 
     Parameters
     ----------
     ridge : float, default=0.01
-        λ of the head, as a share of the largest variance of the embedding: what is too small to be found by a linear
-        model counts little.
+        λ of the head, as a share of the largest variance of the embedding. It reduces the effect of directions whose
+        variance is too small for a linear model to use.
     random_state : int, default=0
-        Draws the views and the halves.
+        Determines the views and the halves.
     """
 
     ridge: float = RIDGE
@@ -41,7 +41,7 @@ class ViewProbe:
         check_number("ridge", self.ridge, above=0.0)
 
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
-        """Return minus the loss of the head on rows that it was not found on, of a fitted `KernelEmbedding`."""
+        """Return minus the loss of the head on the rows that it was not fitted to, for a fitted `KernelEmbedding`."""
         check_is_fitted(estimator)
         rows = check_samples(estimator, X)
         views = self._views(estimator, rows)
@@ -50,7 +50,7 @@ class ViewProbe:
         return -float(np.mean([head_loss(halves[i], halves[1 - i], self.ridge) for i in (0, 1)]))
 
     def _views(self, estimator: Any, rows: np.ndarray) -> list[Tensor]:
-        """Return the embeddings of two views, drawn as the estimator draws them; centered over both."""
+        """Return the embeddings of two views, drawn as the estimator draws them and centered over both."""
         augmented = estimator.augmented_
         if augmented is None:
             is_table = len(estimator.sample_shape_) == 1
@@ -68,7 +68,7 @@ class ViewProbe:
 
 @dataclass(frozen=True)
 class LabelProbe:
-    """How well do a few labels tell the classes apart by a line in the embedding? See `probe_scorer`.
+    """Score an embedding by a linear classifier that is trained on a few labels; see `probe_scorer`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a solver is given and what it gives back: the values that pass between `KernelEmbedding.fit` and the solvers."""
+"""The values that pass between `KernelEmbedding.fit` and the solvers: the problem and its solution."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,20 +13,20 @@ from mercer.landmarks.features import principal_coefficients
 from mercer.views.sources import ViewSource
 
 BIASES = ("centered", "learned", "none")
-# λ where views are noise, as a share of the largest variance.
+# λ for views that are only noise, as a share of the largest variance.
 NOISE_RIDGE = 0.1
 
 
 class Halves(NamedTuple):
-    """The moments of a kernel's values with landmarks, of two halves of the rows, and the coordinates to use them in.
+    """The moments of the kernel values with the landmarks, for two halves of the rows, and the coordinates for them.
 
     Attributes
     ----------
     folds : sequence of two Moments
     B : tensor of shape (m, r)
-        B^T K_mm B = I.
+        The matrix that whitens the landmarks: B^T K_mm B = I.
     origin : tensor of shape (m,) or None
-        What is taken from the kernel's values: their mean, or nothing.
+        The mean of the kernel values, which is subtracted from them; None if they are not centered.
     """
 
     folds: Sequence[Moments]
@@ -43,24 +43,27 @@ class Halves(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Minimize a loss over f(x) = W^T z + γ, z = B^T (k(x) - origin) (krepes, equation 1 on landmarks).
+    """Minimize a loss over f(x) = W^T z + γ with z = B^T (k(x) - origin) (krepes, equation 1 on landmarks).
 
     Attributes
     ----------
     loss : str, callable or Objective
     centers : Centers
+        The kernel and the landmarks.
     halves : Halves
-        Sums over all rows, and B and the origin.
+        The moments of all rows, with B and the origin.
     source : DrawnViews or GivenViews
+        The rows and their views.
     n_components : int
         h.
     ridge : float or "auto"
+        λ.
     bias : {"centered", "learned", "none"}
-        How γ is found; z is centered unless it is "none".
+        How γ is determined; z is centered unless it is "none".
     seed : int
     share : float or None
-        λ where `ridge` is "auto" and an exact optimum asks for one, as a share of the largest variance: that of tables
-        whose views are noise, or the one that was chosen with the kernel. None chooses by the loss on rows left out.
+        λ as a share of the largest variance, for exact optima with `ridge="auto"` whose views are only noise. None
+        chooses λ by the loss on left-out rows.
     """
 
     loss: Any
@@ -75,20 +78,23 @@ class Problem(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """What a solver found.
+    """The embedding f(x) = W^T z + γ that a solver found.
 
     Attributes
     ----------
     W : tensor of shape (r, h)
     bias : tensor of shape (h,)
-        γ, of z: 0 for embeddings that are centered.
+        γ for features z; it is 0 if embeddings are centered.
     eigenvalues : tensor of shape (h,)
-        What ranks the components.
+        The values by which the components are ranked.
     ridge : float
+        The λ that was used.
     loss : float
+        The loss that was reached.
     history : list of dict
+        A record of each setting, epoch or round.
     decoder : Decoder or None
-        How rows are had back, where the loss asks for it.
+        The decoder, for the loss of the kernel autoencoder.
     """
 
     W: Tensor
@@ -101,7 +107,7 @@ class Solution(NamedTuple):
 
 
 def check_width(solution: Solution, n_landmarks: int, n_components: int | None) -> None:
-    """Raise if no component is left, and warn if there are fewer than were asked for."""
+    """Raise if the solution has no component, and warn if it has fewer than were asked for."""
     width = solution.W.shape[1]
     if width == 0:
         raise ValueError(
@@ -121,8 +127,9 @@ def no_rows(centers: Centers) -> list[Moments]:
 
 
 def halves_of(centers: Centers, folds: Sequence[Moments], bias: str) -> Halves:
-    """Return the moments with the coordinates in which the landmarks are white."""
-    # Eigenvalues below 1e-7 of the largest, about the root of the rounding error, have no digits left in products.
+    """Return the moments of both folds with the coordinates in which the landmarks are white."""
+    # Directions with eigenvalues below 1e-7 of the largest are left out. This is about the square root of the rounding
+    # error of float64, so that products of such values have no correct digits.
     B = principal_coefficients(centers.gram(), precision=torch.float32)
     if B.shape[1] == 0:
         raise ValueError("the kernel matrix of the landmarks is zero: X has no row with k(x, x) above 0.")

@@ -1,4 +1,4 @@
-"""The loss of an embedding that is fitted, on rows that may be new."""
+"""The loss of a fitted embedding on any rows, as `KernelEmbedding.score` reports it."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from mercer.views.sources import DrawnViews
 
 
 def loss_of_rows(embedding: Any, X: np.ndarray) -> float:
-    """Return the loss on views of rows, drawn by the embedding's seed, without the penalty."""
+    """Return the loss without the penalty on views of rows; the views are drawn by the seed of the embedding."""
     if reconstructs(embedding):
         rows = torch.from_numpy(embedding.inverse_transform(embedding.transform(X)))
         return float(unexplained(torch.from_numpy(X), rows, embedding.decoder_.rows_mean))
@@ -42,7 +42,7 @@ def loss_of_rows(embedding: Any, X: np.ndarray) -> float:
 
 
 def mean_square(embedding: Any, X: np.ndarray, Z: Tensor, K_mm: Tensor) -> float:
-    """Return the mean of |φ(x) - c|^2 over rows, c the point that embeddings are centered at."""
+    """Return the mean over rows of |φ(x) - c|^2, where c is the element at which embeddings are centered, or 0."""
     diagonal = float(np.mean(embedding.kernel_.diagonal(X)))
     if embedding.center_ is None:
         return diagonal

@@ -1,4 +1,4 @@
-"""Where steps begin (krepes, section 3.1)."""
+"""The initial parameters of gradient steps (krepes, section 3.1)."""
 
 import torch
 from torch import Tensor
@@ -12,12 +12,21 @@ STARTS = ("standardized", "principal", "random", "spectral")
 
 
 def started(start: str, problem: Problem, stats: Statistics, is_constrained: bool) -> tuple[Tensor, Tensor]:
-    """Return W to start from, of shape (r, h), and γ.
+    """Return the initial W, of shape (r, h) in white coordinates, and the initial γ.
 
-    "principal" are the kernel principal components of the landmarks, which in coordinates in which these are white are
-    the first columns of the identity; "standardized" are they at first, until `unit_scale` scales them. "random" are
-    normal numbers, scaled so that every component has variance 1 over the rows. "spectral" is the exact optimum of the
-    spectral contrastive loss, with random columns where it has fewer.
+    "principal" gives the kernel principal components of the landmarks; in white coordinates these are the first columns
+    of the identity. "standardized" gives the same, and `unit_scale` scales them later. "random" gives normal numbers,
+    scaled so that every component has variance 1 over the rows. "spectral" gives the exact optimum of the spectral
+    contrastive loss, with random columns if it has fewer than h.
+
+    Parameters
+    ----------
+    start : {"standardized", "principal", "random", "spectral"}
+    problem : Problem
+    stats : Statistics
+        The statistics of all rows.
+    is_constrained : bool
+        Whether the columns of W must be orthonormal.
     """
     r, h = len(stats.mean), problem.n_components
     bias = torch.zeros(h).to(stats.mean)
@@ -33,10 +42,11 @@ def started(start: str, problem: Problem, stats: Statistics, is_constrained: boo
 
 
 def unit_scale(problem: Problem, W: Tensor) -> float:
-    """Return the factor that makes 1 of the mean variance of W^T z over the landmarks; 1 where they do not vary.
+    """Return the factor by which W must be multiplied for the outputs W^T z to have mean variance 1 over the landmarks.
 
-    Principal components have the variance that the kernel gives them, a hundredth or less: to a loss that asks for
-    outputs of variance 1, as VICReg does, that is all there is to mend, and small steps never come to what matters.
+    It is 1 if the outputs do not vary. Principal components have a variance of a hundredth or less, which depends on
+    the kernel. A loss that asks for outputs of variance 1, as VICReg does, would at first only increase the variance,
+    and small steps would never improve anything else.
     """
     outputs = problem.centers.gram() @ problem.halves.B.to(torch.float64) @ W.to(torch.float64)
     variance = float(outputs.var(dim=0, correction=0).mean())
@@ -46,7 +56,8 @@ def unit_scale(problem: Problem, W: Tensor) -> float:
 def random_columns(stats: Statistics, n_components: int, seed: int) -> Tensor:
     """Return normal numbers, of shape (r, h), scaled so that every output W^T z has variance 1 over the rows.
 
-    Kaiming's rule, variance 2 / r, is made for inputs of variance 1; kernel features have what the kernel gives them.
+    Kaiming's rule, a variance of 2 / r, assumes inputs of variance 1; the variance of kernel features depends on the
+    kernel.
     """
     shape = len(stats.mean), n_components
     W = torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(stats.mean)

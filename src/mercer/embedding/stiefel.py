@@ -1,20 +1,23 @@
-"""Steps under the constraint W^T W = I: along the Stiefel manifold, never off it (Absil, Mahony and Sepulchre 2008)."""
+"""Steps on the Stiefel manifold, on which the constraint W^T W = I holds (Absil, Mahony and Sepulchre 2008)."""
 
 import torch
 from torch import Tensor
 
 
 def tangent(W: Tensor, D: Tensor) -> Tensor:
-    """Return the part of a step D that keeps W^T W = I to first order: D - W sym(W^T D).
+    """Return the part D - W sym(W^T D) of a step D that maintains W^T W = I to first order.
 
-    For D = -rate G, G the gradient by W, the loss falls along it by rate |tangent(W, G)|^2 to first order.
+    For D = -rate G, where G is the gradient by W, this step lowers the loss by rate |tangent(W, G)|^2 to first order.
     """
     S = W.T @ D
     return D - W @ ((S + S.T) / 2)
 
 
 def retracted(W: Tensor) -> Tensor:
-    """Return the Q of W = Q R with a positive diagonal of R: back to Q^T Q = I, near W + D to second order in D."""
+    """Return Q of the decomposition W = Q R in which R has a positive diagonal, so that Q^T Q = I.
+
+    If W is a point of the manifold plus a tangent step D, Q differs from it by terms of second order in D.
+    """
     Q, R = torch.linalg.qr(W.to(torch.float64))
     signs = torch.where(R.diagonal() < 0, -1.0, 1.0).to(Q)
     return (Q * signs).to(W)

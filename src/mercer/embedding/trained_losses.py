@@ -1,6 +1,6 @@
-"""The losses that steps can be made on, by the names that estimators take."""
+"""The losses that can be minimized by gradient steps, by their names, and the objective of each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -12,25 +12,25 @@ from mercer.losses import BYOL, OF_VIEWS, FromEmbeddings, Objective, kernel_pca
 from mercer.losses.objective import Embed
 from mercer.training.batches import count_batches
 
-# Functions of the embeddings alone; those with an exact optimum can be trained too.
+# Functions of the embeddings alone. Losses with an exact optimum are among them, since they can also be trained.
 PURE = OF_VIEWS
 GRADIENT_LOSSES = (*PURE, "byol", "kernel_pca")
 AUTOENCODER = "kernel_autoencoder"
-# Those that learn from the rows as they are.
+# Losses that are computed from the rows themselves, without views.
 WITHOUT_VIEWS = ("kernel_pca", AUTOENCODER)
-# Those under A^T K_mm A = I.
+# Losses under the constraint A^T K_mm A = I.
 CONSTRAINED = ("simple_contrastive",)
 
 
 def views_needed(loss: Any) -> int:
-    """Return how many views of a row a loss needs at least."""
+    """Return the smallest number of views of a row that a loss needs."""
     if isinstance(loss, Objective):
         return loss.min_views
     return 1 if isinstance(loss, str) and loss in WITHOUT_VIEWS else 2
 
 
 def make_objective(loss: Any, n_components: int, *, seed: int) -> Objective:
-    """Return the objective of a loss: by its name, of any callable of the views' embeddings, or as it is.
+    """Return the objective of a loss that is given by its name, as a callable of the views' embeddings or as objective.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def make_objective(loss: Any, n_components: int, *, seed: int) -> Objective:
     n_components : int
         h.
     seed : int
-        Draws the initial weights of predictors.
+        Determines the initial weights of the predictor of "byol".
     """
     if isinstance(loss, Objective):
         return loss
@@ -48,18 +48,18 @@ def make_objective(loss: Any, n_components: int, *, seed: int) -> Objective:
         return FromEmbeddings(PURE[loss])
     if loss == "byol":
         return BYOL(n_components, generator=torch.Generator().manual_seed(seed))
-    raise invalid_parameter("loss", loss, GRADIENT_LOSSES, "A callable of the views' embeddings will do too.")
+    raise invalid_parameter("loss", loss, GRADIENT_LOSSES, "A callable of the views' embeddings is accepted too.")
 
 
 class PrincipalObjective(Objective):
-    """The objective of kernel PCA, which looks at the map W beside the embeddings: at A^T K_mm A.
+    """The objective of kernel PCA, which depends on the map W through A^T K_mm A, and not only on the embeddings.
 
     Parameters
     ----------
     space : Coordinates
-        Of the features that W acts on.
+        The coordinates of the features that W acts on.
     diagonal : float
-        The mean of |φ(x)|^2, less the origin if there is one.
+        The mean of |φ(x)|^2, or of |φ(x) - c|^2 if the features are centered at an origin c.
     """
 
     min_views = 1
@@ -74,7 +74,7 @@ class PrincipalObjective(Objective):
 
 
 def batched_loss(loss: Any, views: list[Tensor], batch_size: int | None) -> float:
-    """Return the loss of embeddings, as a mean over batches of them in their order; of all at once if None."""
+    """Return the loss of embeddings as the mean over batches in their order, or over all rows at once if None."""
     function = PURE[loss] if isinstance(loss, str) and loss in PURE else loss
     if isinstance(function, FromEmbeddings):
         function = function.loss
@@ -83,8 +83,20 @@ def batched_loss(loss: Any, views: list[Tensor], batch_size: int | None) -> floa
             f"loss={loss!r} has parts beside the embedding, which are not kept: score() cannot say what it is. "
             "mercer.embedding.linear_probe.probe_scorer scores by labels."
         )
-    n = len(views[0])
-    n_batches = 1 if batch_size is None else count_batches(n, batch_size)
+    n_batches = 1 if batch_size is None else count_batches(len(views[0]), batch_size)
+    return mean_over_batches(lambda batch: function(*batch), views, n_batches)
+
+
+def mean_over_batches(loss: Callable[[Sequence[Tensor]], Any], views: Sequence[Tensor], n_batches: int) -> float:
+    """Return the mean over rows of a loss that is computed on batches of the rows, in their order.
+
+    Parameters
+    ----------
+    loss : callable
+        (the rows of a batch, one tensor for each view) -> the loss of the batch.
+    views : sequence of tensors with n rows each
+    n_batches : int
+    """
     parts = [torch.tensor_split(view, n_batches) for view in views]
-    losses = [float(function(*batch)) * len(batch[0]) for batch in zip(*parts, strict=True)]
-    return sum(losses) / n
+    losses = [float(loss(batch)) * len(batch[0]) for batch in zip(*parts, strict=True)]
+    return sum(losses) / len(views[0])

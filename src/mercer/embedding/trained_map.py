@@ -1,4 +1,4 @@
-"""An embedding under training: the map, its objective, and what a step and an epoch ask of them."""
+"""The module that is trained by gradient steps: the linear map, its objective, and the hooks of the training loop."""
 
 from typing import Any
 
@@ -8,12 +8,13 @@ from torch import Tensor, nn
 from mercer.embedding.coordinates import BatchFeatures, Coordinates
 from mercer.embedding.preconditioners import Direction
 from mercer.embedding.stiefel import retracted, tangent
+from mercer.embedding.trained_losses import mean_over_batches
 from mercer.losses import Objective
 from mercer.training.batches import count_batches
 
 
 class LinearMap(nn.Module):
-    """f = W^T z + γ; without a bias γ is 0 and not trained."""
+    """The map f = W^T z + γ. Without a bias, γ is 0 and is not trained."""
 
     bias: Tensor | None
 
@@ -28,23 +29,27 @@ class LinearMap(nn.Module):
 
 
 class TrainedMap(nn.Module):
-    """The map and its objective, with what `mercer.training.train` calls: all that a checkpoint holds is in here.
+    """The map and its objective, with the functions that `mercer.training.train` calls; a checkpoint holds its state.
 
     Parameters
     ----------
     model : LinearMap
     objective : Objective
     features : callable
-        The features of the views of a batch.
+        (row numbers, generator) -> the features of the views of a batch.
     space : Coordinates
+        The coordinates of the features.
     ridge : float
+        The weight of the penalty, the squared norm of the map in the kernel's space.
     direction : callable or None
-        What a preconditioner makes of the gradient by W.
+        The function of a preconditioner that replaces the gradient by W; None leaves the gradient as it is.
     is_constrained : bool
-        Whether W^T W = I is kept: in white coordinates, by steps on the Stiefel manifold.
+        Whether W^T W = I is maintained, by steps on the Stiefel manifold. This requires white coordinates.
     held_out : list of tensors of shape (n', r)
-        The features of the views of rows that are left out; none if nothing is.
-    total_steps, batch_size : int
+        The features of each view of the left-out rows; empty if no rows are left out.
+    total_steps : int
+        The number of steps of the whole training.
+    batch_size : int
     """
 
     steps: Tensor
@@ -69,7 +74,7 @@ class TrainedMap(nn.Module):
         self.features, self.space, self.ridge, self.direction = features, space, ridge, direction
         self.held_out, self.total_steps, self.batch_size = held_out, total_steps, batch_size
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
-        # Where the last step began: a step is known by both of its ends, also after a training was killed.
+        # W before the last step. It is in the checkpoint, so that a resumed training can project its next step.
         self.register_buffer("point", model.W.detach().clone() if is_constrained else None)
 
     def batch_loss(self, rows: Tensor, generator: torch.Generator) -> Tensor:
@@ -77,14 +82,14 @@ class TrainedMap(nn.Module):
         return self.objective(self.model, self.features(rows, generator), generator) + self._penalty()
 
     def precondition(self, rows: Tensor, generator: torch.Generator) -> None:
-        """Make of the gradient by W the step that the preconditioner makes of it."""
+        """Replace the gradient by W with the preconditioned one."""
         W = self.model.W
-        # A loss that does not depend on W leaves no gradient, and nothing to make a step of.
+        # If the loss does not depend on W, there is no gradient.
         if self.direction is not None and W.grad is not None:
             W.grad = self.direction(W, self.model.bias, self.features(rows, generator), W.grad)
 
     def after_step(self) -> None:
-        """Return to the constraint, if there is one, and let the objective follow."""
+        """Project W back onto the constraint, if there is one, and update the objective."""
         if self.point is not None:
             step = tangent(self.point, self.model.W.detach() - self.point)
             self.model.W.copy_(retracted(self.point + step))
@@ -93,15 +98,11 @@ class TrainedMap(nn.Module):
         self.steps += 1
 
     def validation(self, generator: torch.Generator) -> float:
-        """Return the loss on the rows left out, with the penalty; batches are as large as those of the steps."""
+        """Return the loss on the left-out rows with the penalty, in batches of the size that is used for the steps."""
         self.objective.eval()
-        n = len(self.held_out[0])
-        n_batches = count_batches(n, self.batch_size, self.objective.min_batch)
-        parts = [torch.tensor_split(Z, n_batches) for Z in self.held_out]
-        losses = [
-            float(self.objective(self.model, batch, generator)) * len(batch[0]) for batch in zip(*parts, strict=True)
-        ]
-        return sum(losses) / n + float(self._penalty())
+        n_batches = count_batches(len(self.held_out[0]), self.batch_size, self.objective.min_batch)
+        loss = mean_over_batches(lambda batch: self.objective(self.model, batch, generator), self.held_out, n_batches)
+        return loss + float(self._penalty())
 
     def _penalty(self) -> Any:
         return self.ridge * self.space.squared_norm(self.model.W) if self.ridge > 0 else 0.0
