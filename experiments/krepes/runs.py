@@ -37,7 +37,7 @@ def run(settings: dict[str, Any], seed: int) -> Measures:
     measures: Measures = {
         "accuracy": probe.accuracy,
         "balanced accuracy": probe.balanced_accuracy,
-        "labeled rows": probe.n_labelled,
+        "labeled rows": probe.n_labeled,
         "probe seconds": time.perf_counter() - fitted,
     }
     if model is not None:

@@ -24,7 +24,7 @@ from mercer.embedding.linear_probe import (
     RIDGES,
     SPACES,
     is_unbalanced,
-    labelled_rows,
+    labeled_rows,
     linear_probe,
     probe_scorer,
     search_space,
@@ -103,7 +103,7 @@ def naive_choice(features, y):
 )
 def test_every_class_has_its_share_of_labels(counts, share, spare, seed):
     y = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
-    rows = labelled_rows(y, share, seed, spare=spare)
+    rows = labeled_rows(y, share, seed, spare=spare)
     n = len(rows)
     assert len(set(rows.tolist())) == n
     assert n == np.clip(round(share * len(y)), len(counts), len(y) - spare * len(counts))
@@ -113,23 +113,23 @@ def test_every_class_has_its_share_of_labels(counts, share, spare, seed):
     quotas = n * np.asarray(counts) / len(y)
     if quotas.min() >= 1 and np.all(quotas <= np.asarray(counts) - spare):
         assert np.all(np.abs(given - quotas) < 1)
-    np.testing.assert_array_equal(rows, labelled_rows(y, share, seed, spare=spare))
+    np.testing.assert_array_equal(rows, labeled_rows(y, share, seed, spare=spare))
 
 
 def test_largest_remainders_by_hand():
     """Quotas 6.5, 2.75, 0.75 of ten rows: 6, 2 and the one that a class must have; the last goes to 2.75."""
     y = np.repeat([0, 1, 2], [26, 11, 3])
-    assert np.bincount(y[labelled_rows(y, 10)]).tolist() == [6, 3, 1]
+    assert np.bincount(y[labeled_rows(y, 10)]).tolist() == [6, 3, 1]
     # Quotas 4.85, 0.1, 0.05: the rare classes have a row each, which the large one gives.
     y = np.repeat([0, 1, 2], [97, 2, 1])
-    assert np.bincount(y[labelled_rows(y, 5)]).tolist() == [3, 1, 1]
+    assert np.bincount(y[labeled_rows(y, 5)]).tolist() == [3, 1, 1]
 
 
-def test_labelled_rows_are_drawn_at_random_among_their_class():
+def test_labeled_rows_are_drawn_at_random_among_their_class():
     y = np.repeat([0, 1], 50)
     times = np.zeros(100)
     for seed in range(400):
-        times[labelled_rows(y, 10, seed)] += 1
+        times[labeled_rows(y, 10, seed)] += 1
     assert times.sum() == 4000
     # 400 draws with probability 0.1: a standard deviation is 6.
     assert np.abs(times - 40).max() < 24
@@ -137,11 +137,11 @@ def test_labelled_rows_are_drawn_at_random_among_their_class():
 
 def test_share_number_and_all_rows(digits):
     X, y, X_test, y_test = digits
-    assert linear_probe(None, X, y, X_test, y_test, C=1.0).n_labelled == 90
-    assert linear_probe(None, X, y, X_test, y_test, labeled=37, C=1.0).n_labelled == 37
-    assert linear_probe(None, X, y, X_test, y_test, labeled=np.int64(900), C=1.0).n_labelled == 900
-    assert linear_probe(None, X, y, X_test, y_test, labeled=1.0, C=1.0).n_labelled == 900
-    assert linear_probe(None, X, y, X_test, y_test, labeled=1e-6).n_labelled == 10
+    assert linear_probe(None, X, y, X_test, y_test, C=1.0).n_labeled == 90
+    assert linear_probe(None, X, y, X_test, y_test, labeled=37, C=1.0).n_labeled == 37
+    assert linear_probe(None, X, y, X_test, y_test, labeled=np.int64(900), C=1.0).n_labeled == 900
+    assert linear_probe(None, X, y, X_test, y_test, labeled=1.0, C=1.0).n_labeled == 900
+    assert linear_probe(None, X, y, X_test, y_test, labeled=1e-6).n_labeled == 10
 
 
 # the probe
@@ -151,20 +151,20 @@ def test_share_number_and_all_rows(digits):
 def test_naive_twin(digits, embedding, C):
     X, y, X_test, y_test = digits
     result = linear_probe(embedding, X, y, X_test, y_test, labeled=0.2, C=C, random_state=3)
-    rows = labelled_rows(y, 0.2, 3)
+    rows = labeled_rows(y, 0.2, 3)
     predicted = naive_fit(embedding.transform(X[rows]), y[rows], C)(embedding.transform(X_test))
     assert result.accuracy == accuracy_score(y_test, predicted)
     assert result.balanced_accuracy == pytest.approx(balanced_accuracy_score(y_test, predicted), rel=1e-12)
-    assert (type(result.accuracy), type(result.balanced_accuracy), type(result.n_labelled)) == (float, float, int)
+    assert (type(result.accuracy), type(result.balanced_accuracy), type(result.n_labeled)) == (float, float, int)
     np.testing.assert_array_equal(result.classifier.predict(embedding.transform(X_test)), predicted)
 
 
-def test_the_ridge_is_chosen_by_cross_validation_on_the_labelled_rows(digits, embedding):
+def test_the_ridge_is_chosen_by_cross_validation_on_the_labeled_rows(digits, embedding):
     X, y, X_test, y_test = digits
     ridges = set()
     for seed in (0, 1, 3, 4):
         result = linear_probe(embedding, X, y, X_test, y_test, labeled=0.2, random_state=seed)
-        rows = labelled_rows(y, 0.2, seed)
+        rows = labeled_rows(y, 0.2, seed)
         features, C = embedding.transform(X[rows]), result.classifier.C_
         accuracies = naive_choices(features, y[rows])
         # Where the ridge is small the solver stops a little earlier or later, depending on where it starts.
@@ -201,9 +201,9 @@ def test_embedded_before_or_within(digits, embedding):
     assert linear_probe(embedding, X, y, X_test, y_test, random_state=1)[:2] != within[:2]
 
 
-def test_nothing_but_the_labelled_rows_is_learnt_from(digits):
+def test_nothing_but_the_labeled_rows_is_learnt_from(digits):
     X, y, X_test, y_test = digits
-    rows = labelled_rows(y, 0.1, 0)
+    rows = labeled_rows(y, 0.1, 0)
     recorder = Recorder()
     result = linear_probe(recorder, X, y, X_test, y_test)
     assert [len(shown) for shown in recorder.shown] == [90, len(X_test)]
@@ -225,7 +225,7 @@ def test_labels_of_noise_are_not_found():
 def test_one_or_two_rows_a_class_will_do(digits, labeled):
     X, y, X_test, y_test = digits
     result = linear_probe(None, X, y, X_test, y_test, labeled=labeled)
-    assert result.n_labelled == labeled
+    assert result.n_labeled == labeled
     assert result.accuracy > 0.4
 
 
@@ -317,7 +317,7 @@ def test_an_embedding_that_is_not_finite_is_named():
 def test_scorer_naive_twin(balanced, counts):
     X, y = blobs(counts)
     score = probe_scorer(labeled=0.3, balanced=balanced, random_state=2)(Recorder(), X, y)
-    rows = labelled_rows(y, 0.3, 2, spare=1)
+    rows = labeled_rows(y, 0.3, 2, spare=1)
     rest = [i for i in range(len(y)) if i not in set(rows.tolist())]
     predicted = naive_fit(X[rows], y[rows], naive_choice(X[rows], y[rows]))(X[rest])
     by_class = balanced is True or (balanced == "auto" and counts[0] == 150)

@@ -12,7 +12,7 @@ from mercer.tabular_models import calibration
 from mercer.tabular_models.calibration import Calibration, fit_calibration, fit_softmax
 
 
-def labelled_outputs(n=4000, scale=3.0, offsets=(0.5, -0.2, 0.0), seed=0):
+def labeled_outputs(n=4000, scale=3.0, offsets=(0.5, -0.2, 0.0), seed=0):
     """Outputs, and labels drawn from a softmax of them."""
     random = np.random.default_rng(seed)
     outputs = random.normal(size=(n, 3))
@@ -42,8 +42,8 @@ def naive_loss(theta, outputs, targets, weights, log_shares):
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("m", [1, 3])
 def test_the_softmax_is_the_naive_minimum_and_its_gradient_that_of_differences(shared, m, monkeypatch):
-    labels = labelled_outputs(40)[1]
-    outputs = np.stack([labelled_outputs(40)[0] + np.random.default_rng(j).normal(size=(40, 3)) for j in range(m)])
+    labels = labeled_outputs(40)[1]
+    outputs = np.stack([labeled_outputs(40)[0] + np.random.default_rng(j).normal(size=(40, 3)) for j in range(m)])
     targets = shared_targets(40) if shared else np.eye(3)[labels]
     weights, log_shares = np.linspace(0.5, 2.0, 40), np.log([0.2, 0.3, 0.5])
     asked = []
@@ -78,7 +78,7 @@ def test_rows_that_are_all_right_leave_a_doubt_of_one_row():
 
 
 def test_it_recovers_the_scale_and_the_offsets():
-    outputs, labels = labelled_outputs()
+    outputs, labels = labeled_outputs()
     shares = np.bincount(labels) / len(labels)
     fitted = fit_calibration(outputs, np.eye(3)[labels], np.ones(len(labels)), np.log(shares))
     assert fitted.scale == pytest.approx(3.0, rel=0.1)
@@ -93,7 +93,7 @@ def test_it_recovers_the_scale_and_the_offsets():
 
 
 def test_weights_are_repeats_and_outputs_that_say_nothing_leave_the_shares():
-    outputs, labels = labelled_outputs(60)
+    outputs, labels = labeled_outputs(60)
     targets = np.eye(3)[labels]
     weights = np.random.default_rng(1).integers(1, 4, size=60)
     log_shares = np.log([0.2, 0.3, 0.5])
@@ -109,7 +109,7 @@ def test_weights_are_repeats_and_outputs_that_say_nothing_leave_the_shares():
 
 
 def test_a_row_of_shares_is_rows_of_single_classes_with_the_shares_as_weights():
-    outputs, targets = labelled_outputs(50)[0], shared_targets(50)
+    outputs, targets = labeled_outputs(50)[0], shared_targets(50)
     log_shares = np.log(targets.mean(axis=0))
     shared = fit_calibration(outputs, targets, np.ones(50), log_shares)
     apart = fit_calibration(outputs.repeat(3, axis=0), np.tile(np.eye(3), (50, 1)), targets.ravel(), log_shares)
@@ -118,7 +118,7 @@ def test_a_row_of_shares_is_rows_of_single_classes_with_the_shares_as_weights():
 
 
 def test_log_probabilities_are_a_log_softmax():
-    outputs = labelled_outputs(5)[0]
+    outputs = labeled_outputs(5)[0]
     expected = np.exp(2.0 * outputs + [0.1, 0.2, 0.3])
     found = Calibration(2.0, np.array([0.1, 0.2, 0.3])).log_probabilities(outputs)
     assert_allclose(np.exp(found), expected / expected.sum(axis=1, keepdims=True))

@@ -78,7 +78,7 @@ def test_judgments_that_share_a_kernel_share_their_machine(monkeypatch):
     random = np.random.default_rng(6)
     X = random.normal(size=(90, 3))
     model = mercer.GPClassifier(**PLAIN)
-    _, table, _ = model._labelled_table(X, classes_of(X, random)[1], None)
+    _, table, _ = model._labeled_table(X, classes_of(X, random)[1], None)
     learned = model._learn(table, ClassFitter(table.center), None, Deadline(None))
     fit = learned.fits[0]
     machine = latent_machine(fit.machine, table, 5.0)
@@ -109,7 +109,7 @@ def test_out_of_time_one_newton_step_is_taken_and_no_scale_sought(monkeypatch):
     random = np.random.default_rng(7)
     X = random.normal(size=(60, 3))
     model = mercer.GPClassifier(**PLAIN)
-    _, table, _ = model._labelled_table(X, classes_of(X, random)[1], None)
+    _, table, _ = model._labeled_table(X, classes_of(X, random)[1], None)
     fits = model._learn(table, ClassFitter(table.center), None, Deadline(None)).fits
     in_time, deadline = with_latents(fits, table, None, Deadline(None)), Over(1.0)
     steps = []

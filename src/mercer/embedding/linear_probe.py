@@ -76,7 +76,7 @@ class ProbeResult(NamedTuple):
         The share of the test rows whose class is predicted correctly.
     balanced_accuracy : float
         The mean of the accuracies of the classes of the test rows.
-    n_labelled : int
+    n_labeled : int
         The number of rows on which the classifier was trained.
     classifier : LogisticRegression or LogisticRegressionCV
         The fitted classifier; its inputs are embedded rows.
@@ -84,7 +84,7 @@ class ProbeResult(NamedTuple):
 
     accuracy: float
     balanced_accuracy: float
-    n_labelled: int
+    n_labeled: int
     classifier: LogisticRegression | LogisticRegressionCV
 
 
@@ -131,7 +131,7 @@ def linear_probe(
     Returns
     -------
     ProbeResult
-        A named tuple with the fields `accuracy`, `balanced_accuracy`, `n_labelled` and `classifier`.
+        A named tuple with the fields `accuracy`, `balanced_accuracy`, `n_labeled` and `classifier`.
 
     Notes
     -----
@@ -147,17 +147,17 @@ def linear_probe(
     >>> X, y = load_digits(return_X_y=True)
     >>> embedding = Nystrom(n_landmarks=200, n_components=40, random_state=0).fit(X[:1200])
     >>> result = linear_probe(embedding, X[:1200], y[:1200], X[1200:], y[1200:])
-    >>> result.n_labelled, result.accuracy > 0.8
+    >>> result.n_labeled, result.accuracy > 0.8
     (120, True)
     """
     _check_transformer("embedding", embedding, "a fitted transformer, or None for rows as they are")
     C = None if C is None else check_number("C", C, above=0)
     y, y_test = _check_labels("y", y, X), _check_labels("y_test", y_test, X_test)
-    _check_labelled(labeled, all_rows=True)
+    _check_labeled(labeled, all_rows=True)
     unknown = sorted(set(y_test.tolist()) - set(y.tolist()), key=str)
     if unknown:
         raise invalid_parameter("y_test", unknown, f"of the classes of y, {np.unique(y).tolist()}")
-    rows = labelled_rows(y, labeled, random_state)
+    rows = labeled_rows(y, labeled, random_state)
     features = _embed(embedding, "X", _take(X, rows))
     classifier = fit_classifier(features, y[rows], C)
     test_features = _embed(embedding, "X_test", X_test)
@@ -167,7 +167,7 @@ def linear_probe(
     return ProbeResult(
         accuracy=float(np.mean(predicted == y_test)),
         balanced_accuracy=balanced_accuracy(y_test, predicted),
-        n_labelled=len(rows),
+        n_labeled=len(rows),
         classifier=classifier,
     )
 
@@ -216,7 +216,7 @@ def probe_scorer(
     >>> search.fit(X, y).best_params_
     {'n_components': 40}
     """
-    _check_labelled(labeled, all_rows=False)
+    _check_labeled(labeled, all_rows=False)
     if not isinstance(balanced, bool) and balanced != "auto":
         raise invalid_parameter("balanced", balanced, "True, False or 'auto'")
     return partial(_held_out_score, labeled=labeled, balanced=balanced, random_state=random_state)
@@ -248,7 +248,7 @@ def search_space(loss: str) -> dict[str, Any]:
     return dict(SPACES[check_choice("loss", loss, SPACES)])
 
 
-def labelled_rows(y: np.ndarray, labeled: float, random_state: Any = 0, *, spare: int = 0) -> np.ndarray:
+def labeled_rows(y: np.ndarray, labeled: float, random_state: Any = 0, *, spare: int = 0) -> np.ndarray:
     """Draw rows so that each class has its share and at least one row, and at least `spare` of its rows are not drawn.
 
     The numbers per class follow from the method of largest remainders, within these bounds. The order is random.
@@ -338,7 +338,7 @@ def _held_out_score(
 ) -> float:
     _check_transformer("estimator", estimator, "a fitted transformer")
     y = _check_labels("y", y, X)
-    chosen = labelled_rows(y, labeled, random_state, spare=1)
+    chosen = labeled_rows(y, labeled, random_state, spare=1)
     rest = np.setdiff1d(np.arange(len(y)), chosen)
     features = _embed(estimator, "X", X)
     predicted = fit_classifier(features[chosen], y[chosen]).predict(features[rest])
@@ -352,7 +352,7 @@ def _check_transformer(name: str, estimator: Any, allowed: str) -> None:
         raise invalid_parameter(name, estimator, allowed)
 
 
-def _check_labelled(labeled: Any, *, all_rows: bool) -> None:
+def _check_labeled(labeled: Any, *, all_rows: bool) -> None:
     """Raise unless `labeled` is a number of rows or a share of them; the share 1 is valid only with `all_rows`."""
     good = False
     if isinstance(labeled, Integral):

@@ -112,7 +112,7 @@ def some_rows(model: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> 
     return SomeRows(rows[index], np.asarray(column[index], np.float64), own, index, Summed(rows, column, weights))
 
 
-def some_labelled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> SomeRows:
+def some_labeled_rows(model: Any, X: Any, y: Any, sample_weight: Any) -> SomeRows:
     """Return validated rows with classes as targets; a draw contains rows of every class."""
     rows, column = _checked(model, X, y)
     if not _is_drawn(model, rows):

@@ -188,7 +188,7 @@ class GPClassifier(TableClassifier):
         self
         """
         deadline = Deadline(self.time_limit)
-        classes, table, rows = self._labelled_table(X, y, sample_weight)
+        classes, table, rows = self._labeled_table(X, y, sample_weight)
         learned = self._learn(table, ClassFitter(table.center), None, deadline.part(SEARCH_OF_A_CLASSIFIER_UNTIL))
         scale = None if self.output_scale == "auto" else float(self.output_scale)
         fits = with_latents(learned.fits, table, scale, deadline)

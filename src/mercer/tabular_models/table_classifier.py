@@ -9,14 +9,14 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from mercer.checks import distinct_classes, finite_answers, refuse_sparse
 from mercer.rows import wherever_rows_are
-from mercer.tabular_models.all_rows import SomeRows, some_labelled_rows
+from mercer.tabular_models.all_rows import SomeRows, some_labeled_rows
 from mercer.tabular_models.classes import class_indicators, class_weights
 from mercer.tabular_models.grouped_rows import GroupedRows
 from mercer.tabular_models.table import Table
 from mercer.tabular_models.table_model import TableModel
 
 
-class LabelledTable(NamedTuple):
+class LabeledTable(NamedTuple):
     """The classes, the table whose targets are their indicators, and its rows with their groups of identical rows."""
 
     classes: np.ndarray
@@ -30,15 +30,15 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
     class_weight: Any
     classes_: np.ndarray
 
-    def _labelled_table(self, X: Any, y: Any, sample_weight: Any) -> LabelledTable:
+    def _labeled_table(self, X: Any, y: Any, sample_weight: Any) -> LabeledTable:
         """Check the input and the parameters, and return the classes and the table to learn from."""
         return self._table_of_classes(self._some_rows(X, y, sample_weight))
 
     def _some_rows(self, X: Any, y: Any, sample_weight: Any) -> SomeRows:
         refuse_sparse(self, X)
-        return some_labelled_rows(self, X, y, sample_weight)
+        return some_labeled_rows(self, X, y, sample_weight)
 
-    def _table_of_classes(self, some: SomeRows) -> LabelledTable:
+    def _table_of_classes(self, some: SomeRows) -> LabeledTable:
         X, y = some.X, some.y
         distinct_classes(y)  # called first, since scikit-learn has no clear error for classes that cannot be compared
         check_classification_targets(y)
@@ -46,7 +46,7 @@ class TableClassifier(ClassifierMixin, TableModel, ABC):
         # The weights of drawn rows already include those of their classes: a draw has other shares of the classes.
         by_class = self.class_weight if some.everything is None else None
         labels = class_indicators(y, class_weights(X, y, some.weights, by_class))
-        return LabelledTable(labels.classes, *self._table(X, labels.indicators, labels.weights))
+        return LabeledTable(labels.classes, *self._table(X, labels.indicators, labels.weights))
 
     @abstractmethod
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ from mercer.app.cli.options import PLAIN, TableOptions, for_programs, named
 from mercer.app.cli.output import indented, notes, number, out_console, print_json, waiting
 from mercer.app.files.tables import check_model_output, check_writable, write_table
 from mercer.app.projects.embedding import DataEmbedding
-from mercer.app.projects.unlabeled import UnlabelledData, read_data
+from mercer.app.projects.unlabeled import UnlabeledData, read_data
 from mercer.io import save as save_model
 
 
@@ -73,7 +73,7 @@ def write_answers(workflow: Any, data: list[Path], out: Path, save: Path | None,
     write_table(answers, out, safe_csv=tables.safe_csv)
 
 
-def about_data(workflow: UnlabelledData) -> dict[str, Any]:
+def about_data(workflow: UnlabeledData) -> dict[str, Any]:
     """Return what was read, for programs."""
     kinds = None if workflow.encoder_ is None else workflow.encoder_.kinds_
     return {

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mercer.app.projects.cluster_counts import count_clusters
 from mercer.app.projects.cluster_profiles import border_rows, column_profiles, typical_rows
-from mercer.app.projects.unlabeled import NOUNS, UnlabelledData
+from mercer.app.projects.unlabeled import NOUNS, UnlabeledData
 from mercer.blocks import as_tensor
 from mercer.checks import all_or_nothing, check_count, finite_answers
 from mercer.clustering.affinity import indicator
@@ -33,7 +33,7 @@ STABLE = 0.5
 N_TYPICAL, N_BORDER, N_COLUMNS = 10, 10, 5
 
 
-class DataClustering(UnlabelledData):
+class DataClustering(UnlabeledData):
     """Find the groups in the rows of a table or in images, and how many there are.
 
     Each row is expressed by a few others in the space of a Gaussian kernel. This makes a graph, and the groups are its
@@ -71,7 +71,7 @@ class DataClustering(UnlabelledData):
     order_ : ndarray of shape (n_clusters_,)
         For each group, its number among the clusters of `clustering_`.
     reads, n_rows_, columns_, encoder_, image_shape_, names_ :
-        About the data; see `UnlabelledData`.
+        About the data; see `UnlabeledData`.
 
     Notes
     -----

@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from mercer.app.projects.unlabeled import UnlabelledData
+from mercer.app.projects.unlabeled import UnlabeledData
 from mercer.blocks import row_slices
 from mercer.checks import all_or_nothing, check_count, finite_answers
 from mercer.embedding.choices import bandwidth_of
@@ -86,7 +86,7 @@ def placed(E: np.ndarray, among: np.ndarray, positions: np.ndarray) -> np.ndarra
     return result
 
 
-class DataEmbedding(UnlabelledData):
+class DataEmbedding(UnlabeledData):
     """Learn coordinates of the rows of a table, or of images, in which similar ones are near, and a map of them.
 
     The coordinates are those of `KernelEmbedding` with its default loss. Rows are changed a little: by noise in the
@@ -121,7 +121,7 @@ class DataEmbedding(UnlabelledData):
     settings_ : dict
         The settings that were chosen: kernel, bandwidth, ridge, landmarks.
     reads, n_rows_, columns_, encoder_, image_shape_, names_ :
-        About the data; see `UnlabelledData`.
+        About the data; see `UnlabeledData`.
 
     Notes
     -----

@@ -37,7 +37,7 @@ def read_data(paths: Paths, options: ReadOptions = DEFAULTS) -> Any:
     return table
 
 
-class UnlabelledData(BaseEstimator):
+class UnlabeledData(BaseEstimator):
     """Base of workflows without labels: it learns how a data frame or an ImageFolder becomes rows of numbers.
 
     A table, without the columns in `ignore`, is encoded by a `TableEncoder`. The pixels of an image are one row.

@@ -72,7 +72,7 @@ def render(page: Page) -> str:
 
 def _section(section: Section) -> Html:
     heading = tag("h2", section.title, id=f"{section.id}-title")
-    return tag("section", heading, *section.parts, id=section.id, aria_labelledby=f"{section.id}-title")
+    return tag("section", heading, *section.parts, id=section.id, aria_labeledby=f"{section.id}-title")
 
 
 def _policy(script: str) -> str:
