@@ -111,7 +111,8 @@ def gains(fits: Sequence[dict[str, Any]], data: str) -> dict[str, list[float]]:
     accuracy = {(f["method"], f["seed"]): f["accuracy"] for f in fits if f["data"] == data}
     seeds = sorted({seed for method, seed in accuracy if method == START})
     methods = dict.fromkeys(method for method, _ in accuracy if method != START)
-    return {m: [accuracy[m, s] - accuracy[START, s] for s in seeds if (m, s) in accuracy] for m in methods}
+    found = {m: [accuracy[m, s] - accuracy[START, s] for s in seeds if (m, s) in accuracy] for m in methods}
+    return {m: differences for m, differences in found.items() if differences}
 
 
 def judge(fits: Sequence[dict[str, Any]], had_back: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

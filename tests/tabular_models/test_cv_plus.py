@@ -71,6 +71,7 @@ def test_new_rows_are_held_as_often_as_is_promised():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::mercer.exceptions.DataWarning")  # of 200 such tables some have a target far beyond
 def test_new_rows_of_many_tables_are_held_as_often_as_is_promised():
     inside = coverages(200)
     assert inside.mean() - 3 * inside.std() / 200**0.5 >= 0.8
