@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from mercer.blocks import walk_by
+from mercer.rows.freed_memory import freed_memory_is_kept
 
 # The number of branches of each node of the tree. The blocks of one branch are one task of a worker. They have enough
 # rows that sending the result, of m^2 numbers for m landmarks, takes little time beside the work, and few enough that a
@@ -84,9 +85,10 @@ def accumulator(term: Tensor) -> Tensor:
 
 def block_sum(make: Make, values: tuple[Any, ...], parts: Sequence[Any], rows_a_block: int, **placement: Any) -> list:
     """Return the sum over the blocks of one branch of the tree, as arrays. This is a task of a worker."""
-    function, total = make(*values), TreeSum()
-    for _, blocks in walk_by(parts, rows_a_block, **placement):
-        total.add(function(*blocks))
+    with freed_memory_is_kept():
+        function, total = make(*values), TreeSum()
+        for _, blocks in walk_by(parts, rows_a_block, **placement):
+            total.add(function(*blocks))
     return [term.cpu().numpy() for term in total.total() or ()]
 
 
@@ -100,6 +102,7 @@ def added(branches: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
 
 def block_map(make: Make, values: tuple[Any, ...], parts: Sequence[Any], rows_a_block: int, **placement: Any) -> list:
     """Return the results for the rows of one branch of the tree, as arrays. This is a task of a worker."""
-    function = make(*values)
-    found = [function(*blocks) for _, blocks in walk_by(parts, rows_a_block, **placement)]
+    with freed_memory_is_kept():
+        function = make(*values)
+        found = [function(*blocks) for _, blocks in walk_by(parts, rows_a_block, **placement)]
     return [torch.cat(pieces).cpu().numpy() for pieces in zip(*found, strict=True)]
