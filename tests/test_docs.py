@@ -2,12 +2,14 @@
 
 import ast
 import importlib.util
+import inspect
 import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
+from numpydoc.docscrape import NumpyDocString
 from PIL import Image
 
 import mercer
@@ -277,3 +279,13 @@ def test_dead_links_of_built_pages_are_found(tmp_path):
         '<p id="here"></p><a href="../a.html">.</a><a href="../c.html">.</a><a href="#no">.</a>'
     )
     assert list(script("check_links").missing(tmp_path)) == ["sub/b.html -> ../c.html", "sub/b.html -> #no"]
+
+
+@pytest.mark.parametrize("name", [name for name in mercer.__all__ if inspect.isclass(getattr(mercer, name))])
+def test_docstrings_are_indented_evenly(name):
+    """An assembled docstring may have a part at another indentation, which then belongs to the entry before it."""
+    document = NumpyDocString(inspect.getdoc(getattr(mercer, name)))
+    for section in ("Parameters", "Attributes"):
+        for entry in document[section]:
+            assert all(part.strip("*").isidentifier() for part in entry.name.split(", ")), entry.name
+            assert not any(re.match(r"\w+_ : ", line) for line in entry.desc), entry.desc

@@ -103,7 +103,7 @@ class GPClassifier(TableClassifier):
         The class labels, in sorted order.
     loo_score_ : float
         The accuracy on left-out rows of the average of machines that the search has found.
-{FITTED.strip()}
+    {FITTED.strip()}
 
     Notes
     -----

@@ -195,7 +195,7 @@ class RFMRegressor(MultiOutputMixin, RegressorMixin, RecursiveFeatureMachine):
     ----------
     loo_score_ : float
         The R^2 of the predictions of left-out rows.
-{FITTED.strip()}
+    {FITTED.strip()}
 
     Examples
     --------
@@ -263,7 +263,7 @@ class RFMClassifier(TableClassifier, RecursiveFeatureMachine):
         The scale and the offsets of the softmax.
     loo_score_ : float
         The accuracy of the predictions of left-out rows.
-{FITTED.strip()}
+    {FITTED.strip()}
 
     Examples
     --------
