@@ -14,6 +14,15 @@ def one_thread():
     torch.set_num_threads(before)
 
 
+@pytest.fixture
+def two_threads():
+    """Two threads of torch for one test, where the test run has one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def client():
     """A small cluster: a scheduler, and two worker processes that it reaches over TCP."""

@@ -16,14 +16,6 @@ X = np.random.default_rng(0).normal(size=(900, 6))
 SMALL = 0.5  # MiB, so that there are many blocks
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), Laplace(2.0), Gaussian(1.0) + Laplace(3.0)], ids=repr)
 @pytest.mark.parametrize("others", [None, X[:50]], ids=["its own rows", "landmarks"])
 def test_kernel_matrix(two_threads, kernel, others):

@@ -14,14 +14,6 @@ from mercer.linalg import in_parallel, one_thread, threads_for
 from mercer.linalg.threads import FEW_ROWS
 
 
-@pytest.fixture
-def two_threads():
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
-
-
 def pools():
     return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
